@@ -1,5 +1,5 @@
-// Follows order events into a Postgres database of one's own: each event exactly once, although this program may be killed at any time.
-// An event and the cursor behind it are one transaction.
+// Copies order events into your own Postgres database, each exactly once, even if this program is killed at any time. It stores an event
+// and its cursor in one transaction.
 //
 //   SHOP_URL=… STREAM_URL=… API_KEY=… DATABASE_URL=postgresql://… node follow-events.mjs
 import { createShop } from '@plant-shop/client';

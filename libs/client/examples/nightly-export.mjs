@@ -1,4 +1,4 @@
-// Writes the orders that were placed on a day (UTC; by default yesterday) as NDJSON. The key needs the permission read:orders.
+// Writes the orders placed on a day (UTC, default: yesterday) as NDJSON. The API key needs the permission read:orders.
 //
 //   SHOP_URL=… API_KEY=… node nightly-export.mjs orders.ndjson [2026-11-22]
 import { createWriteStream, renameSync } from 'node:fs';
@@ -15,11 +15,11 @@ const out = createWriteStream(`${file}.part`);
 let count = 0;
 for await (const order of shop.list('/store/order', { owner: '*', placedFrom: placedFrom.toISOString(), placedBefore: placedBefore.toISOString() })) {
   count += 1;
-  // No page is asked for before the disk has taken the last one.
+  // Fetches no further page before the last one is written.
   if (!out.write(`${JSON.stringify(order)}\n`)) await once(out, 'drain');
 }
 out.end();
 await once(out, 'close');
-// Whoever reads the file sees all of it, or that of the night before.
+// Replaces the file atomically: readers see the new one or the old one, complete.
 renameSync(`${file}.part`, file);
 console.log(`${count} orders`);

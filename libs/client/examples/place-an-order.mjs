@@ -1,4 +1,4 @@
-// Places one order, once, whatever breaks: the network, the shop, or this program. Run it again after a crash, and it goes on.
+// Places one order exactly once, even if the network, the shop or this program fails. After a crash, run it again to continue.
 //
 //   SHOP_URL=http://127.0.0.1:8080 API_KEY=special-key node place-an-order.mjs <plantId> <file>
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { createShop, ShopError } from '@plant-shop/client';
 const [plantId, file] = process.argv.slice(2);
 const shop = createShop({ url: process.env.SHOP_URL, credential: { apiKey: process.env.API_KEY } });
 
-// What is wanted, and its key, are on disk before anything is sent. A shop of your own would have them in a table.
+// Stores the order and its key on disk before sending. In your own application, use a table.
 if (!existsSync(file)) writeFileSync(file, JSON.stringify({ plantId: Number(plantId), key: crypto.randomUUID() }), { flush: true });
 const wanted = JSON.parse(readFileSync(file, 'utf8'));
 
@@ -16,7 +16,7 @@ try {
   console.log(order.id);
 } catch (error) {
   if (!(error instanceof ShopError)) throw error;
-  // `refused` is final. Otherwise run it again: the key makes it the same order, for 24 hours.
+  // `refused` is final. Otherwise run it again: for 24 hours the key makes it the same order.
   console.error(`${error.outcome}: ${error.message}`);
   process.exitCode = error.outcome === 'refused' ? 1 : 75;
 }

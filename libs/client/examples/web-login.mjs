@@ -1,10 +1,10 @@
 // Log-in from a web page: authorization code with PKCE (RFC 7636), for a public OAuth client whose redirect URI is the page itself. Tokens
-// stay in memory, so they are gone with the page; the log-in at the shop lasts, so coming back is one redirect.
+// are kept in memory and lost with the page. The session at the shop lasts, so logging in again takes only a redirect.
 import { createShop } from '@plant-shop/client';
 
 const SCOPE = 'write:orders';
 
-/** Leaves for the shop's log-in page. @param {{ url: string, clientId: string, redirectUri: string }} app */
+/** Redirects to the shop's log-in page. @param {{ url: string, clientId: string, redirectUri: string }} app */
 export async function beginLogin({ url, clientId, redirectUri }) {
   const [verifier, state] = [randomText(), randomText()];
   sessionStorage.setItem('login', JSON.stringify({ verifier, state }));
@@ -22,12 +22,12 @@ export async function beginLogin({ url, clientId, redirectUri }) {
   location.assign(address.href);
 }
 
-/** Back from there: a shop for the person who has logged in. @param {{ url: string, streamUrl?: string, clientId: string, redirectUri: string }} app */
+/** Completes the log-in after the redirect back. Returns a shop for the user. @param {{ url: string, streamUrl?: string, clientId: string, redirectUri: string }} app */
 export async function finishLogin({ url, streamUrl, clientId, redirectUri }) {
   const answer = new URL(location.href).searchParams;
   const { verifier, state } = JSON.parse(sessionStorage.getItem('login') ?? '{}');
   sessionStorage.removeItem('login');
-  if (answer.get('state') !== state) throw new Error('This is not the answer to a log-in that began here.');
+  if (answer.get('state') !== state) throw new Error('This log-in was not started by this page.');
   if (answer.has('error')) throw new Error(answer.get('error_description') ?? answer.get('error') ?? 'The log-in failed.');
 
   let grant = { grant_type: 'authorization_code', code: answer.get('code') ?? '', redirect_uri: redirectUri, code_verifier: verifier };
@@ -35,7 +35,7 @@ export async function finishLogin({ url, streamUrl, clientId, redirectUri }) {
     const response = await fetch(new URL('/oauth/token', url), { method: 'POST', body: new URLSearchParams({ ...grant, client_id: clientId }), signal });
     const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, error } = await response.json();
     if (!response.ok) throw new Error(`Log in again (${error}).`);
-    // A refresh token is used once: the answer has the next one.
+    // A refresh token can be used only once; the answer contains the next one.
     grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
     return { token: accessToken, expiresInMs: seconds * 1_000 };
   };

@@ -5,9 +5,9 @@ import { verifyWebhook, WebhookRefused } from '@plant-shop/client/webhooks';
 import express from 'express';
 
 const app = express();
-const taken = new Set(); // in a database of yours: a delivery may come again
+const taken = new Set(); // use a database: an event may be delivered more than once
 
-// The signature covers the bytes as they came: parsed and written again they would differ.
+// The signature covers the received bytes: parsed and serialised again they would differ.
 app.post('/hook', express.raw({ type: 'application/json', limit: '64kb' }), (request, response) => {
   const { id, event } = verifyWebhook(request.headers, request.body, process.env.WEBHOOK_SECRET);
   if (!taken.has(id)) console.log(JSON.stringify(event));

@@ -5,11 +5,11 @@ import { verifyWebhook, WebhookRefused } from '@plant-shop/client/webhooks';
 import Fastify from 'fastify';
 
 const app = Fastify();
-// The signature covers the bytes as they came: parsed and written again they would differ.
+// The signature covers the received bytes: parsed and serialised again they would differ.
 app.removeAllContentTypeParsers();
 app.addContentTypeParser('application/json', { parseAs: 'string', bodyLimit: 64 * 1024 }, (_request, body, done) => done(null, body));
 
-const taken = new Set(); // in a database of yours: a delivery may come again
+const taken = new Set(); // use a database: an event may be delivered more than once
 
 app.post('/hook', (request, reply) => {
   const { id, event } = verifyWebhook(request.headers, request.body, process.env.WEBHOOK_SECRET);

@@ -1,10 +1,10 @@
-/** For what has to be called, and has nothing to do. */
+/** A callback that does nothing. */
 export const nothing = (): void => undefined;
 
-/** Whether it has aborted by now: the compiler takes the answer before an `await` for the one behind it. */
+/** Reads `aborted` afresh: after an `await` the compiler would assume the value from before it. */
 export const isAborted = (signal: AbortSignal): boolean => signal.aborted;
 
-/** A signal that aborts with the caller's, or after a time. `close` leaves no timer and no listener behind. */
+/** A signal that aborts with the caller's signal or after a time. `close` removes its timer and listener. */
 export class Limit {
   private readonly controller = new AbortController();
   private readonly timer: ReturnType<typeof setTimeout> | undefined;
@@ -18,7 +18,7 @@ export class Limit {
     parent?.throwIfAborted();
     parent?.addEventListener('abort', this.onAbort);
     this.end = performance.now() + ms;
-    // Longer timers would fire at once.
+    // Node fires timers with longer delays at once.
     if (ms < 2 ** 31) this.timer = setTimeout(() => this.controller.abort(new Error('deadline')), ms);
   }
 
@@ -30,7 +30,7 @@ export class Limit {
     return this.end - performance.now();
   }
 
-  /** Ends what runs under it, for a reason of one's own. */
+  /** Aborts the signal with the given reason. */
   abort(reason: unknown): void {
     this.controller.abort(reason);
   }
@@ -49,7 +49,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for what others wait for as well: an abort ends the waiting, not the work. */
+/** Waits for shared work. An abort ends the waiting, not the work. */
 export function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return orAborted(signal, (resolve, reject) => {
     work.then(resolve, reject);
@@ -57,7 +57,7 @@ export function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** @param begin returns what cleans up */
+/** @param begin returns a clean-up function */
 function orAborted<T>(signal: AbortSignal, begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {

@@ -3,10 +3,10 @@ import { retryAfterOf } from './repeat.js';
 
 export type ParseAs = 'json' | 'text' | 'blob' | 'arrayBuffer' | 'stream';
 
-/** Proxies answer so when the shop behind them is away. */
+/** Statuses with which proxies answer while the shop behind them is down. */
 const passingStatuses = [429, 502, 503, 504];
 
-/** The body of a success. @throws ShopProblem, NotTheShop, InvalidJson, NotModified, Unreachable */
+/** Returns the body of a successful answer. @throws ShopProblem, NotTheShop, InvalidJson, NotModified, Unreachable */
 export async function bodyOf(response: Response, url: string, parseAs: ParseAs): Promise<unknown> {
   const { status, headers } = response;
   const type = headers.get('content-type') ?? '';
@@ -18,12 +18,12 @@ export async function bodyOf(response: Response, url: string, parseAs: ParseAs):
   if (!response.ok) throw await problemOf(response, url);
   if (parseAs !== 'json' && !/^text\/html/i.test(type)) return parseAs === 'stream' ? response.body : read<unknown>(url, () => response[parseAs]());
   const text = await read(url, () => response.text());
-  // The operation may well have happened: a proxy can spoil the answer alone.
+  // The operation may have taken effect: a proxy may have replaced only the answer.
   if (!isJson(type)) throw new NotTheShop(url, status, type, text.slice(0, 200), { outcome: 'unknown' });
   return parsed(text, url, status);
 }
 
-/** The error that an answer stands for. */
+/** Returns the error that an unsuccessful answer represents. */
 export async function problemOf(response: Response, url: string): Promise<ShopError> {
   const { status, headers } = response;
   const type = headers.get('content-type') ?? '';
@@ -53,7 +53,7 @@ function parsed(text: string, url: string, status: number): unknown {
   }
 }
 
-/** The connection may break while the body travels. */
+/** Reads a body. @throws Unreachable if the connection breaks */
 async function read<T>(url: string, body: () => Promise<T>): Promise<T> {
   try {
     return await body();
@@ -62,12 +62,12 @@ async function read<T>(url: string, body: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The connection was never there, so nothing was sent. */
+/** Codes of failures to connect, after which nothing was sent. */
 const notConnected = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
-/** Asking again would change nothing. */
+/** Codes of failures that a repetition would not change. */
 const wrongAddress = /^(ENOTFOUND|ERR_INVALID_URL|ERR_TLS_\w+|ERR_SSL_\w+|CERT_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+)$/;
 
-/** What a failed `fetch` means. Node says why in `cause`; browsers do not say, so anything may have happened. */
+/** Returns the error for a failed `fetch`. Node gives the reason in `cause`; browsers give none, so the outcome is unknown. */
 export function lost(url: string, cause: unknown): Unreachable {
   const { cause: inner, code } = (cause ?? {}) as { readonly cause?: { readonly code?: unknown }; readonly code?: unknown };
   const given = inner?.code ?? code;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What is not the shop: a proxy, a server that hangs, one that hangs up. */
+/** A server other than the shop: a proxy, one that hangs, one that closes connections. */
 export class Elsewhere {
   readonly requests: IncomingMessage[] = [];
   readonly bodies: string[] = [];
@@ -46,14 +46,14 @@ export const json = (body: unknown, status = 200, headers: Record<string, string
 export const page = (status: number, headers: Record<string, string> = {}): Answer => answered(status, { 'content-type': 'text/html', ...headers }, '<html><title>Bad gateway</title></html>');
 export const problem = (status: number, code: string, headers: Record<string, string> = {}): Answer =>
   answered(status, { 'content-type': 'application/problem+json', ...headers }, JSON.stringify({ type: `http://shop/problems/${code}`, title: code, status, code, requestId: 'r-1' }));
-/** The connection ends without an answer, after the request was read. */
+/** Closes the connection without an answer, after reading the request. */
 export const hangUp: Answer = (request) => {
   request.socket.destroy();
 };
-/** The connection ends in the middle of the answer. */
+/** Closes the connection in the middle of the answer. */
 export const cutShort: Answer = (request, response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': '999' }).write('{"id":');
   setTimeout(() => request.socket.destroy(), 20);
 };
-/** No answer ever comes. */
+/** Never answers. */
 export const silence: Answer = () => undefined;

@@ -5,10 +5,10 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { answered, cutShort, Elsewhere, hangUp, json, page, problem, silence } from './calls.spec.fixture.js';
 import { createShop, type Credential, ShopError, type ShopOptions } from './index.js';
 
-// What the shop itself does is tried in tests/acceptance. Here: what lies between it and a client, and what clients get wrong.
+// tests/acceptance covers the shop itself. These tests cover failures between shop and client, and wrong use by clients.
 
 const CLIENT = new URL('../dist/index.js', import.meta.url).href;
-/** Says how long the abort took, and what was left 50 ms after it. */
+/** Prints how long the abort took, and what remained 50 ms after it. */
 const abortsACall = `
   import { getEventListeners } from 'node:events';
   const { createShop } = await import(process.env.CLIENT);
@@ -72,25 +72,25 @@ describe('a call with an Idempotency-Key', () => {
     expect(performance.now() - begun).toBeGreaterThanOrEqual(1_000);
   });
 
-  it('does not wait for what lies beyond the deadline, and says that nothing happened', async () => {
+  it('does not wait beyond the deadline, and reports that it had no effect', async () => {
     const server = await start(problem(429, 'too-many-requests', { 'retry-after': '60' }));
     const begun = performance.now();
     expect(await errorOf(place(server.url))).toMatchObject({ kind: 'problem', code: 'too-many-requests', outcome: 'not-done', retryAfterMs: 60_000 });
     expect(performance.now() - begun).toBeLessThan(1_000);
   });
 
-  it('ends at its deadline in an error that has the key to ask again with', async () => {
+  it('fails at its deadline with the key to repeat it', async () => {
     const server = await start(silence);
     const error = await errorOf(place(server.url, { deadlineMs: 200 }));
     expect(error).toMatchObject({ kind: 'deadline', outcome: 'unknown', idempotencyKey: keysOf(server)[0] });
   });
 
-  it('is not known to have done nothing when only its last attempt did nothing', async () => {
+  it('has an unknown outcome if only its last attempt is known to have had no effect', async () => {
     const server = await start(hangUp, problem(503, 'unavailable', { 'retry-after': '60' }));
     expect(await errorOf(place(server.url))).toMatchObject({ code: 'unavailable', outcome: 'unknown' });
   });
 
-  it('takes a key of the caller', async () => {
+  it('uses a key given by the caller', async () => {
     const server = await start(json(order));
     await shopAt(server.url).POST('/store/order', { body: { plantId: 7 }, idempotencyKey: 'two-for-ada' });
     expect(keysOf(server)).toEqual(['two-for-ada']);
@@ -103,13 +103,13 @@ describe('a call that might take effect twice', () => {
     ['DELETE', (url: string) => shopAt(url).DELETE('/plant/{plantId}', { params: { path: { plantId: 1 } } })],
     ['a login', (url: string) => shopAt(url).GET('/user/login', { params: { query: { username: 'a', password: 'b' } } })],
     ['a POST without a credential', (url: string) => createShop({ url }).POST('/store/order', { body: { plantId: 7 } })],
-  ])('is not repeated after a lost connection, and says so: %s', async (_, call) => {
+  ])('is not repeated after a lost connection, and has an unknown outcome: %s', async (_, call) => {
     const server = await start(hangUp, json({}));
     expect((await errorOf(call(server.url))).outcome).toBe('unknown');
     expect(server.requests).toHaveLength(1);
   });
 
-  it('is repeated when nothing happened', async () => {
+  it('is repeated when it had no effect', async () => {
     const server = await start(problem(503, 'unavailable'), json({ code: 200, type: 'SUCCESS', message: '1' }));
     await shopAt(server.url).DELETE('/plant/{plantId}', { params: { path: { plantId: 1 } } });
     expect(server.requests).toHaveLength(2);
@@ -117,7 +117,7 @@ describe('a call that might take effect twice', () => {
 });
 
 describe('an import', () => {
-  it('is sent as the lines that it is', async () => {
+  it('is sent as its lines', async () => {
     const server = await start(answered(200, { 'content-type': 'application/x-ndjson' }, '{"lines":2,"complete":true}\n'));
     const body = '{"id":1,"name":"Fern"}\n{"id":2,"name":"Moss"}\n';
     const { data } = await shopAt(server.url).POST('/plant/import', { body, parseAs: 'text' });
@@ -127,37 +127,37 @@ describe('an import', () => {
   });
 });
 
-describe('an error says what is wrong', () => {
+describe('an error describes the failure', () => {
   it.each(['', 'shop', 'ftp://shop', 'http://shop/greenhouse', 'http://ada:secret@shop', 'http://shop?x=1'])('with the address "%s"', (url) => {
     expect(() => createShop({ url })).toThrow(expect.objectContaining({ kind: 'invalid-url' }));
   });
 
-  it('when nobody is there, and when the name does not exist', async () => {
+  it('when no server listens, and when the name does not exist', async () => {
     const server = await start(silence);
     await server.stop();
     expect(await errorOf(place(server.url, { deadlineMs: 1_500 }))).toMatchObject({ kind: 'unreachable', reason: 'ECONNREFUSED', outcome: 'not-done' });
     const begun = performance.now();
     const error = await errorOf(place('http://shop.invalid'));
     expect(error.kind).toBe('unreachable');
-    // It is not asked again where the name is known not to exist. A machine without DNS cannot know.
+    // No repetition if the name is known not to exist, which a machine without DNS cannot know.
     if ('reason' in error && error.reason === 'ENOTFOUND') expect(performance.now() - begun).toBeLessThan(2_500);
   });
 
-  it("when a proxy's page comes", async () => {
+  it("when a proxy answers with a page", async () => {
     const server = await start(page(200));
     expect(await errorOf(place(server.url))).toMatchObject({ kind: 'not-the-shop', status: 200, contentType: 'text/html', excerpt: expect.stringContaining('Bad gateway') });
     const absent = await start(page(404));
     expect(await errorOf(place(absent.url))).toMatchObject({ kind: 'not-the-shop', status: 404, outcome: 'refused' });
   });
 
-  it('when a redirect comes, which is not followed: the key would go to another server', async () => {
+  it('when a redirect is answered, which is not followed: the key would go to another server', async () => {
     const other = await start(json(order));
     const server = await start(answered(302, { location: `${other.url}/v3/store/order` }, ''));
     expect(await errorOf(place(server.url))).toMatchObject({ kind: 'not-the-shop', status: 302 });
     expect(other.requests).toHaveLength(0);
   });
 
-  it('when the answer is not JSON, although it says so', async () => {
+  it('when the answer is declared as JSON but is not', async () => {
     const server = await start(answered(200, { 'content-type': 'application/json' }, '{"id": 1'));
     expect(await errorOf(place(server.url))).toMatchObject({ kind: 'invalid-json', excerpt: '{"id": 1', outcome: 'unknown' });
     expect(server.requests).toHaveLength(1);
@@ -170,14 +170,14 @@ describe('an error says what is wrong', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('when it has the version already', async () => {
+  it('when the version has not changed', async () => {
     const server = await start(answered(304, { etag: '"3"' }, ''));
     expect(await errorOf(shopAt(server.url).GET('/plant/{plantId}', { params: { path: { plantId: 1 } }, headers: { 'if-none-match': '"3"' } }))).toMatchObject({ kind: 'not-modified', etag: '"3"' });
   });
 });
 
 describe('a token', () => {
-  it('is asked for again while its endpoint is temporarily unavailable', async () => {
+  it('is requested again while its endpoint is temporarily unavailable', async () => {
     const server = await start(json({ error: 'temporarily_unavailable' }, 503), json({ access_token: 't', expires_in: 60 }), json(order));
     expect((await place(server.url, { credential: { clientId: 'a', clientSecret: 'b' } })).data.id).toBe(1);
     expect(server.requests[2]?.headers.authorization).toBe('Bearer t');
@@ -185,7 +185,7 @@ describe('a token', () => {
 });
 
 describe('a credential that expires', () => {
-  it('is renewed once for all calls under way', async () => {
+  it('is renewed once for all calls in flight', async () => {
     const server = await start((request, response) => {
       if (request.headers.authorization !== 'Bearer 2') problem(401, 'credential-refused')(request, response);
       else json(order)(request, response);
@@ -206,7 +206,7 @@ describe('a credential that expires', () => {
     expect(asked).toEqual([undefined, '1']);
   });
 
-  it('is renewed before it has expired', async () => {
+  it('is renewed before it expires', async () => {
     const server = await start(json(order));
     let tokens = 0;
     const shop = shopAt(server.url, { credential: { token: async () => ({ token: `${(tokens += 1)}`, expiresInMs: 4_000 }) } });
@@ -220,14 +220,14 @@ describe('a credential that expires', () => {
     expect(tokens).toBe(2);
   });
 
-  it('is not asked for again and again when the new one is refused as well', async () => {
+  it('is renewed only once if the new one is refused as well', async () => {
     const server = await start(problem(401, 'credential-refused'));
     let tokens = 0;
     expect(await errorOf(place(server.url, { credential: { token: async () => `${(tokens += 1)}` } }))).toMatchObject({ code: 'credential-refused', outcome: 'refused' });
     expect([tokens, server.requests.length]).toEqual([2, 2]);
   });
 
-  it('is still got for the others when one call is aborted', async () => {
+  it('is still obtained for the other calls when one is aborted', async () => {
     const server = await start(json(order));
     const shop = shopAt(server.url, { credential: { token: async ({ signal }) => (await sleep(100, undefined, { signal }), 't') } });
     const stop = new AbortController();
@@ -240,7 +240,7 @@ describe('a credential that expires', () => {
 });
 
 describe('a list', () => {
-  it('asks for the next page when it is wanted, at its own address whatever the link says', async () => {
+  it('fetches the next page when needed, always from the address of the shop', async () => {
     const server = await start(
       json([{ id: 3 }, { id: 2 }], 200, { link: '<https://elsewhere.example/v3/store/order?cursor=c%2B1&limit=2>; rel="next"' }),
       json([{ id: 1 }]),
@@ -259,7 +259,7 @@ describe('a list', () => {
 });
 
 describe('an abort', () => {
-  /** Aborts a call in a process of its own, which ends by itself when nothing is left behind. */
+  /** Aborts a call in a separate process, which exits when nothing is left behind. */
   const abortCall = async (server: Elsewhere, shown: Credential): Promise<Record<string, unknown>> => {
     const env = { ...process.env, CLIENT, URL: server.url, CREDENTIAL: JSON.stringify(shown) };
     const running = promisify(execFile)(process.execPath, ['--input-type=module', '-e', abortsACall], { env, timeout: 20_000 });
@@ -279,8 +279,8 @@ describe('an abort', () => {
     const { ms, handles, listeners, reason } = await abortCall(server, shown);
     expect(server.requests).toHaveLength(1);
     expect({ listeners, reason }).toEqual({ listeners: 0, reason: 'enough' });
-    // Not the library's: in place of a connection whose request was aborted before its answer began, Node's fetch opens another one for
-    // its pool, where it stays for 4 s (seen with Node 20 and 26).
+    // Not the library's: when a request is aborted before its answer begins, Node's fetch replaces the connection by another one in its
+    // pool, where it stays for 4 s (seen with Node 20 and 26).
     expect((handles as string[]).filter((name) => !/^(TCPSocketWrap|ConnectWrap)$/.test(name))).toEqual([]);
     expect((handles as string[]).filter((name) => name === 'TCPSocketWrap').length).toBeLessThanOrEqual(1);
     expect(ms).toBeLessThan(50);

@@ -3,14 +3,14 @@ import { problemOf, lost } from './answers.js';
 import { CredentialRefused, DeadlinePassed, type ShopError } from './errors.js';
 import { pauseMs, retryAfterOf } from './repeat.js';
 
-/** How a program shows who it is. */
+/** How a program authenticates. */
 export type Credential =
   | { readonly apiKey: string }
-  /** A user's session. Logs in when it is first needed, and again when the session has ended. */
+  /** A user's session. The library logs in when first needed, and again when the session has ended. */
   | { readonly username: string; readonly password: string }
-  /** OAuth 2.0 client credentials. Without `scope` the token has all that the client may do. */
+  /** OAuth 2.0 client credentials. Without `scope` the token has all scopes of the client. */
   | { readonly clientId: string; readonly clientSecret: string; readonly scope?: string }
-  /** Tokens that the program gets by itself. `refused` is the token that the shop did not accept, if this replaces one. */
+  /** Tokens that the program obtains itself. `refused` is the token that the shop did not accept, if the new one replaces it. */
   | { readonly token: (context: TokenRequest) => Promise<Token | string> };
 
 export interface TokenRequest {
@@ -20,28 +20,28 @@ export interface TokenRequest {
 
 export interface Token {
   readonly token: string;
-  /** Replaced a little before this many milliseconds have passed. Absent: used until it is refused. */
+  /** The token is replaced shortly before this time has passed. Absent: it is used until the shop refuses it. */
   readonly expiresInMs?: number | undefined;
 }
 
-/** Where the transport gets what it shows. */
+/** Provides the transport with tokens. */
 export interface TokenSource {
-  /** The present token. All that ask while it is being got wait for the same one. */
+  /** Returns the current token. Concurrent calls share the request for a new one. */
   token(signal: AbortSignal): Promise<string>;
-  /** Puts it into a request. */
+  /** Adds the token to the headers of a request. */
   show(token: string, headers: Headers): void;
-  /** Says that the shop refused it. @returns whether another one can be had */
+  /** Reports that the shop refused the token. @returns whether another one can be obtained */
   refused(token: string): boolean;
-  /** What a WebSocket can show, which cannot send headers. */
+  /** The API key, the only credential that a WebSocket can send: it has no headers. */
   readonly apiKey?: string;
 }
 
-/** Tokens are replaced so long before they expire. */
+/** How long before their expiry tokens are replaced. */
 const marginMs = 30_000;
-/** For a login or a token request. */
+/** Time limit of a login or a token request. */
 const limitMs = 20_000;
 
-/** @param origin of the shop */
+/** @param origin the shop's origin */
 export function tokenSourceOf(credential: Credential, origin: string, fetch: typeof globalThis.fetch): TokenSource {
   if ('apiKey' in credential) return apiKeySource(credential.apiKey);
   if ('token' in credential) return new RenewedTokens(credential.token);
@@ -56,7 +56,7 @@ const apiKeySource = (apiKey: string): TokenSource => ({
   refused: () => false,
 });
 
-/** A bearer token that is replaced when it expires or is refused: once for all calls under way. */
+/** A bearer token that is replaced when it expires or is refused, once for all calls in flight. */
 class RenewedTokens implements TokenSource {
   private current: { readonly token: string; readonly staleAt: number } | undefined;
   private renewal: { readonly result: Promise<string>; readonly limit: Limit; waiting: number } | undefined;
@@ -72,7 +72,7 @@ class RenewedTokens implements TokenSource {
       return await waitFor(renewal.result, signal);
     } finally {
       renewal.waiting -= 1;
-      // Nobody wants it any more. Its connection must not outlive the last abort.
+      // All callers have aborted: end the request, so that its connection does not outlive them.
       if (renewal.waiting === 0) {
         renewal.limit.abort(new Error('no call is waiting for the token'));
         if (this.renewal === renewal) this.renewal = undefined;
@@ -94,7 +94,7 @@ class RenewedTokens implements TokenSource {
   private renew(): { readonly result: Promise<string>; readonly limit: Limit; waiting: number } {
     const limit = new Limit(undefined, limitMs);
     const result = this.got(limit).finally(() => limit.close());
-    // Those that wait for it are told; it must not count as unhandled when they have all been aborted.
+    // Callers get the rejection. It must not count as unhandled when all of them have aborted.
     result.catch(nothing);
     return { result, limit, waiting: 0 };
   }
@@ -104,20 +104,20 @@ class RenewedTokens implements TokenSource {
       throw limit.signal.aborted ? new DeadlinePassed('Getting a token', limitMs, { outcome: 'not-done', cause }) : cause;
     });
     const { token, expiresInMs } = typeof answer === 'string' ? { token: answer } : answer;
-    // Not more than half of its life: a token of a minute is used for half of it.
+    // The margin is at most half of the lifetime: a token of one minute is replaced after 30 s.
     const lifeMs = expiresInMs === undefined ? Infinity : Math.max(expiresInMs - marginMs, expiresInMs / 2);
     this.current = { token, staleAt: performance.now() + lifeMs };
     return token;
   }
 }
 
-/** Opens a session. It is repeated after a lost connection: a session that nobody uses ends by itself. */
+/** Opens a session. Safe to repeat after a lost connection: an unused session expires. */
 async function logIn({ username, password }: { readonly username: string; readonly password: string }, origin: string, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<Token> {
   const url = `${origin}/v3/user/login?${new URLSearchParams({ username, password }).toString()}`;
   const response = await persistently(() => ask(fetch, url, { signal }), signal);
   const { message } = (await response.json()) as { message: string };
   const [expires, now] = [response.headers.get('x-expires-after'), response.headers.get('date')].map((text) => Date.parse(text ?? ''));
-  // By the shop's own clock. Browsers hide Date from pages of other origins: their clock has to do.
+  // By the shop's clock, from the Date header. Browsers hide it from pages of other origins, so there the local clock is used.
   const expiresInMs = (expires ?? NaN) - (Number.isNaN(now) ? Date.now() : (now ?? NaN));
   return { token: message, ...(expiresInMs > 0 && { expiresInMs }) };
 }
@@ -137,11 +137,11 @@ async function getToken(
   return { token, ...(seconds !== undefined && { expiresInMs: seconds * 1_000 }) };
 }
 
-/** RFC 6749, 2.3.1. The result is ASCII, as `btoa` wants it. */
+/** RFC 6749, 2.3.1. The result is ASCII, as `btoa` requires. */
 const formEncoded = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
 
 async function ask(fetch: typeof globalThis.fetch, url: string, init: RequestInit): Promise<Response> {
-  // Neither the address nor an error may show a password.
+  // The query may contain a password, which must not appear in errors.
   const address = url.replace(/\?.*/, '');
   const response = await fetch(url, { ...init, redirect: 'manual' }).catch((cause: unknown) => {
     throw lost(address, cause);
@@ -152,16 +152,16 @@ async function ask(fetch: typeof globalThis.fetch, url: string, init: RequestIni
   throw await problemOf(response, address);
 }
 
-/** The token endpoint says what is wrong in its own form (RFC 6749, 5.2). */
+/** Returns the error of the token endpoint, which has its own format (RFC 6749, 5.2). */
 async function oauthErrorOf(response: Response): Promise<CredentialRefused | undefined> {
   const body = (await response.json().catch(() => undefined)) as { error?: unknown; error_description?: unknown } | undefined;
   if (typeof body?.error !== 'string') return undefined;
   const { error, error_description: text } = body;
   const outcome = response.status === 429 || response.status >= 500 ? 'not-done' : 'refused';
-  return new CredentialRefused(error, `The shop gave no token: ${error}${typeof text === 'string' ? ` (${text})` : ''}.`, { outcome, retryAfterMs: retryAfterOf(response.headers) });
+  return new CredentialRefused(error, `The shop issued no token: ${error}${typeof text === 'string' ? ` (${text})` : ''}.`, { outcome, retryAfterMs: retryAfterOf(response.headers) });
 }
 
-/** Asks again while the shop is away. */
+/** Repeats the work while the shop is down. */
 async function persistently(work: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
   for (let failures = 0; ; failures += 1) {
     try {

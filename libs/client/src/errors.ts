@@ -1,20 +1,20 @@
 import type { components, ProblemExtensions } from './generated/api.js';
 
-/** Codes of problems that this version of the shop's document lists. A newer shop may send others: go by `status` then. */
+/** Problem codes known to this version. A newer shop may send others: use `status` then. */
 export type ProblemCode = components['schemas']['Problem']['code'];
 
-/** What is wrong with one part of a request. */
+/** An error in one part of a request. */
 export type Fault = NonNullable<components['schemas']['Problem']['errors']>[number];
 
-/** Extension members of a problem with this code. */
+/** The extension members of problems with a code. */
 export type MembersOf<Code extends ProblemCode> = Code extends keyof ProblemExtensions ? ProblemExtensions[Code] : Readonly<Record<string, unknown>>;
 
 /**
- * What is known of a call that failed.
+ * What is known about the effect of a failed call.
  *
- * - `refused`: nothing happened, and the same call would be refused again.
- * - `not-done`: nothing happened. Ask again later.
- * - `unknown`: it may have taken effect. Repeat it with the error's `idempotencyKey` if it has one; otherwise look first.
+ * - `refused`: it had no effect, and the same call would be refused again.
+ * - `not-done`: it had no effect. Try again later.
+ * - `unknown`: it may have taken effect. Repeat it with the error's `idempotencyKey`; without one, check the state first.
  */
 export type Outcome = 'refused' | 'not-done' | 'unknown';
 
@@ -25,13 +25,13 @@ interface ErrorOptionsOfShop extends ErrorOptions {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Base of all errors that this library throws, except the reason of an AbortSignal, which is thrown as it is. */
+/** Base class of all errors of this library. The reason of an aborted AbortSignal is thrown unchanged. */
 export class ShopError extends Error {
   readonly kind: ErrorKind;
   outcome: Outcome;
-  /** How long the shop asked to wait. */
+  /** How long the shop asked to wait (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
-  /** The key that the failed call was sent with. Repeating the call with it is safe for 24 hours. */
+  /** The Idempotency-Key of the failed call. Repeating the call with it is safe for 24 hours. */
   idempotencyKey?: string;
 
   constructor(kind: ErrorKind, message: string, { outcome = 'refused', retryAfterMs, ...options }: ErrorOptionsOfShop = {}) {
@@ -51,11 +51,11 @@ export class ShopProblem<Code extends ProblemCode = ProblemCode> extends ShopErr
   declare readonly kind: 'problem';
   readonly code: Code;
   readonly status: number;
-  /** Names the request in the shop's logs. */
+  /** Identifies the request in the shop's logs. */
   readonly requestId: string;
   /** The invalid fields, parameters and headers. */
   readonly errors: readonly Fault[];
-  /** The problem document, with the members that problems with this code have beside those of all. */
+  /** The problem document, including the extension members of its code. */
   readonly members: MembersOf<Code>;
 
   constructor(body: ProblemBody, retryAfterMs?: number) {
@@ -77,7 +77,7 @@ export class ShopProblem<Code extends ProblemCode = ProblemCode> extends ShopErr
   }
 }
 
-/** Nothing happened, and that will change by itself. */
+/** Codes of calls that had no effect and may succeed later. */
 const passing: readonly ProblemCode[] = ['too-many-requests', 'too-many-logins', 'overloaded', 'unavailable', 'unknown-operation', 'request-timeout'];
 
 function outcomeOf(code: ProblemCode, status: number): Outcome {
@@ -85,31 +85,31 @@ function outcomeOf(code: ProblemCode, status: number): Outcome {
   return status >= 500 ? 'unknown' : 'refused';
 }
 
-/** `If-None-Match` named the present version: the answer was 304, without a body. */
+/** The answer was 304, without a body: `If-None-Match` named the current version. */
 export class NotModified extends ShopError {
   declare readonly kind: 'not-modified';
 
   constructor(readonly etag: string | null) {
-    super('not-modified', 'The resource is the one that If-None-Match named.');
+    super('not-modified', 'The resource has not changed since the version in If-None-Match.');
     this.name = 'NotModified';
   }
 }
 
-/** The address cannot be one of a shop. */
+/** The address cannot be the address of a shop. */
 export class InvalidUrl extends ShopError {
   declare readonly kind: 'invalid-url';
 
   constructor(url: string) {
-    super('invalid-url', `"${url}" is not the address of a shop. Give one like https://shop.example, without a path.`);
+    super('invalid-url', `"${url}" is not the address of a shop. Use one like https://shop.example, without a path.`);
     this.name = 'InvalidUrl';
   }
 }
 
-/** The shop could not be reached, or the connection broke before the whole answer was there. */
+/** The shop could not be reached, or the connection broke before the answer was complete. */
 export class Unreachable extends ShopError {
   declare readonly kind: 'unreachable';
 
-  /** @param reason the code of the system or TLS error where there is one, such as `ECONNREFUSED` */
+  /** @param reason the code of the system or TLS error if known, such as `ECONNREFUSED` */
   constructor(
     url: string,
     readonly reason: string,
@@ -120,7 +120,7 @@ export class Unreachable extends ShopError {
   }
 }
 
-/** Something answered, but not the shop: a proxy's page, a redirect, another server at this address. */
+/** The answer is not from the shop: a proxy's page, a redirect, another server at this address. */
 export class NotTheShop extends ShopError {
   declare readonly kind: 'not-the-shop';
 
@@ -132,12 +132,12 @@ export class NotTheShop extends ShopError {
     readonly excerpt: string,
     options: { readonly outcome: Outcome; readonly retryAfterMs?: number | undefined },
   ) {
-    super('not-the-shop', `${url} answered ${status} with ${contentType || 'no content type'}, which the shop does not. Is a proxy in between, or is the address wrong?`, options);
+    super('not-the-shop', `${url} answered ${status} with ${contentType || 'no content type'}, unlike the shop. Check the address, and whether a proxy is in between.`, options);
     this.name = 'NotTheShop';
   }
 }
 
-/** The answer says that it is JSON, and is not. */
+/** The answer is declared as JSON but is not. */
 export class InvalidJson extends ShopError {
   declare readonly kind: 'invalid-json';
 
@@ -152,17 +152,17 @@ export class InvalidJson extends ShopError {
   }
 }
 
-/** The call's deadline passed before its answer came. */
+/** The call's deadline passed before the answer arrived. */
 export class DeadlinePassed extends ShopError {
   declare readonly kind: 'deadline';
 
   constructor(what: string, ms: number, options: { readonly outcome: Outcome; readonly cause?: unknown }) {
-    super('deadline', `${what} had no answer within ${ms} ms.`, options);
+    super('deadline', `${what} got no answer within ${ms} ms.`, options);
     this.name = 'DeadlinePassed';
   }
 }
 
-/** No token was given for the credential. */
+/** The token endpoint refused the credential. */
 export class CredentialRefused extends ShopError {
   declare readonly kind: 'credential';
 
@@ -177,7 +177,7 @@ export class CredentialRefused extends ShopError {
   }
 }
 
-/** The stream ended for good: reconnecting with this credential would change nothing. */
+/** The stream ended permanently: reconnecting with this credential would fail again. */
 export class StreamClosed extends ShopError {
   declare readonly kind: 'stream-closed';
 

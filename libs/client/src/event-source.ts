@@ -2,7 +2,7 @@ import { nothing } from './abort.js';
 import type { Ending } from './reconnect.js';
 import type { Receiver } from './websocket.js';
 
-/** The stream sends a comment every 25 s: a connection without a byte for so long is dead. */
+/** The stream sends a comment every 25 s, so a connection without a byte for this long is dead. */
 const silenceMs = 60_000;
 
 interface Message {
@@ -13,7 +13,7 @@ interface Message {
 }
 
 /**
- * Server-Sent Events (HTML, 9.2) of an answer, to their end. Nothing is read while there is no room for it, so that a slow reader slows
+ * Reads Server-Sent Events (HTML, 9.2) from an answer until it ends. Stops reading while there is no room, so that a slow reader slows
  * the stream down.
  *
  * @param room resolves when there is room for more
@@ -40,12 +40,12 @@ export async function readEventSource(response: Response, signal: AbortSignal, r
   } catch {
     return broken('the connection broke');
   } finally {
-    // Also after an error: the connection must not stay open.
+    // Also after an error, so that the connection does not stay open.
     await reader?.cancel().catch(nothing);
   }
 }
 
-/** Undefined when it takes too long. */
+/** Returns undefined if the work takes too long. */
 async function withinSilence<T>(work: Promise<T> | undefined): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<undefined>((resolve) => {
@@ -63,9 +63,9 @@ function endingOf(data: string): Pick<Ending, 'code' | 'reason' | 'retryAfterMs'
   return { code, reason, retryAfterMs: reconnectAfterMs };
 }
 
-/** Whole messages of a text, and what is left of it. */
+/** Returns the complete messages of a text, and the unread rest. */
 export function parse(text: string): { readonly messages: readonly Message[]; readonly unread: string } {
-  // A carriage return at the end may be the first half of a line end.
+  // A final carriage return may be the first half of CRLF.
   const blocks = text.replace(/\r\n|\r(?!$)/g, '\n').split('\n\n');
   const unread = blocks.pop() ?? '';
   const messages = blocks.flatMap((block) => {

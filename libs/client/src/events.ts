@@ -10,29 +10,29 @@ import type { Transport } from './transport.js';
 import { readWebSocket, type Receiver } from './websocket.js';
 
 export type EventType = OrderEvent['event'];
-/** What comes when no types are named. */
+/** The type that is delivered by default. */
 type DefaultType = 'order.status_changed';
-/** What the stream delivers: events of the types that were asked for, and gaps where events are missing. */
+/** A message of the stream: an event of a requested type, or a gap where events are missing. */
 export type StreamMessage<Type extends EventType = DefaultType> = Streamed<Extract<OrderEvent, { readonly event: Type }>> | StreamGap;
-/** Server-Sent Events have a cursor and no id. */
+/** Server-Sent Events have a cursor but no id. */
 type Streamed<Event> = Event extends OrderEvent ? Omit<Event, 'id'> & { readonly id?: Event['id'] } : never;
 type Status = Extract<OrderEvent, { readonly data: { readonly newStatus: string } }>['data']['newStatus'];
 
 export interface EventsOptions<Type extends EventType = DefaultType> {
   /** `latest` (the default), `earliest`, or the cursor to resume from. */
   readonly cursor?: string;
-  /** Which types of events. Default: `order.status_changed` alone. */
+  /** Event types to receive. Default: only `order.status_changed`. */
   readonly types?: readonly Type[];
   readonly orderId?: number | readonly number[];
   readonly plantId?: number | readonly number[];
   readonly newStatus?: Status | readonly Status[];
   /** Ends the stream: the loop throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Events that are held for a consumer that is slower than the stream. Default: 1,000. */
+  /** Number of events buffered for a consumer that is slower than the stream. Default: 1,000. */
   readonly bufferSize?: number;
-  /** A WebSocket without a message for so long is checked: a dead one looks just like a quiet one. Default: 30,000. */
+  /** Milliseconds after which a silent WebSocket is checked, since a dead one looks like a quiet one. Default: 30,000. */
   readonly silenceMs?: number;
-  /** Told whenever a connection opens or ends; for logs. */
+  /** Called whenever a connection opens or ends; for logs. */
   readonly onState?: (state: StreamState) => void;
 }
 
@@ -43,8 +43,8 @@ export type StreamState =
 /** A loop over events. `break` closes it. */
 export interface ShopEvents<Type extends EventType = DefaultType> extends AsyncIterableIterator<StreamMessage<Type>, undefined, undefined> {
   /**
-   * Where a later program run resumes: after the last event that the consumer has taken. An event counts as taken when the next one is
-   * asked for, so an event whose handling was interrupted comes again.
+   * The cursor from which a later run resumes: after the last event that the consumer has handled. An event counts as handled when the
+   * next one is requested, so an event whose handling was interrupted is delivered again.
    */
   readonly cursor: string;
   /** Resolves when the stream has opened: every event from then on is delivered. */
@@ -67,19 +67,19 @@ export const openEvents = <Type extends EventType = DefaultType>(need: StreamNee
 const path = '/v1/orders/updates';
 const defaultBuffer = 1_000;
 const defaultSilenceMs = 30_000;
-/** For the answer to a question that is asked beside a WebSocket. */
+/** Time limit of the request that checks a silent WebSocket. */
 const probeLimitMs = 10_000;
-/** An event that a page has may still be on its way by WebSocket for so long. */
+/** How long an event that a page contains may still be in transit by WebSocket. */
 const graceMs = 5_000;
-/** So often a WebSocket may fail to open where pages can be read. Then a proxy does not let it through. */
+/** Failed attempts to open a WebSocket after which a proxy is assumed to block it, if pages can be read. */
 const failedUpgrades = 2;
 
 class EventLoop<Type extends EventType> implements ShopEvents<Type> {
-  /** After the last event that the consumer has taken. */
+  /** After the last event that the consumer has handled. */
   cursor: string;
   /** After the last event that was received. */
   private received: string;
-  /** The cursor of the event that the consumer is working on. */
+  /** The cursor of the event that the consumer is handling. */
   private given: string | undefined;
   private readonly inbox: Inbox<StreamMessage<Type>>;
   private readonly limit: Limit;
@@ -88,7 +88,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
   private failures = 0;
   private upgradesFailed = 0;
   private wasRenewed = false;
-  /** What the present connection by Server-Sent Events was opened with. */
+  /** The token of the current connection by Server-Sent Events. */
   private sentToken: string | undefined;
   private refusedToken: string | undefined;
 
@@ -100,7 +100,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     this.inbox = new Inbox(Math.max(options.bufferSize ?? defaultBuffer, 1));
     this.limit = new Limit(options.signal);
     this.wasOpened = withResolvers();
-    // Whoever does not wait for it need not hear that it failed: the loop throws the same.
+    // Without a call of `opened`, its rejection must not count as unhandled: the loop throws the same error.
     this.wasOpened.promise.catch(nothing);
   }
 
@@ -147,7 +147,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     this.limit.close();
   }
 
-  /** Connects, and connects again, until it is closed or refused for good. */
+  /** Connects and reconnects until the stream is closed or permanently refused. */
   private async run(): Promise<void> {
     const { signal } = this.limit;
     while (!signal.aborted) {
@@ -165,13 +165,13 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
   }
 
   private async connect(): Promise<Ending> {
-    // It becomes the cursor of this very moment, so that nothing is missed should the connection end before its first event.
+    // Replaces `latest` by the current cursor, so that nothing is missed if the connection ends before its first event.
     if (this.received === 'latest') {
       this.received = (await this.page('latest')).cursor;
       if (this.cursor === 'latest') this.cursor = this.received;
     }
     const { WebSocket: WebSocketClass, credential } = this.need;
-    // A WebSocket cannot send headers, and a token in an address would be seen by proxies: it takes an API key alone.
+    // A WebSocket cannot send headers, and proxies would log a token in the address: only API keys are sent this way.
     const canUpgrade = WebSocketClass !== undefined && credential?.apiKey !== undefined && this.upgradesFailed < failedUpgrades;
     return canUpgrade ? this.byWebSocket(WebSocketClass, credential.apiKey) : this.byEventSource();
   }
@@ -183,7 +183,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     const { silenceMs = defaultSilenceMs } = this.options;
     const ending = await readWebSocket(WebSocketClass, url, { signal: this.limit.signal, silenceMs, isAlive: () => this.isAlive() }, this.receiver('websocket'));
     if (ending.wasOpen || this.limit.signal.aborted) return ending;
-    // Why it was refused is only said to those that ask by HTTP.
+    // Only an HTTP request gets the reason of the refusal.
     await this.page(this.received);
     this.upgradesFailed += 1;
     return ending;
@@ -232,7 +232,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     };
   }
 
-  /** Whether a connection that says nothing has missed nothing. */
+  /** Whether a silent connection has missed no event. */
   private async isAlive(): Promise<boolean> {
     const asked = this.received;
     try {
@@ -244,7 +244,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     }
   }
 
-  /** One page of events, by plain HTTP. */
+  /** Reads a page of events by plain HTTP. */
   private async page(cursor: string, deadlineMs = this.need.deadlineMs): Promise<{ readonly events: readonly unknown[]; readonly cursor: string }> {
     const url = this.address(cursor);
     url.searchParams.set('limit', '1');
@@ -263,7 +263,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     return url;
   }
 
-  /** What passes is waited for. @throws what does not */
+  /** Turns a temporary failure into an ending to reconnect after. @throws permanent failures */
   private async endingOf(error: unknown): Promise<Ending> {
     if (this.limit.signal.aborted) return { code: 1000, reason: 'closed by this side', wasOpen: false };
     if (!(error instanceof ShopError)) throw error;
@@ -272,7 +272,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     return { code: 1006, reason: error.message, retryAfterMs: error.retryAfterMs, wasOpen: false };
   }
 
-  /** Whether to try once more with a new token. */
+  /** Whether to retry once with a new token. */
   private async mayRenew(isInvalid: boolean): Promise<boolean> {
     const token = this.refusedToken ?? this.sentToken;
     if (!isInvalid || this.wasRenewed || token === undefined) return false;

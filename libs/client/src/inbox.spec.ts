@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Inbox } from './inbox.js';
 
 describe('the inbox', () => {
-  it('hands entries out in order, also to those that waited', async () => {
+  it('returns entries in order, also to waiting callers', async () => {
     const inbox = new Inbox<number>(4);
     const first = inbox.take();
     inbox.put(1);
@@ -23,7 +23,7 @@ describe('the inbox', () => {
     await room;
   });
 
-  it('ends after its last entry, and wakes those that wait', async () => {
+  it('ends after its last entry, and wakes waiting callers', async () => {
     const inbox = new Inbox<number>(1);
     inbox.put(1);
     inbox.close({ error: new Error('refused') });
@@ -36,7 +36,7 @@ describe('the inbox', () => {
     await other.room();
   });
 
-  it('throws away what nobody wants any more', async () => {
+  it('discards remaining entries on request', async () => {
     const inbox = new Inbox<number>(2);
     inbox.put(1);
     inbox.close({}, { isDiscarded: true });

@@ -1,29 +1,29 @@
-/** What was received and not yet asked for. One side puts, the other takes; whoever has to wait, waits here. */
+/** A bounded queue between the connection, which puts entries, and the consumer, which takes them. */
 export class Inbox<T> {
   private readonly items: T[] = [];
   private taker: (() => void) | undefined;
   private putter: (() => void) | undefined;
   private end: { readonly error?: unknown } | undefined;
 
-  /** @param size entries that it holds before the putting side must stop */
+  /** @param size number of entries at which the putting side must stop */
   constructor(private readonly size: number) {}
 
   get isFull(): boolean {
     return this.items.length >= this.size;
   }
 
-  /** Puts an entry, also when it is full: the caller sees to it that there are few of those. */
+  /** Adds an entry, even beyond `size`: the caller stops soon after. */
   put(item: T): void {
     this.items.push(item);
     this.wakeTaker();
   }
 
-  /** Resolves when it is at most half full. */
+  /** Resolves when the queue is at most half full. */
   async room(): Promise<void> {
     while (this.items.length > this.size / 2 && !this.end) await new Promise<void>((resolve) => (this.putter = resolve));
   }
 
-  /** The next entry; undefined at the end. @throws what it was ended with, after the last entry */
+  /** Returns the next entry; undefined at the end. @throws the error given to `close`, after the last entry */
   async take(): Promise<T | undefined> {
     while (this.items.length === 0 && !this.end) await new Promise<void>((resolve) => (this.taker = resolve));
     const item = this.items.shift();
@@ -32,7 +32,7 @@ export class Inbox<T> {
     return item;
   }
 
-  /** Nothing more comes. What is there can still be taken, unless it is thrown away. */
+  /** Ends the queue. Remaining entries can still be taken, unless they are discarded. */
   close(end: { readonly error?: unknown } = {}, { isDiscarded = false } = {}): void {
     this.end ??= end;
     if (isDiscarded) this.items.length = 0;

@@ -2,16 +2,16 @@ import { StreamClosed } from './errors.js';
 
 /** How a connection of the stream ended. */
 export interface Ending {
-  /** 4xxx: the stream's own (AsyncAPI document). 1006: it broke. 1000: this side closed it. */
+  /** 4xxx: a code of the stream (AsyncAPI document). 1006: the connection broke. 1000: this side closed it. */
   readonly code: number;
   readonly reason: string;
-  /** How long the stream asked to wait. */
+  /** How long the stream asked to wait before reconnecting. */
   readonly retryAfterMs?: number | undefined;
   /** Whether it had been open. */
   readonly wasOpen: boolean;
 }
 
-/** `reconnect-after-ms` at the end of a close reason. */
+/** Returns `reconnect-after-ms` from the end of a close reason. */
 export function adviceIn(reason: string): number | undefined {
   const [, ms] = /(?:^|; )reconnect-after-ms=(\d{1,9})$/.exec(reason) ?? [];
   return ms === undefined ? undefined : Number(ms);
@@ -30,7 +30,7 @@ const brokenMs = 5_000;
 const longestMs = 30_000;
 
 /**
- * How long to wait before connecting again: as long as the stream advised; not at all when the credential is about to expire (4201) or
+ * Returns the wait before reconnecting in milliseconds: as long as the stream advised; not at all when the credential is about to expire (4201) or
  * this side closed the connection (1000); otherwise a random time of up to 5 s, doubled after each failed attempt, up to 30 s.
  *
  * @param failures attempts without an open connection before this one

@@ -6,13 +6,13 @@ const problem = (code: ProblemCode, status: number): ShopProblem => new ShopProb
 const broken = new Unreachable('http://shop', 'ECONNRESET', { outcome: 'unknown', cause: undefined });
 
 describe('a failed call', () => {
-  it('is repeated when nothing happened, whatever it does', () => {
+  it('is repeated when it had no effect, whatever the operation', () => {
     for (const code of ['overloaded', 'unavailable', 'unknown-operation', 'too-many-requests'] as const) {
       expect(mayRepeat(problem(code, code === 'too-many-requests' ? 429 : 503), false)).toBe(true);
     }
   });
 
-  it('is repeated when it may have taken effect only if it takes effect once at most', () => {
+  it('that may have taken effect is repeated only if it takes effect at most once', () => {
     const page = new NotTheShop('http://shop', 502, 'text/html', '<html>', { outcome: 'unknown' });
     for (const error of [problem('outcome-unknown', 503), broken, page]) {
       expect([mayRepeat(error, true), mayRepeat(error, false)]).toEqual([true, false]);
@@ -33,17 +33,17 @@ describe('a failed call', () => {
     ['POST /user', { read: false, keyed: false }],
     ['PUT /plant', { read: false, keyed: false }],
     ['DELETE /plant/{plantId}', { read: false, keyed: false }],
-  ])('%s is a read, or takes a key, or is not repeated', (operation, expected) => {
+  ])('%s is classified as a read, as accepting a key, or as neither', (operation, expected) => {
     expect({ read: isRead(operation), keyed: takesKey(operation) }).toEqual(expected);
   });
 });
 
 describe('the pause before a repetition', () => {
-  it('is what the shop asked for and a little more, so that clients do not come back together', () => {
+  it('is as long as the shop asked, plus a little to spread clients', () => {
     expect([pauseMs(1_000, 3, 0), pauseMs(1_000, 3, 0.5)]).toEqual([1_000, 1_125]);
   });
 
-  it('otherwise is random, below a bound that doubles up to 5 s', () => {
+  it('is otherwise random, with a bound that doubles up to 5 s', () => {
     expect([0, 1, 2, 10, 2_000].map((failures) => pauseMs(undefined, failures, 1))).toEqual([200, 400, 800, 5_000, 5_000]);
     expect(pauseMs(undefined, 5, 0)).toBe(0);
   });
@@ -58,7 +58,7 @@ describe('the pause before a repetition', () => {
 });
 
 describe('a problem', () => {
-  it('says what is known of the call, also with a code that this version does not know', () => {
+  it('has an outcome, even for a code that this version does not know', () => {
     expect(problem('plant-not-found', 404).outcome).toBe('refused');
     expect(problem('unavailable', 503).outcome).toBe('not-done');
     expect(problem('outcome-unknown', 503).outcome).toBe('unknown');
@@ -67,7 +67,7 @@ describe('a problem', () => {
     expect(problem('greenhouse-flooded' as ProblemCode, 503).outcome).toBe('unknown');
   });
 
-  it('has the members of its code, typed', () => {
+  it('has the typed members of its code', () => {
     const error: ShopProblem = new ShopProblem({ type: 'http://shop/problems', title: 'Not enough stock', status: 409, code: 'insufficient-stock', requestId: 'r', available: 3 });
     const left: number | undefined = error.is('insufficient-stock') ? error.members.available : undefined;
     expect(left).toBe(3);

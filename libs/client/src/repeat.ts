@@ -1,7 +1,7 @@
 import { keyedOperations } from './generated/operations.js';
 import type { ShopError } from './errors.js';
 
-/** GETs that change something: each login opens a session, and a logout ends one. */
+/** GET operations with effects: a login opens a session, a logout ends one. */
 const changing: readonly string[] = ['GET /user/login', 'GET /user/logout'];
 
 /** Whether the operation honours an Idempotency-Key. */
@@ -14,9 +14,9 @@ export const isRead = (operation: string): boolean => operation.startsWith('GET 
  * Whether the same request may be sent again after this failure.
  *
  * After `unknown` only reads and requests with an Idempotency-Key are repeated. PUT and DELETE are not, although HTTP calls them
- * idempotent: another client's change may have come in between, and a repeated DELETE could hit a new plant with the same id.
+ * idempotent: another client's change may have happened in between, and a repeated DELETE could delete a new plant with the same id.
  *
- * @param isSafe whether it takes effect once at most, however often it is sent
+ * @param isSafe whether the request takes effect at most once, however often it is sent
  */
 export function mayRepeat({ kind, outcome }: ShopError, isSafe: boolean): boolean {
   if (outcome === 'not-done') return true;
@@ -27,10 +27,10 @@ const firstMs = 200;
 const longestMs = 5_000;
 
 /**
- * How long to wait before sending it again: as the shop asked, with up to a quarter of a second more so that clients do not come
- * back together; otherwise a random time up to 0.2, 0.4, 0.8 … 5 s ("full jitter").
+ * Returns the pause before a repetition in milliseconds: as long as the shop asked, plus up to 250 ms to spread clients; otherwise a
+ * random time up to 0.2, 0.4, 0.8 … 5 s ("full jitter").
  *
- * @param failures that preceded this one
+ * @param failures number of failures before this one
  * @param random from 0 to 1
  */
 export function pauseMs(retryAfterMs: number | undefined, failures: number, random: number): number {
@@ -38,7 +38,7 @@ export function pauseMs(retryAfterMs: number | undefined, failures: number, rand
   return random * Math.min(firstMs * 2 ** failures, longestMs);
 }
 
-/** `Retry-After` in milliseconds (RFC 9110, 10.2.3). */
+/** Returns `Retry-After` in milliseconds (RFC 9110, 10.2.3). */
 export function retryAfterOf(headers: Headers): number | undefined {
   const text = headers.get('retry-after');
   if (text === null) return undefined;

@@ -9,32 +9,32 @@ import { isRead, takesKey } from './repeat.js';
 import { type Answer, Transport } from './transport.js';
 
 export interface ShopOptions {
-  /** Where the API is: `https://shop.example`. */
+  /** Address of the API: `https://shop.example`. */
   readonly url: string;
-  /** Where the event stream is. Only `events` needs it. Default: `url`. */
+  /** Address of the event stream, for `events`. Default: `url`. */
   readonly streamUrl?: string;
-  /** Without one, only what everybody may do is possible. */
+  /** Without one, only public operations are possible. */
   readonly credential?: Credential;
-  /** How long a call may take with all its repetitions. Default: 30,000. */
+  /** How long a call may take, including repetitions, in milliseconds. Default: 30,000. */
   readonly deadlineMs?: number;
   readonly fetch?: typeof globalThis.fetch;
-  /** Default: the global one. Without any, `events` uses Server-Sent Events. */
+  /** Default: the global class. Without one, `events` uses Server-Sent Events. */
   readonly WebSocket?: typeof globalThis.WebSocket | undefined;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
-/** Paths that have the method. */
+/** Paths with the method. */
 export type PathsWith<M extends Method> = { [Path in keyof paths]: paths[Path] extends Record<M, { responses: unknown }> ? Path : never }[keyof paths];
 type Operation<M extends Method, Path extends PathsWith<M>> = paths[Path] extends Record<M, infer Found> ? Found : never;
 
 export interface CallOptions {
-  /** Ends the call: it rejects with the signal's reason. Whether it took effect is unknown then. */
+  /** Aborts the call, which rejects with the signal's reason. It may have taken effect. */
   readonly signal?: AbortSignal;
-  /** How long it may take with all its repetitions. Default: that of the shop. */
+  /** How long the call may take, including repetitions, in milliseconds. Default: `deadlineMs` of the shop. */
   readonly deadlineMs?: number;
-  /** Names the call, so that a later program run can repeat it safely. Default: a new key for each call. */
+  /** Identifies the call, so that a later run of the program can repeat it safely. Default: a new key for each call. */
   readonly idempotencyKey?: string;
-  /** How to read the answer where it is not JSON. */
+  /** How to read an answer that is not JSON. */
   readonly parseAs?: ParseAs;
   readonly headers?: HeadersOptions;
 }
@@ -52,7 +52,7 @@ interface Parsed {
 type JsonOf<Found> = Found extends { responses: { 200: { content: { 'application/json': infer Body } } } } ? Body : undefined;
 type DataOf<Found, Given> = Given extends readonly [{ readonly parseAs: infer As extends keyof Parsed }] ? Parsed[As] : JsonOf<Found>;
 
-/** A success. `response` has its headers, such as `ETag`; its body is read already. */
+/** A successful answer. `response` has the headers, such as `ETag`; its body has been read. */
 export interface Success<Data> {
   readonly data: Data;
   readonly response: Response;
@@ -63,14 +63,14 @@ type Caller<M extends Method> = <Path extends PathsWith<M>, Given extends Args<O
   ...init: Given
 ) => Promise<Success<DataOf<Operation<M, Path>, Given>>>;
 
-/** Header names that the document lists, without the index signature that stands for all others. */
+/** The header names in the document, without the index signature for all others. */
 type Named<Headers> = keyof { [Name in keyof Headers as string extends Name ? never : number extends Name ? never : Name]: true };
 type HasLink<Found> = Found extends { responses: { 200: { headers: infer Headers; content: { 'application/json': readonly unknown[] } } } } ? ('Link' extends Named<Headers> ? true : false) : false;
-/** Paths of lists that have pages. */
+/** Paths of paginated lists. */
 export type ListPath = { [Path in PathsWith<'get'>]: HasLink<Operation<'get', Path>> extends true ? Path : never }[PathsWith<'get'>];
 type EntryOf<Path extends ListPath> = JsonOf<Operation<'get', Path>> extends readonly (infer Entry)[] ? Entry : never;
 type ParametersOf<Path extends ListPath> = Operation<'get', Path> extends { parameters: infer Found } ? Found : never;
-/** What filters a list. Pages are followed, so it has no cursor. */
+/** Query parameters of a list, without the cursor: pages are followed automatically. */
 export type ListQuery<Path extends ListPath> = Omit<NonNullable<ParametersOf<Path> extends { query?: infer Query } ? Query : never>, 'cursor'>;
 type PathOf<Path extends ListPath> = ParametersOf<Path> extends { path: infer Found } ? { readonly path: Found } : { readonly path?: never };
 export type ListOptions<Path extends ListPath> = Pick<CallOptions, 'signal' | 'deadlineMs'> & PathOf<Path>;
@@ -80,27 +80,27 @@ type ListArgs<Path extends ListPath> = RequiredKeys<ListQuery<Path>> extends nev
     : [query: ListQuery<Path> | undefined, options: ListOptions<Path>]
   : [query: ListQuery<Path>, options?: ListOptions<Path>];
 
-/** A program's way to the shop. It holds no connection open by itself. */
+/** A client of the shop. It keeps no connections open of its own. */
 export interface Shop {
   readonly GET: Caller<'get'>;
   readonly POST: Caller<'post'>;
   readonly PUT: Caller<'put'>;
   readonly DELETE: Caller<'delete'>;
-  /** All entries of a list. The next page is asked for when the entries of the one before are used up. */
+  /** Iterates over all entries of a list. Fetches the next page when the entries of the last one are used up. */
   list<Path extends ListPath>(path: Path, ...args: ListArgs<Path>): AsyncGenerator<EntryOf<Path>, void, undefined>;
-  /** Order events from a cursor on, over as many connections as it takes. */
+  /** Iterates over order events from a cursor on, reconnecting as needed. */
   events<Type extends EventType = 'order.status_changed'>(options?: EventsOptions<Type>): ShopEvents<Type>;
 }
 
 const defaultDeadlineMs = 30_000;
-/** As the document writes lists of values. */
+/** Serialises lists of values as the document specifies. */
 const querySerializer = createQuerySerializer({ array: { style: 'form', explode: false } });
 
 /** @throws InvalidUrl */
 export function createShop(options: ShopOptions): Shop {
   const origin = originOf(options.url, /^https?:$/);
   const streamOrigin = originOf((options.streamUrl ?? options.url).replace(/^ws/, 'http'), /^https?:$/);
-  // Browsers insist on being called on the global object.
+  // Browsers require `fetch` to be called on the global object.
   const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const credential = options.credential && tokenSourceOf(options.credential, origin, fetch);
   const transport = new Transport(fetch, credential);
@@ -118,7 +118,7 @@ export function createShop(options: ShopOptions): Shop {
   };
 }
 
-/** The address without a path; `/v3` at its end is forgiven. */
+/** Returns the origin of an address without a path; accepts `/v3` at its end. */
 function originOf(text: string, protocols: RegExp): string {
   const trimmed = text.replace(/\/+$/, '').replace(/\/v3$/, '');
   const url = URL.canParse(trimmed) ? new URL(trimmed) : undefined;
@@ -142,7 +142,7 @@ async function call(need: Need, method: string, path: string, init: AnyInit = {}
   const name = `${method} ${path}`;
   const { params = {}, body } = init;
   const headers = mergeHeaders({ accept: 'application/json, application/problem+json;q=0.9, */*;q=0.1' }, params.header, init.headers);
-  // Without a credential the shop does not know whose key it is, and ignores it.
+  // Keys belong to a user: without a credential the shop ignores them.
   const isKeyed = takesKey(name) && need.credential !== undefined;
   if (isKeyed && !headers.has('idempotency-key')) headers.set('idempotency-key', init.idempotencyKey ?? newKey());
   const bytes = body === undefined ? undefined : serialized(name, body, headers);
@@ -184,7 +184,7 @@ function serialized(operation: string, body: unknown, headers: Headers): string 
   return defaultBodySerializer(body);
 }
 
-/** 128 random bits. Not `randomUUID`: browsers offer that to pages of https alone. */
+/** 128 random bits. Not `randomUUID`, which browsers only offer to https pages. */
 const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 type PageReader = (path: string, init: AnyInit) => Promise<Success<unknown[]>>;
@@ -200,7 +200,7 @@ async function* pages(get: PageReader, path: string, [query = {}, { path: pathPa
   }
 }
 
-/** Of the next page. Only the cursor is taken from the link, so that the credential never goes to an address that an answer names. */
+/** Returns the cursor of the next page. The rest of the link is ignored, so that no answer can send the credential elsewhere. */
 function cursorOf(link: string | null): string | undefined {
   const [, address] = /<([^>]*)>\s*;\s*rel="?next"?/.exec(link ?? '') ?? [];
   return address === undefined ? undefined : (new URL(address, 'http://shop').searchParams.get('cursor') ?? undefined);

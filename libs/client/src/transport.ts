@@ -4,7 +4,7 @@ import type { TokenSource } from './credentials.js';
 import { DeadlinePassed, ShopError, ShopProblem } from './errors.js';
 import { mayRepeat, pauseMs } from './repeat.js';
 
-/** One request, with what decides about its repetition. */
+/** A request, with the properties that decide whether it may be repeated. */
 export interface Call {
   /** For messages: `POST /store/order`. */
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Call {
   readonly headers: Headers;
   readonly body?: RequestInit['body'];
   readonly parseAs: ParseAs;
-  /** What happens when it is sent twice: nothing (`none`), the same as once (`once`: it has an Idempotency-Key), or more (`each`). */
+  /** Its effect when repeated: none (`none`), the same as once (`once`: it has an Idempotency-Key), or another (`each`). */
   readonly effect: 'none' | 'once' | 'each';
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
@@ -24,14 +24,14 @@ export interface Answer {
   readonly response: Response;
 }
 
-/** Sends calls, and sends them again where that is safe. */
+/** Sends calls, and repeats them where that is safe. */
 export class Transport {
   constructor(
     private readonly fetch: typeof globalThis.fetch,
     private readonly credential: TokenSource | undefined,
   ) {}
 
-  /** @throws ShopError; the reason of the call's signal when that aborts */
+  /** @throws ShopError; the reason of the call's signal if it aborts */
   async send(call: Call): Promise<Answer> {
     const limit = new Limit(call.signal, call.deadlineMs);
     try {
@@ -72,7 +72,7 @@ export class Transport {
         isUnknown ||= caught.outcome === 'unknown';
         const pause = pauseMs(caught.retryAfterMs, failures, Math.random());
         if (!mayRepeat(caught, call.effect !== 'each') || pause >= limit.leftMs) {
-          // With a key a refusal also tells of the attempts before it: had one taken effect, its answer would have come again.
+          // With a key, a refusal shows that no earlier attempt took effect, since its answer would have been replayed. `not-done` does not.
           if (isUnknown && caught.outcome === 'not-done') caught.outcome = 'unknown';
           throw caught;
         }

@@ -3,26 +3,26 @@ import type { WebhookEvent } from './generated/events.js';
 
 export type { WebhookEvent } from './generated/events.js';
 
-/** Why a delivery must not be believed. */
+/** Why a delivery was refused. */
 export type WebhookFault =
   /** A header of Standard Webhooks is missing or malformed. */
   | 'headers'
-  /** None of the secrets can be one of the shop's. */
+  /** A secret does not have the form of the shop's secrets. */
   | 'secret'
   /** None of the secrets has signed these bytes. */
   | 'signature'
-  /** It was signed too long ago: it may be replayed, or this machine's clock is fast. */
+  /** It was signed too long ago: a replay, or this machine's clock is fast. */
   | 'too-old'
   /** It was signed in the future: this machine's clock is slow. */
   | 'too-new'
-  /** It is signed, and not JSON. */
+  /** It is signed, but not JSON. */
   | 'body';
 
 export class WebhookRefused extends Error {
   constructor(
     readonly fault: WebhookFault,
     message: string,
-    /** How far the signature's time is from this machine's, in seconds: positive when it is in the past. */
+    /** This machine's time minus the time of the signature, in seconds. */
     readonly ageSeconds?: number,
   ) {
     super(message);
@@ -31,7 +31,7 @@ export class WebhookRefused extends Error {
 }
 
 export interface VerifiedWebhook {
-  /** The event's id. The same event may come more than once: take each id once. */
+  /** The event's id. An event may be delivered more than once: handle each id once. */
   readonly id: string;
   readonly sentAt: Date;
   readonly event: WebhookEvent;
@@ -40,7 +40,7 @@ export interface VerifiedWebhook {
 export interface VerifyOptions {
   /** How old, or how far in the future, a signature may be. Default: 300. */
   readonly toleranceSeconds?: number;
-  /** Milliseconds since the epoch. Default: the present time. */
+  /** Milliseconds since the epoch. Default: the current time. */
   readonly now?: number;
 }
 
@@ -49,24 +49,24 @@ type HeaderSource = { get(name: string): string | null } | Readonly<Record<strin
 /**
  * Checks that a delivery was signed by the shop, and returns its event.
  *
- * @param body the bytes as they came: parsed and written again they would differ
- * @param secrets the endpoint's secret; while it is rotated, the old and the new one
+ * @param body the received bytes: parsed and serialised again they would differ
+ * @param secrets the endpoint's secret; during a rotation, the old and the new one
  * @throws WebhookRefused
  */
 export function verifyWebhook(headers: HeaderSource, body: string | Uint8Array, secrets: string | readonly string[], { toleranceSeconds = 300, now = Date.now() }: VerifyOptions = {}): VerifiedWebhook {
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => headerOf(headers, name));
-  if (!id || !timestamp || !signatures) throw new WebhookRefused('headers', 'It has not all of the headers webhook-id, webhook-timestamp and webhook-signature.');
+  if (!id || !timestamp || !signatures) throw new WebhookRefused('headers', 'It must have the headers webhook-id, webhook-timestamp and webhook-signature.');
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookRefused('headers', `webhook-timestamp is not a number of seconds: ${timestamp}`);
   const seconds = Number(timestamp);
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const given = signatures.split(' ').filter((one) => one.startsWith('v1,'));
   const wanted = [secrets].flat().map((secret) => signed(secret, id, seconds, text));
-  // All are compared, and each to its end: how long it takes says nothing about where they differ.
+  // Compares all signatures completely, so that the duration does not reveal where they differ.
   const matches = wanted.flatMap((one) => given.filter((other) => isEqual(one, other)));
-  if (matches.length === 0) throw new WebhookRefused('signature', 'It was signed with another secret, or changed on its way.');
+  if (matches.length === 0) throw new WebhookRefused('signature', 'It was signed with another secret, or changed in transit.');
   const ageSeconds = now / 1_000 - seconds;
-  if (ageSeconds > toleranceSeconds) throw new WebhookRefused('too-old', `It was signed ${Math.round(ageSeconds)} s ago. Is the clock of this machine right?`, ageSeconds);
-  if (ageSeconds < -toleranceSeconds) throw new WebhookRefused('too-new', `It was signed ${Math.round(-ageSeconds)} s in the future. Is the clock of this machine right?`, ageSeconds);
+  if (ageSeconds > toleranceSeconds) throw new WebhookRefused('too-old', `It was signed ${Math.round(ageSeconds)} s ago. Check the clock of this machine.`, ageSeconds);
+  if (ageSeconds < -toleranceSeconds) throw new WebhookRefused('too-new', `It was signed ${Math.round(-ageSeconds)} s in the future. Check the clock of this machine.`, ageSeconds);
   return { id, sentAt: new Date(seconds * 1_000), event: parsed(text) };
 }
 
@@ -79,7 +79,7 @@ function signed(secret: string, id: string, seconds: number, text: string): stri
   try {
     return new Webhook(secret).sign(id, new Date(seconds * 1_000), text);
   } catch {
-    throw new WebhookRefused('secret', 'A secret is not one of the shop’s: they begin with whsec_.');
+    throw new WebhookRefused('secret', 'A secret of the shop begins with whsec_, followed by base64.');
   }
 }
 

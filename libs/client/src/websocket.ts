@@ -1,26 +1,26 @@
 import { nothing } from './abort.js';
 import { adviceIn, type Ending } from './reconnect.js';
 
-/** What a connection tells the loop that keeps the stream alive. */
+/** Receives what a connection delivers. */
 export interface Receiver {
   onOpen(): void;
   /**
-   * One event or gap, as JSON.
+   * Receives one event or gap, as JSON.
    *
-   * @param cursor where the text does not have it
-   * @returns whether more may come
+   * @param cursor the cursor, if the text does not contain it
+   * @returns whether to continue
    */
   onText(text: string, cursor?: string): boolean;
 }
 
-/** A connection that does not open in this time leads nowhere. */
+/** Time limit for a connection to open. */
 const openLimitMs = 10_000;
 
 /**
- * One WebSocket, to its end. Aborting closes it.
+ * Reads a WebSocket until it ends. Aborting closes it.
  *
- * @param silenceMs after so long without a message, `isAlive` is asked: browsers do not show the stream's pings
- * @param isAlive whether the stream still has nothing to say
+ * @param silenceMs time without a message after which `isAlive` is called: browsers do not expose the stream's pings
+ * @param isAlive returns whether the stream really had nothing to send
  */
 export function readWebSocket(
   WebSocketClass: typeof globalThis.WebSocket,
@@ -39,7 +39,7 @@ export function readWebSocket(
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       socket.onopen = socket.onmessage = socket.onclose = null;
-      // A socket that fails while it is being closed still reports it, and Node ends the process for an error that nobody hears.
+      // A socket that fails while closing still emits an error, and Node ends the process if it is unhandled.
       socket.onerror = nothing;
       socket.close();
       resolve({ code, reason, retryAfterMs: adviceIn(reason), wasOpen });
