@@ -1670,7 +1670,7 @@ export interface components {
             error?: string;
         };
         ReplayRange: {
-            /** @description Events after this cursor, from the event stream or an earlier replay. Replaces `since`. */
+            /** @description Events after this cursor, from the event stream or an earlier replay. Use instead of `since`. */
             fromCursor?: string;
             /**
              * Format: date-time
