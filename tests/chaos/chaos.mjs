@@ -6,6 +6,7 @@ import { explain, StartError } from '../../tools/start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { temporaryFolder } from '../../tools/test/folder.mjs';
+import { findChromium } from '../console/kit/chromium-binary.mjs';
 import { BuildCopy } from './dist/prove/build-copy.js';
 import { proofNames, prove } from './dist/prove/prove.js';
 import { goalNames, run } from './dist/run.js';
@@ -60,7 +61,19 @@ async function trial(folder, options, shutdown) {
     if (options.keepLogs && existsSync(stack.logs)) cpSync(stack.logs, options.keepLogs, { recursive: true });
     await stack.end();
   });
-  return Promise.race([run(stack, { ...options, say: console.log }), aborted(stack.signal)]);
+  const browser = await findBrowser(options.only);
+  return Promise.race([run(stack, { ...options, browser, say: console.log }), aborted(stack.signal)]);
+}
+
+/** @param {readonly string[]} only */
+async function findBrowser(only) {
+  if (only.length > 0 && !only.includes('R15')) return undefined;
+  try {
+    return await findChromium({ signal: stop.signal, say: console.log });
+  } catch (error) {
+    console.log(`R15 is not tested in a browser: ${explain(error)}`);
+    return undefined;
+  }
 }
 
 /** @param {string} folder @param {NonNullable<ReturnType<typeof optionsOf>>} options */

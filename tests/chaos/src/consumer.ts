@@ -1,8 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { until } from './clock.js';
 import type { EventType, Follower, SeenEvent } from './history.js';
-import type { JournalEntry, FollowingJob } from './programs/follow-events.js';
+import type { JournalEntry } from './programs/follow.js';
+import type { FollowingJob } from './programs/follow-events.js';
+import type { BrowserFollowingJob } from './programs/follow-events-in-browser.js';
+import { readJournal } from './programs/journal.js';
 import { startProgram } from './programs/program.js';
 
 const startLimitMs = 60_000;
@@ -16,7 +18,7 @@ export class Consumer implements Follower {
   private isOver = false;
   private entriesOfEarlierRuns = 0;
 
-  constructor(readonly name: string, private readonly job: FollowingJob) {
+  constructor(readonly name: string, private readonly job: FollowingJob | BrowserFollowingJob) {
     this.startRun();
   }
 
@@ -52,9 +54,7 @@ export class Consumer implements Follower {
   }
 
   private get entries(): readonly JournalEntry[] {
-    if (!existsSync(this.job.journal)) return [];
-    // The last line may be incomplete while it is being written.
-    return readFileSync(this.job.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line) as JournalEntry);
+    return readJournal(this.job.journal);
   }
 
   /** Whether the process has handled anything since its last start. */
@@ -65,7 +65,7 @@ export class Consumer implements Follower {
   private startRun(): void {
     this.lives += 1;
     this.entriesOfEarlierRuns = this.entries.length;
-    this.process = startProgram('follow-events', this.job);
+    this.process = startProgram('browser' in this.job ? 'follow-events-in-browser' : 'follow-events', this.job);
     this.process.once('exit', (code, signal) => {
       if (signal !== 'SIGKILL') this.crashes.push(`life ${this.lives} ended with ${signal ?? code ?? '?'}`);
       // A process that crashes at once must not be restarted in a busy loop.

@@ -40,13 +40,13 @@ export interface LibraryUse {
 }
 
 /**
- * Prepares programs that use the shop only through the client library: one places orders, two follow events and are killed repeatedly.
+ * Prepares programs that use the shop only through the client library: one places orders, two, or three with a browser, follow events and are killed repeatedly.
  * The network between them and the shop breaks at times. Staff pay and deliver the orders.
  *
  * @returns the function that starts the load; until then the consumers are connected and receive every later event
  */
 export async function prepareLibrary(trial: Trial, { orders: wanted, perSecond, workMs = 4 }: LibraryLoad): Promise<() => Promise<LibraryUse>> {
-  const { stack, gatewayUrl, streamUrls, library } = trial.testbed;
+  const { stack, gatewayUrl, streamUrls, library, browser } = trial.testbed;
   const random = trial.random.fork();
   // The programs' network breaks all the time, so the shop's recovery is judged by other goals.
   trial.objectives = { servedShare: 0, recoveryMs: Infinity };
@@ -61,6 +61,9 @@ export async function prepareLibrary(trial: Trial, { orders: wanted, perSecond, 
     new Consumer('consumer with an API key', { ...follower, journal: join(stack.logs, `consumer-${tag}-1.ndjson`), credential: { apiKey: 'special-key' }, types: eventTypes, savesCursorOf: 'loop' }),
     new Consumer('consumer with a token', { ...follower, journal: join(stack.logs, `consumer-${tag}-2.ndjson`), credential: { clientId: 'plant-admin', clientSecret: 'plant-secret' }, savesCursorOf: 'event' }),
   );
+  if (browser) {
+    consumers.push(new Consumer('consumer in Chromium', { ...follower, journal: join(stack.logs, `consumer-${tag}-3.ndjson`), credential: { apiKey: 'special-key' }, savesCursorOf: 'event', browser }));
+  }
   const answered: number[] = [];
   const wrong: Violation[] = [];
   let [calls, errors] = [0, 0];

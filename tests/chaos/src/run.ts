@@ -1,6 +1,7 @@
 import { openTestbed } from './trial.js';
 import { now } from './clock.js';
 import { goals } from './goals/all.js';
+import type { Browser } from './programs/follow-events-in-browser.js';
 import { Random } from './random.js';
 import { waitUntilIdle } from './idle.js';
 import { describeViolations, type Row, tableOf } from './report.js';
@@ -12,6 +13,8 @@ export interface Options {
   readonly only: readonly string[];
   /** Skips the goals that need minutes. */
   readonly isShort: boolean;
+  /** Runs one of R15's consumers in a page. Absent: no browser was found. */
+  readonly browser?: Browser | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -28,12 +31,12 @@ export interface Outcome {
 }
 
 /** Runs the goals one after the other against one shop. */
-export async function run(stack: Stack, { seed, minutes, only, isShort, say }: Options): Promise<Outcome> {
+export async function run(stack: Stack, { seed, minutes, only, isShort, browser, say }: Options): Promise<Outcome> {
   const names = Object.entries(goals)
     .filter(([name, { isLong }]) => (only.length > 0 ? only.includes(name) : !(isShort && isLong)))
     .map(([name]) => name);
   const weights = names.reduce((sum, name) => sum + (goals[name]?.weight ?? 0), 0);
-  const testbed = await openTestbed(stack, say);
+  const testbed = await openTestbed(stack, say, browser && { browser });
   const rows: Row[] = [];
   try {
     for (const name of names) {

@@ -5,7 +5,8 @@ import type { EventType, Follower, SeenEvent } from './history.js';
 export class ResumingSocket implements Follower {
   readonly events: SeenEvent[] = [];
   readonly closes: number[] = [];
-  gaps = 0;
+  /** Reasons of the gaps that it was notified of. */
+  readonly gaps: string[] = [];
   private socket: WebSocket | undefined;
   private isOver = false;
   private turn: number;
@@ -64,9 +65,9 @@ export class ResumingSocket implements Follower {
   }
 
   private take(text: string): void {
-    const { id, cursor, ...event } = JSON.parse(text) as { id: string; cursor: string; event: string };
+    const { id, cursor, ...event } = JSON.parse(text) as { id: string; cursor: string; event: string; data?: { reason?: string } };
     this.cursor = cursor;
-    if (event.event === 'stream.gap') this.gaps++;
+    if (event.event === 'stream.gap') this.gaps.push(event.data?.reason ?? '');
     else this.events.push({ id, body: JSON.stringify(event) });
   }
 }

@@ -12,6 +12,7 @@ import { Databases } from './database.js';
 import { Faults } from './faults.js';
 import { longestRecovery } from './checks/work.js';
 import { type Call, type Objectives, eventTypes, type FinalState, type Follower, type History, isDone, type SeenEvent, type Snapshot } from './history.js';
+import type { Browser } from './programs/follow-events-in-browser.js';
 import type { Random } from './random.js';
 import { Receiver } from './receiver.js';
 import { ResumingSocket } from './socket.js';
@@ -36,11 +37,13 @@ export interface Testbed {
   readonly sinkUrl: string;
   /** URL of the built client library, for programs. */
   readonly library: string;
+  /** Runs a consumer in a page. Absent: no browser was found. */
+  readonly browser?: Browser;
   readonly say: (line: string) => void;
   close(): void;
 }
 
-export async function openTestbed(stack: Stack, say: (line: string) => void, library = import.meta.resolve('@plant-shop/client')): Promise<Testbed> {
+export async function openTestbed(stack: Stack, say: (line: string) => void, { library = import.meta.resolve('@plant-shop/client'), browser }: Partial<Pick<Testbed, 'library' | 'browser'>> = {}): Promise<Testbed> {
   const balancer = new Balancer(instancesOf(stack, 'gateway'));
   const gatewayUrl = await balancer.start();
   const streamUrls = instancesOf(stack, 'notifications').map(({ port }) => `ws://127.0.0.1:${port ?? 0}`);
@@ -52,7 +55,7 @@ export async function openTestbed(stack: Stack, say: (line: string) => void, lib
     sink.close();
     sink.closeAllConnections();
   };
-  return { stack, balancer, gatewayUrl, streamUrls, databases: new Databases(() => stack.adminUrl), sinkUrl, library, say, close };
+  return { stack, balancer, gatewayUrl, streamUrls, databases: new Databases(() => stack.adminUrl), sinkUrl, library, ...(browser && { browser }), say, close };
 }
 
 /** An account and its client. */

@@ -24,7 +24,7 @@ const library: Goal = {
     await trial.faults.carryOut(plan, using);
     const used = await using;
     const row = await rowOf('R15', library.what, trial, ({ final }) => violationsOf(used, final.orders));
-    const consumers = used.consumers.map((one) => `${one.events.length} events in ${one.lives} lives`).join(' and ');
+    const consumers = used.consumers.map((one) => `${one.name}: ${one.events.length} events in ${one.lives} lives`).join(', ');
     return [{ ...row, tried: `${used.wanted} orders in ${used.calls} calls of the library (${used.errors} errors); ${consumers}; ${row.tried}` }];
   },
 };

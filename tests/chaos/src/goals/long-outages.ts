@@ -78,7 +78,7 @@ async function storeRestored(context: GoalContext): Promise<Row> {
   await placeOrders(trial, plantIds, seconds);
   const late = await checkArrival(trial);
   const { history, recoveryMs } = await trial.judge();
-  const gaps = trial.sockets.filter((socket) => socket.gaps !== 1);
+  const gaps = trial.sockets.filter((socket) => socket.gaps.length !== 1);
   const events = history.final.log.length;
   return {
     goal: 'R6',
@@ -87,7 +87,7 @@ async function storeRestored(context: GoalContext): Promise<Row> {
     violations: [
       ...checkRestored(history),
       ...late,
-      ...gaps.map(({ name, gaps }): Violation => ({ rule: 'sockets', what: `${name} got ${gaps} gaps, expected one` })),
+      ...gaps.map(({ name, gaps }): Violation => ({ rule: 'sockets', what: `${name} got ${gaps.length} gaps (${gaps.join(', ')}), expected one` })),
     ],
     recoveryMs,
   };

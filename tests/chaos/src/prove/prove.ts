@@ -86,7 +86,7 @@ async function libraryIn(trial: Trial, seconds: number): Promise<void> {
 
 async function runTrial({ copy, openStack, seed, say }: Proof, faults: readonly Fault[], work: (trial: Trial) => Promise<void>): Promise<readonly Violation[]> {
   const stack = await openStack();
-  const testbed = await openTestbed(stack, () => undefined, copy.library);
+  const testbed = await openTestbed(stack, () => undefined, { library: copy.library });
   try {
     const trial = await Trial.open(testbed, new Random(seed), { receivers: 1, sockets: 2 });
     await trial.faults.carryOut(faults, work(trial));
