@@ -222,7 +222,7 @@ describe('OAuth 2.0 pages', () => {
       const browser = oauth.browser();
       const request = await oauth.request(client, { scope: 'webhooks' });
       const page = await consentTo(browser, request, user);
-      expect(page.text).toContain('webhooks');
+      expect(page.text).toContain('Receive order events by webhook');
       expect(page.text).not.toContain('Place and cancel own orders');
       await browser.open((await oauth.request(client, { scope: 'write:orders webhooks' })).url);
       expect(await grantedBy(browser, request, page)).toEqual(['webhooks']);
