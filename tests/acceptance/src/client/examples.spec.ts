@@ -144,6 +144,6 @@ describe('examples of the client library', () => {
     const shop = await finishLogin(app);
     const { data: order } = await shop.POST('/store/order', { body: { plantId } });
     expect(order.status).toBe('placed');
-    await expect(finishLogin(app)).rejects.toThrow('not the answer');
+    await expect(finishLogin(app)).rejects.toThrow('not started by this page');
   }, 60_000);
 });
