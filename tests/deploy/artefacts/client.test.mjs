@@ -106,7 +106,7 @@ for (const [name, path] of /** @type {const} */ ([['typescript', join(ROOT, 'nod
       mkdirSync(place);
       const code = [...README.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block).join('\n');
       // The README's function is plain JavaScript; results of calls must be typed nevertheless.
-      const typed = code.replace('function take(headers, body)', 'function take(headers: Headers | Record<string, string>, body: string)');
+      const typed = code.replace('function receive(headers, body)', 'function receive(headers: Headers | Record<string, string>, body: string)');
       const checks = `
 // @ts-expect-error -- there is no such path
 void shop.GET('/store/orders');
