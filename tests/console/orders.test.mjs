@@ -44,7 +44,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('the list is live: new orders appear, and changes are rowCount at once', async () => {
+  test('the list is live: new orders appear, and changes are shown at once', async () => {
     const plantId = await newPlant();
     const first = await placeOrder(plantId);
     const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
@@ -82,7 +82,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('a refusal is rowCount in the dialog, with a remedy and the request id', async () => {
+  test('a refusal is shown in the dialog, with a remedy and the request id', async () => {
     const id = await placeOrder(await newPlant());
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
     const { page } = visit;
@@ -143,7 +143,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test("markup in a plant's name is rowCount as text", async () => {
+  test("markup in a plant's name is shown as text", async () => {
     const name = '<img src=x onerror="document.title=1"> & <b>bold</b>';
     const id = await placeOrder(await newPlant(5, name));
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
