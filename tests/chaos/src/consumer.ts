@@ -4,7 +4,7 @@ import type { EventType, Follower, SeenEvent } from './history.js';
 import type { JournalEntry } from './programs/follow.js';
 import type { FollowingJob } from './programs/follow-events.js';
 import type { BrowserFollowingJob } from './programs/follow-events-in-browser.js';
-import { readJournal } from './programs/journal.js';
+import { lastEntry, readJournal } from './programs/journal.js';
 import { startProgram } from './programs/program.js';
 
 const startLimitMs = 60_000;
@@ -60,6 +60,17 @@ export class Consumer implements Follower {
   /** Whether the process has handled anything since its last start. */
   get hasHandled(): boolean {
     return this.entries.length > this.entriesOfEarlierRuns;
+  }
+
+  /** Whether it saves a cursor before it handles the event that follows, and so must get that event again when it is killed in between. */
+  get savesCursorFirst(): boolean {
+    return this.job.savesCursorOf === 'loop';
+  }
+
+  /** Whether it has saved a cursor and not yet handled the event that follows. */
+  get isHandling(): boolean {
+    const last = lastEntry(this.job.journal);
+    return last?.savedCursor !== undefined && last.event === undefined && last.gap === undefined;
   }
 
   private startRun(): void {

@@ -16,6 +16,7 @@ const deadlineMs = 20_000;
 /** Tolerance beyond the deadline, for a busy machine. */
 const slackMs = 5_000;
 const maxWaitBeforeKillMs = 5_000;
+const maxWaitForEventMs = 1_000;
 /** Orders that staff process per second. */
 const staffPerSecond = 12;
 
@@ -167,11 +168,15 @@ async function breakNetwork(network: Link, restMs: () => number, isOver: () => b
   }
 }
 
-/** Waits before each kill until the consumer has handled something, so that it makes progress on a slow machine too. */
+/**
+ * Waits before each kill until the consumer has handled something, so that it makes progress on a slow machine too. Kills a consumer
+ * that saves cursors first while it handles an event, if one arrives in time: only then does a cursor that was saved too early lose it.
+ */
 async function killAgain(consumer: Consumer, random: Random, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await until(() => consumer.hasHandled || isOver(), maxWaitBeforeKillMs, 20);
     await pause(random.between(0, 3_000));
+    if (consumer.savesCursorFirst) await until(() => consumer.isHandling || isOver(), maxWaitForEventMs, 1);
     consumer.kill();
   }
 }
