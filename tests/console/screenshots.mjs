@@ -1,4 +1,4 @@
-// `npm run screenshots`: writes a screenshot of each page of the console, light and dark, to docs/console.
+// `npm run screenshots`: writes a screenshot of each page that people see, light and dark, to docs/console.
 import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { startShop } from '../../tools/test/shop.mjs';
 import { findChromium } from './kit/chromium-binary.mjs';
 
 const target = join(ROOT, 'docs', 'console');
+const viewport = { width: 1280, height: 860 };
 const stop = stopOnSignals();
 const shutdown = new Shutdown(/** @type {const} */ (['receiver', 'browser', 'shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${error}`));
 
@@ -26,7 +27,7 @@ async function takeScreenshots() {
   Object.assign(process.env, shop.env, chromium.env, { CHROMIUM_BINARY: chromium.binary });
   // Imported here, because these modules read the variables when they are loaded.
   const { Chrome } = await import('./kit/console.mjs');
-  const { admin, demoAdmin } = await import('./kit/people.mjs');
+  const { address, admin, demoAdmin } = await import('./kit/people.mjs');
   const firstOrder = await fill(admin);
   const pages = { today: '/', orders: '/orders', order: `/orders/${firstOrder}`, plants: '/plants', stream: '/stream', webhooks: '/webhooks', people: '/people' };
   mkdirSync(target, { recursive: true });
@@ -34,7 +35,8 @@ async function takeScreenshots() {
   await chrome.open();
   shutdown.add('browser', () => chrome.close());
   for (const scheme of /** @type {const} */ (['light', 'dark'])) {
-    const visit = await chrome.visit(demoAdmin, { scheme, viewport: { width: 1280, height: 860 } });
+    await takeServicePages(chrome, scheme, demoAdmin, address);
+    const visit = await chrome.visit(demoAdmin, { scheme, viewport });
     const stopOrders = keepOrdering(admin);
     // Live charts need events that happen while the page is open.
     await visit.page.getByRole('img', { name: /Median time/ }).waitFor();
@@ -50,12 +52,38 @@ async function takeScreenshots() {
       await visit.page.getByText('…', { exact: true }).first().waitFor({ state: 'detached' });
       if (name === 'plants' || name === 'orders') await visit.page.getByRole('row').nth(3).waitFor();
       if (name === 'stream') await visit.page.getByRole('option').nth(12).waitFor();
-      await visit.page.screenshot({ path: join(target, `${name}-${scheme}.png`) });
-      console.log(`docs/console/${name}-${scheme}.png`);
+      await save(visit, name, scheme);
     }
     await stopOrders();
     await visit.leave();
   }
+}
+
+/**
+ * The pages that identity and the gateway render.
+ * @param {import('./kit/console.mjs').Chrome} chrome @param {'light' | 'dark'} scheme
+ * @param {import('./kit/people.mjs').Person} person @param {string} address of the shop
+ */
+async function takeServicePages(chrome, scheme, { username, password }, address) {
+  const visit = await chrome.newVisit({ scheme, viewport });
+  const { page } = visit;
+  await page.goto(`${address}/console`);
+  await page.getByLabel('Username').fill(username);
+  await page.getByLabel('Password').fill(password);
+  await save(visit, 'login', scheme);
+  await page.getByLabel('Password').press('Enter');
+  await page.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  await save(visit, 'consent', scheme);
+  await page.goto(`${address}/problems/insufficient-stock`);
+  await save(visit, 'problem', scheme);
+  await visit.leave();
+}
+
+/** @param {import('./kit/console.mjs').Visit} visit @param {string} name @param {'light' | 'dark'} scheme */
+async function save(visit, name, scheme) {
+  const file = `${name}-${scheme}.png`;
+  await visit.page.screenshot({ path: join(target, file) });
+  console.log(`docs/console/${file}`);
 }
 
 /** Fills the shop with orders in each state. @param {Shop} admin @returns {Promise<number>} id of an order with a timeline */

@@ -1,4 +1,5 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { pagePolicy } from '@plant-shop/platform/html/page';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
 import { Route } from '../http/route.js';
@@ -30,6 +31,6 @@ export class ProblemsController {
 function sendPage(reply: FastifyReply, html: string): void {
   void reply
     .header('content-type', 'text/html; charset=utf-8')
-    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+    .header('content-security-policy', pagePolicy())
     .send(html);
 }

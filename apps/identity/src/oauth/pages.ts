@@ -1,23 +1,9 @@
-import { createHash } from 'node:crypto';
 import { type Permission, permissionMeanings } from '@plant-shop/contracts/permissions';
 import { CodedError } from '@plant-shop/platform/errors';
+import { type Html, html } from '@plant-shop/platform/html/html';
+import { pagePolicy, pageText } from '@plant-shop/platform/html/page';
 import type { ErrorOut } from 'oidc-provider';
 import type { PageContext } from './form.js';
-import { Html, html } from './html.js';
-
-// Login, consent and error pages: plain HTML without scripts, in one column, with the style sheet below.
-
-const style = `
-:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
-body { max-width: 28rem; margin: 3rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; }
-label, input, button { display: block; font: inherit; }
-input { box-sizing: border-box; width: 100%; margin: 0.25rem 0 1rem; padding: 0.5rem; border: 1px solid; border-radius: 0.25rem; }
-button { width: 100%; margin: 0.5rem 0; padding: 0.6rem; border: 1px solid; border-radius: 0.25rem; cursor: pointer; }
-.main { background: #14532d; color: #fff; }
-.error { border-left: 0.3rem solid #b91c1c; padding-left: 0.75rem; }
-`;
-const styleHash = createHash('sha256').update(style).digest('base64');
 
 export interface Page {
   readonly title: string;
@@ -29,35 +15,14 @@ export interface Page {
 export function sendPage(ctx: PageContext, { title, main, redirectUri }: Page): void {
   ctx.set({
     'Cache-Control': 'no-store',
-    'Content-Security-Policy': [
-      "default-src 'none'",
-      `style-src 'sha256-${styleHash}'`,
-      `form-action ${redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`}`,
-      "base-uri 'none'",
-      "frame-ancestors 'none'",
-    ].join('; '),
+    'Content-Security-Policy': pagePolicy(redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`),
     'X-Frame-Options': 'DENY',
     'X-Content-Type-Options': 'nosniff',
     // With a stricter policy, browsers would not send the Origin header with a form.
     'Referrer-Policy': 'same-origin',
   });
   ctx.type = 'html';
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} – Plant shop</title>
-<style>${new Html(style)}</style>
-</head>
-<body>
-<main>
-${main}
-</main>
-</body>
-</html>
-`;
-  ctx.body = page.text;
+  ctx.body = pageText({ title, layout: 'card', main });
 }
 
 /**
@@ -89,7 +54,7 @@ export function loginPage({ action, proof, client, redirectUri, username, error 
     title: error === undefined ? 'Log in' : 'Error: Log in',
     redirectUri: redirectUri,
     main: html`<h1>Log in to the plant shop</h1>
-<p>to continue to <strong>${client}</strong></p>
+<p class="dimmed">to continue to <strong>${client}</strong></p>
 ${alert}
 <form method="post" action="${action}">
 ${hidden(proof)}
@@ -143,7 +108,7 @@ ${hidden(proof)}
 <input type="hidden" name="shown" value="${digest}">
 ${granted.length > 0 ? html`<button class="main" name="action" value="allow">Allow</button>` : undefined}
 <button name="action" value="deny">Do not allow</button>
-<button name="action" value="switch">Use another account</button>
+<button class="quiet" name="action" value="switch">Use another account</button>
 </form>`,
   };
 }
