@@ -84,6 +84,30 @@ describe('order events by page', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'credential-refused' });
   });
 
+  it('is answered also by a replica that was paused for longer than it may go without news of revocations', async () => {
+    shop.move(20, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    await until(async () => (await replica.metric('stream_ring_end')) === 20);
+    const client = await shop.sql.connect();
+    try {
+      await client.query('BEGIN; LOCK TABLE event_log IN ACCESS EXCLUSIVE MODE');
+      const asked = page(replica, 'api_key=key&cursor=earliest&limit=1');
+      const isWaiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notifications'
+        AND wait_event_type = 'Lock' AND query LIKE '%event_log%'`;
+      await until(async () => ((await shop.sql.query(isWaiting)).rowCount ?? 0) > 0);
+      const released = client.query('COMMIT');
+      // The page arrives during the pause, and the next pull of revocations is sent after it.
+      await new Promise((resolve) => process.nextTick(resolve));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+      expect((await asked).events).toHaveLength(1);
+      await released;
+    } finally {
+      // Closes the connection, so that no lock is left.
+      client.release(true);
+    }
+  });
+
   it('includes gap notices among the events', async () => {
     shop.move(10, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
-import { unavailable } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { encodeCursor } from '../log/cursor.js';
 import { pageEntries, readPage } from '../log/event-log.repository.js';
@@ -54,8 +53,10 @@ export class Pages {
       const entries = gap ? [gap, ...page.entries] : page.entries;
       const isOver = entries.length > 0 || client.isGone || this.connections.isDraining;
       if (isOver || (performance.now() >= end && page.position >= this.tail.ring.head)) {
-        if (!this.revocations.isFresh) throw unavailable('identity');
-        return this.toJson(entries, page.position);
+        if (this.revocations.isFresh) return this.toJson(entries, page.position);
+        // This process was paused: the page is read again with what the credential may see after the next pull.
+        subscription = await check();
+        continue;
       }
       position = page.position;
       if (position < this.tail.ring.head) continue;
