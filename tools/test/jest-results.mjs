@@ -62,9 +62,3 @@ export function whatWasCut({ files, ended, begun }) {
 
 /** Returns the files with failures. @param {JestResults} results @returns {readonly string[]} */
 export const failedFiles = ({ begun }) => [...begun].filter(([, { failed }]) => failed > 0).map(([name]) => name);
-
-/** Returns the slowest files. @param {JestResults} results @param {number} count @returns {string} */
-export function slowest({ begun }, count) {
-  const sorted = [...begun].sort(([, one], [, other]) => other.ms - one.ms).slice(0, count);
-  return sorted.map(([name, { ms }]) => `${name} ${(ms / 1000).toFixed(1)} s`).join(', ');
-}

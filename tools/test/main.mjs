@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
 import { checkPlatform, compile, readyPackages } from '../start/toolchain.mjs';
+import { cpuSeconds, Durations, tableOf } from './durations.mjs';
 import { subfolder, temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
 import { bufferedIn, terminal } from './output.mjs';
@@ -17,6 +18,7 @@ const MOST_RERUN = 10;
 
 const ORDER = /** @type {const} */ (['shop', 'NATS', 'Postgres', 'temporary folder']);
 
+const durations = new Durations();
 const stop = stopOnSignals();
 process.exit(await main());
 
@@ -39,7 +41,7 @@ async function main() {
     const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env }), 'the build'));
     tallies.push(build);
     if (succeeded(build)) {
-      const context = { folder: temporaryFolder(shutdown), env, jestArgs: options.jestArgs, packages: options.packages, stop, shutdown };
+      const context = { folder: temporaryFolder(shutdown), env, durations, jestArgs: options.jestArgs, packages: options.packages, stop, shutdown };
       for (const stage of options.stages) tallies.push(...(await runStage(stage, context)));
     }
   } catch (error) {
@@ -48,6 +50,7 @@ async function main() {
     stop.abort(error);
   }
   await shutdown.run();
+  if (durations.steps.length > 0) console.log(`\n${tableOf(durations, { ms: performance.now(), cpuSeconds: cpuSeconds() }).join('\n')}`);
   const total = sum(tallies);
   if (total.flaky.length > 0) console.log(`\nFlaky (failed, then passed when run again):\n${total.flaky.map((one) => `  ${one}`).join('\n')}`);
   if (total.failures.length > 0) console.log(`\nFailed:\n${total.failures.map((one) => `  ${one}`).join('\n')}`);
@@ -107,6 +110,8 @@ async function step(name, output, run) {
     output.say(explain(error));
     return check(false, explain(error));
   });
-  output.say(`--- ${name}: ${summary(tally)} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+  const ms = performance.now() - begun;
+  durations.steps.push({ name, ms });
+  output.say(`--- ${name}: ${summary(tally)} (${(ms / 1000).toFixed(1)} s)`);
   return { ...tally, failures: tally.failures.map((one) => `${name}: ${one}`) };
 }

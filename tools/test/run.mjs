@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { attempt } from '../start/command.mjs';
 import { pinnedNode, ROOT } from '../start/toolchain.mjs';
-import { failedFiles, readResults, RESULTS_FILE, slowest, whatWasCut } from './jest-results.mjs';
+import { failedFiles, readResults, RESULTS_FILE, whatWasCut } from './jest-results.mjs';
 import { tallyOfJest, tallyOfTap } from './results.mjs';
 
 /** A step that takes longer hangs, even on a busy machine. */
 const LONGEST_MS = 25 * 60_000;
 
-/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'output'>} Place */
+/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'output' | 'durations'>} Place */
 
 /**
  * Runs Jest and returns its tally, even if it is interrupted.
@@ -28,7 +28,7 @@ export async function jest(place, name, args, env, limit) {
   const code = await node(place, [...command, ...reporters, ...args], { env: { ...env, [RESULTS_FILE]: file }, limit });
   const results = readResults(contentOf(file) ?? '');
   for (const line of whatWasCut(results)) place.output.say(line);
-  place.output.say(`Slowest: ${slowest(results, 5)}`);
+  for (const [name, { ms }] of results.begun) place.durations.files.push({ name, ms });
   return { ...tallyOfJest({ code, results }), ...(results.ended && { files: failedFiles(results) }) };
 }
 
@@ -42,8 +42,12 @@ export async function jest(place, name, args, env, limit) {
  */
 export async function nodeTests(place, name, files, { limit, env = {}, concurrency = 3 } = {}) {
   const file = join(place.folder, `${name}.tap`);
-  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
+  const durations = join(place.folder, `${name}.durations.jsonl`);
+  const reporters = Object.entries({ spec: 'stdout', tap: file, [new URL('node-reporter.mjs', import.meta.url).href]: durations }).flatMap(
+    ([reporter, destination]) => [`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`],
+  );
   const code = await node(place, ['--test', `--test-concurrency=${concurrency}`, ...reporters, files], { limit, env });
+  for (const line of (contentOf(durations) ?? '').split('\n').slice(0, -1)) place.durations.files.push(JSON.parse(line));
   return tallyOfTap({ code, report: contentOf(file) });
 }
 

@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ROOT } from '../start/toolchain.mjs';
+import { Durations } from './durations.mjs';
 import { readResults, whatWasCut } from './jest-results.mjs';
 import { bufferedIn } from './output.mjs';
 import { jest, nodeTests } from './run.mjs';
@@ -19,7 +20,7 @@ before(() => {
   // A test runner that finds this variable assumes that it is a test file of the outer runner.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
   // Not to the terminal, where these intended failures would look like real ones.
-  place = { folder, env, stop: new AbortController(), output: bufferedIn(join(folder, 'output.log')) };
+  place = { folder, env, stop: new AbortController(), output: bufferedIn(join(folder, 'output.log')), durations: new Durations() };
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 

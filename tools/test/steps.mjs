@@ -16,6 +16,7 @@ import { startShop } from './shop.mjs';
  * @property {readonly string[]} packages whose unit tests run; empty: all
  * @property {readonly string[]} [files] the only Jest files to run
  * @property {import('./output.mjs').Output} output of this step
+ * @property {import('./durations.mjs').Durations} durations of steps and files, which steps add to
  * @property {AbortController} stop
  * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres' | 'temporary folder'>} shutdown
  */
