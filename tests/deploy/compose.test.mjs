@@ -159,6 +159,18 @@ describe('every service', () => {
     }
   }
 
+  for (const [service, changed, fault] of /** @type {const} */ ([
+    ['identity', { DEMO_DATA: 'true' }, /^DEMO_DATA must be false/],
+    ['store', { PLACING_LANES: '16', STORE_DATABASE_POOL_SIZE: '4' }, /^STORE_DATABASE_POOL_SIZE must be at least/],
+  ])) {
+    test(`${service}: settings that are valid each, but not together, would be found`, async () => {
+      const { environment } = filled(productionValues())['services'][service];
+      const faults = faultsOf(await settingsOf(service), { ...(await imageSettingsOf(service)), ...environment, ...changed });
+      assert.equal(faults.length, 1);
+      assert.match(faults[0] ?? '', fault);
+    });
+  }
+
   test('the demo has the settings of npm start', () => {
     for (const service of SERVICES) {
       const { WEBHOOK_ALLOWED_TARGETS: targets, ...others } = /** @type {Record<string, string>} */ (demoDefaults[service]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readConfig } from '@plant-shop/platform/config';
-import { configErrors, identitySettings } from './config.js';
+import { faultsOf, identitySettings } from './config.js';
 
 describe("identity's configuration", () => {
   const environment = {
@@ -11,7 +11,7 @@ describe("identity's configuration", () => {
     IDENTITY_SECRET: 'x'.repeat(32),
   };
   const read = (changed: Record<string, string>): unknown =>
-    readConfig(identitySettings, { ...environment, ...changed }, configErrors);
+    readConfig(identitySettings, { ...environment, ...changed }, faultsOf);
 
   it('has production values by default', () => {
     expect(read({})).toMatchObject({

@@ -73,8 +73,8 @@ export const identitySettings = {
 
 export type IdentityConfig = Config<typeof identitySettings>;
 
-/** Returns errors of settings that are valid one by one but not together, or not in this environment. */
-export const configErrors = (config: IdentityConfig): string[] => [
+/** Returns faults of settings that are valid each, but not together or not in this environment. */
+export const faultsOf = (config: IdentityConfig): string[] => [
   ...(config.demoData && config.nodeEnv === 'production'
     ? ['DEMO_DATA must be false when NODE_ENV is production: its password and keys are public']
     : []),
