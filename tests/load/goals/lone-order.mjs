@@ -21,7 +21,7 @@ export async function loneOrder({ stack, plants }) {
   const database = await Database.connect(storeDatabase({ databaseUrl, databaseCa: '' }, 2), createLogger('bench', 'warn'));
   try {
     const ids = new OrderIds(database);
-    const batcher = new Batcher({ name: 'place orders', count: 1, maxBatch: 256 }, (batch) =>
+    const batcher = new Batcher({ name: 'place orders', lanes: 1, maxBatch: 256 }, (batch) =>
       database.transaction(async (tx) => (await placeBatch(tx, /** @type {any[]} */ (batch), due)).results),
     );
     /** @type {number[]} */

@@ -7,7 +7,7 @@ import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { Batcher, dropExpired } from '@plant-shop/platform/batcher';
+import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/batcher';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf, uniqueViolation } from '@plant-shop/platform/postgres/sqlstate';
@@ -100,7 +100,7 @@ export class OrdersService {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
     const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders per batch');
-    const batching = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
+    const batching: BatcherOptions = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
     this.batcher = new Batcher<PlaceRequest, Answer>(
       batching,
       dropExpired<PlaceRequest, Answer>('store', async (batch) => {
