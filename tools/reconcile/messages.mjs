@@ -1,7 +1,7 @@
 /** @typedef {import('./reconcile.mjs').Finding} Finding */
 
 /** The rows of the table. @type {Record<Finding['drift'], string>} */
-export const titles = {
+const titles = {
   'numbers-behind': 'reused numbers',
   'stock-missing': 'plants without stock',
   'listing-differs': 'plants with another status',

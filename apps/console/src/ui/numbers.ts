@@ -1,15 +1,8 @@
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-const money = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** 12,345 as the reader writes it. */
 export const formatNumber = (value: number): string => whole.format(value);
-
-/** One decimal: 3.4. */
-export const formatDecimal = (value: number): string => short.format(value);
-
-/** Two decimals, without a currency: the shop has one. */
-export const formatMoney = (value: number): string => money.format(value);
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB'];
 

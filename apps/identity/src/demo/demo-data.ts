@@ -116,11 +116,11 @@ export class DemoData implements OnModuleInit {
 const loopbackHosts = ['127.0.0.1', 'localhost', '[::1]'];
 
 /** Returns the redirect URIs of `/docs`. */
-export const redirectUrisOfDocs = (publicUrl: string): string[] =>
+const redirectUrisOfDocs = (publicUrl: string): string[] =>
   originsOf(publicUrl).map((origin) => `${origin}/docs/oauth2-redirect.html`);
 
 /** Returns the redirect URIs of the console; on a loopback host, also those of Vite's development server (apps/console/README.md). */
-export function redirectUrisOfConsole(publicUrl: string): string[] {
+function redirectUrisOfConsole(publicUrl: string): string[] {
   const origins = originsOf(publicUrl);
   const development = origins.length > 1 ? ['http://127.0.0.1:5173', 'http://localhost:5173'] : [];
   return [...origins, ...development].map((origin) => `${origin}/console/`);

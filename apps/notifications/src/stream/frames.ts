@@ -4,7 +4,7 @@ import type { LogEntry } from '../log/log-entry.js';
 export type FrameFormat = 'plain' | 'resumable' | 'sse';
 
 /** Returns an unfragmented, unmasked WebSocket text frame (RFC 6455, 5.2). */
-export function textFrame(text: string): Buffer {
+function textFrame(text: string): Buffer {
   const length = Buffer.byteLength(text);
   const head = length < 126 ? 2 : length < 65_536 ? 4 : 10;
   const frame = Buffer.allocUnsafe(head + length);
@@ -25,7 +25,7 @@ export function textFrame(text: string): Buffer {
 export const pingFrame = Buffer.from([0x89, 0]);
 
 /** Returns one SSE message (HTML, 9.2.5). Browsers send its id back as Last-Event-ID. */
-export const sseMessage = (cursor: string, data: string): Buffer => Buffer.from(`id: ${cursor}\ndata: ${data}\n\n`);
+const sseMessage = (cursor: string, data: string): Buffer => Buffer.from(`id: ${cursor}\ndata: ${data}\n\n`);
 
 /** Returns the line that sets how long an EventSource waits before it reconnects. */
 export const retryLine = (ms: number): string => `retry: ${ms}\n`;

@@ -213,7 +213,7 @@ const selectTraceparents: Statement = {
 };
 
 /** Returns the trace contexts of the orders' last steps, where those were traced. */
-export async function findTraceparents(db: Reader, orderIds: readonly number[]): Promise<string[]> {
+async function findTraceparents(db: Reader, orderIds: readonly number[]): Promise<string[]> {
   const rows = await db.query<{ traceparent: string }>(selectTraceparents, [orderIds]);
   return rows.map((row) => row.traceparent);
 }

@@ -65,7 +65,7 @@ export class CallerClocks {
       known.lastSeenAt = now;
       return known;
     }
-    for (const [key, { lastSeenAt: heardAt }] of this.callers) if (now - heardAt >= forgetAfterMs) this.callers.delete(key);
+    for (const [key, { lastSeenAt }] of this.callers) if (now - lastSeenAt >= forgetAfterMs) this.callers.delete(key);
     const caller: Caller = { prefix, clock: new CallerClock(), lastSeenAt: now, measuring: undefined, isGone: false, skewMs: undefined };
     this.callers.set(prefix, caller);
     return caller;
@@ -81,8 +81,8 @@ export class CallerClocks {
   skews(): Map<string, number> {
     const skews = new Map<string, number>();
     const now = processNow();
-    for (const { prefix, skewMs, lastSeenAt: heardAt } of this.callers.values()) {
-      if (skewMs === undefined || now - heardAt >= forgetAfterMs) continue;
+    for (const { prefix, skewMs, lastSeenAt } of this.callers.values()) {
+      if (skewMs === undefined || now - lastSeenAt >= forgetAfterMs) continue;
       const service = callerOf(prefix);
       if (Math.abs(skewMs) >= Math.abs(skews.get(service) ?? 0)) skews.set(service, skewMs);
     }
