@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import compress from '@fastify/compress';
 import replyFrom from '@fastify/reply-from';
 import { NestFactory } from '@nestjs/core';
@@ -34,6 +35,7 @@ const backlog = 4_096;
 export interface Gateway {
   /** The address where it listens. */
   readonly url: string;
+  readonly server: Server;
   readonly routes: readonly ServedRoute[];
 }
 
@@ -86,5 +88,5 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   await app.listen({ port: options.port, host: options.host, backlog });
   service.started();
   logger.info({ host: options.host, port: options.port }, 'answering');
-  return { url: app.getHttpAdapter().getInstance().listeningOrigin, routes: routes.served };
+  return { url: app.getHttpAdapter().getInstance().listeningOrigin, server: app.getHttpServer(), routes: routes.served };
 }

@@ -12,13 +12,13 @@ import { PasswordHasher } from './passwords/password-hasher.js';
 /**
  * Starts the service.
  * @param changed options that a test overrides
- * @returns the port of the OAuth 2.0 pages
+ * @returns the server of the OAuth 2.0 pages
  */
 export async function startIdentity(
   service: Service,
   config: Omit<IdentityConfig, keyof ServiceConfig>,
   changed: Partial<IdentityOptions> = {},
-): Promise<{ readonly httpPort: number }> {
+): Promise<OAuthServer> {
   await service.useDatabase(identityDatabase(config, config.databasePoolSize));
   const options = { ...toOptions(config), ...changed };
   const up: { app?: INestApplicationContext } = {};
@@ -42,5 +42,5 @@ export async function startIdentity(
     'Signing keys and OAuth state not yet encrypted with the current secret',
     () => reencryption.remaining,
   );
-  return { httpPort: app.get(OAuthServer).port };
+  return app.get(OAuthServer);
 }

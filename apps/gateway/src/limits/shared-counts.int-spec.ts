@@ -3,7 +3,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
-import { echoes, startReplica, startShop } from '../gateway.spec.fixture.js';
+import { echoes, startReplica, startShop, stopReplica } from '../gateway.spec.fixture.js';
 import { RateLimit } from './rate-limit.js';
 import { shareCounts } from './shared-counts.js';
 
@@ -93,14 +93,14 @@ describe('the counts of gateways', () => {
   it('are exchanged between running gateways', async () => {
     const shop = await startShop(echoes);
     closers.push(() => shop.stop());
-    const { service, gateway } = await startReplica(shop.nats);
-    closers.push(() => service.stop());
+    const replica = await startReplica(shop.nats);
+    closers.push(() => stopReplica(replica));
     // Requests without a credential count by address, whatever their status.
     const leftAt = async (url: string): Promise<number> =>
       Number(/r=(\d+)/.exec((await fetch(`${url}/v3/store/inventory`)).headers.get('ratelimit') ?? '')?.[1]);
     await until(async () => {
       await Promise.all(Array.from({ length: 20 }, () => leftAt(shop.gateway.url)));
-      return (await leftAt(gateway.url)) < 1_000_000 - 20;
+      return (await leftAt(replica.gateway.url)) < 1_000_000 - 20;
     }, timeoutMs);
   });
 });

@@ -5,9 +5,8 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
-import type { Service } from '@plant-shop/platform/service/service';
 import { type Fake, fake } from '@plant-shop/testing/service';
-import { publicUrl, type Shop, startReplica, startShop } from '../gateway.spec.fixture.js';
+import { publicUrl, type Replica, type Shop, startReplica, startShop, stopReplica } from '../gateway.spec.fixture.js';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -72,7 +71,7 @@ describe('cached reads', () => {
   let catalogue: FakeCatalogue;
   let inventory: { reads: number; available: number; jitterMs: number };
   let shop: Shop;
-  let replica: { service: Service; gateway: { readonly url: string } };
+  let replica: Replica;
 
   beforeEach(async () => {
     catalogue = new FakeCatalogue();
@@ -96,7 +95,7 @@ describe('cached reads', () => {
     shop.identity.addCredential('key', { kind: 'apiKey' });
   });
   afterEach(async () => {
-    await replica.service.stop();
+    await stopReplica(replica);
     await shop.stop();
   });
 

@@ -89,6 +89,10 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     await closed;
   }
 
+  closeIdleConnections(): void {
+    this.server?.closeIdleConnections();
+  }
+
   get port(): number {
     return (this.server?.address() as AddressInfo | null)?.port ?? 0;
   }
