@@ -17,7 +17,7 @@ const usage = `Starts a private shop, injects faults, and checks every response 
   npm run chaos                               ${goalNames.join(', ')}, 10 minutes
   npm run chaos -- --seed 7 --minutes 60      the plan of a seed is the same each time
   npm run chaos -- --only R2,R5
-  npm run chaos -- --short                    what every build runs: 2.5 minutes, seed 1
+  npm run chaos -- --short                    what every build runs: 2.3 minutes, seed 1
   npm run chaos -- --keep-logs <folder>       copies the services' logs there at the end
   npm run chaos -- --report <file>            writes the numbers of passed and failed goals as JSON
   npm run chaos -- --prove                    seeds bugs, one at a time, and checks that each is detected
@@ -110,7 +110,7 @@ function optionsOf(args) {
   });
   if (values.help) return undefined;
   const seed = Number(values.seed ?? (values.short ? 1 : Math.floor(Math.random() * 1e9)));
-  const minutes = Number(values.minutes ?? (values.short ? 2.5 : 10));
+  const minutes = Number(values.minutes ?? (values.short ? 2.3 : 10));
   const only = values.only?.split(',') ?? [];
   const unknown = only.filter((name) => !goalNames.includes(name));
   if (unknown.length > 0) throw new StartError(`No such goal: ${unknown.join(', ')}. The goals are ${goalNames.join(', ')}.`);

@@ -16,7 +16,7 @@ export interface Goal {
   readonly what: string;
   /** Its share of the minutes, relative to the weights of the other goals. */
   readonly weight: number;
-  /** The goal needs minutes, so `--short` skips it. */
+  /** The goal needs minutes or all cores, so `--short` skips it. */
   readonly isLong?: boolean;
   readonly run: (context: GoalContext) => Promise<Row[]>;
 }

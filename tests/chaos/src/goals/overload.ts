@@ -43,6 +43,8 @@ const limits: readonly Limit[] = [
 const overload: Goal = {
   what: `${overloadFactor} times as many clients as saturate the shop`,
   weight: 4,
+  // It takes all cores. Every build floods the shop in tests/acceptance/src/security/overload.spec.ts.
+  isLong: true,
   run: async (context): Promise<Row[]> => {
     const rows: Row[] = [];
     for (const limit of limits) rows.push(await flood(context, limit));
