@@ -94,7 +94,8 @@ describe.each([
     });
   }, crashTestTimeoutMs);
 
-  it('a logged event gets one delivery, in sequence', async () => {
+  // The role decides only what else the replica does: these two make the same calls at the same points in both.
+  if (role === 'both') it('a logged event gets one delivery, in sequence', async () => {
     await atEveryPoint(stage, {
       name: 'make deliveries',
       minCalls: 6,
@@ -108,8 +109,8 @@ describe.each([
     });
   }, crashTestTimeoutMs);
 
-  // Sending does not either.
-  if (maker === DeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
+  // Sending does not depend on what the endpoint sees.
+  if (role === 'both' && maker === DeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
     await atEveryPoint(stage, {
       name: 'deliver a webhook',
       minCalls: 10,
