@@ -1,7 +1,7 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 /** Prefixes of files that restore databases or kill services, the most disruptive last. */
-const last = ['reconcile', 'intents', 'outage'];
+const last = ['reconcile', 'outage'];
 
 /** Sorts files by name, disruptive ones last. */
 module.exports = class OutageLast extends Sequencer {

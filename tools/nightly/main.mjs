@@ -35,11 +35,10 @@ async function main() {
 }
 
 /** @param {string} name @param {import('./options.mjs').Command} command @param {number} seed */
-async function part(name, { args, env }, seed) {
+async function part(name, { args }, seed) {
   console.log(`\n=== ${name} ===`);
   const begun = performance.now();
-  const surroundings = { cwd: ROOT, show: true, signal: stop.signal, endLimitMs: END_LIMIT_MS };
-  const { code } = await attempt(process.execPath, args, { ...surroundings, env: { ...process.env, ...env } });
+  const { code } = await attempt(process.execPath, args, { cwd: ROOT, env: process.env, show: true, signal: stop.signal, endLimitMs: END_LIMIT_MS });
   const again = code === 0 ? '' : `; to repeat: npm run nightly -- --seed ${seed} --only ${name}`;
   console.log(`--- ${name}: ${code === 0 ? 'passed' : 'failed'} (${((performance.now() - begun) / 1000).toFixed(0)} s)${again}`);
   return check(code === 0);

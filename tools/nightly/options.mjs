@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util';
 import { StartError } from '../start/errors.mjs';
 
 /**
- * A command and its environment variables.
- * @typedef {{ args: string[], env?: Record<string, string> }} Command
+ * Arguments for Node.
+ * @typedef {{ args: string[] }} Command
  * @typedef {{ seed: number, minutes: string }} Choice
  */
 
@@ -12,7 +12,7 @@ const PARTS = {
   chaos: ({ seed, minutes }) => ({ args: ['tests/chaos/main.mjs', '--seed', `${seed}`, '--minutes', minutes] }),
   prove: ({ seed }) => ({ args: ['tests/chaos/main.mjs', '--prove', '--seed', `${seed}`] }),
   fuzz: ({ seed }) => ({ args: ['tools/fuzz/main.mjs', '--seed', `${seed}`] }),
-  intents: () => ({ args: ['tools/test/main.mjs', '--only', 'acceptance', '--testPathPatterns', 'intents'], env: { INTENT_ROUNDS: '8' } }),
+  intents: () => ({ args: ['tools/test/main.mjs', '--only', 'acceptance', '--testMatch', '**/intents.nightly.ts'] }),
   restarts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-restarts'] }),
   artefacts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-acceptance'] }),
   adjacent: () => ({ args: ['tools/test/main.mjs', '--only', 'adjacent'] }),
