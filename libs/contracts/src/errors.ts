@@ -1,8 +1,8 @@
 import { CodedError, type ErrorDetails, type PlatformCode } from '@plant-shop/platform/errors';
 
 /**
- * All codes that the shop's services may answer with, besides the platform's. The list is closed: the gateway's table of
- * statuses does not compile while a code is missing there.
+ * All codes that the shop's services may answer with, besides the platform's. The list is closed: the table of problems
+ * (problem-table.ts) does not compile while a code is missing there.
  */
 export const domainCodes = [
   'precondition-failed',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { problemTable } from '@plant-shop/contracts/problem-table';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
-import { problemTable } from '../problems/problem-table.js';
 
 describe('the HTML pages', () => {
   let shop: Shop;

@@ -1,6 +1,6 @@
+import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyRequest } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { HttpError } from '../problems/http-error.js';
 
 type Done = (error: Error | null, body?: Buffer) => void;
 

@@ -1,4 +1,4 @@
-import { badHeader } from '../problems/http-error.js';
+import { badHeader } from '@plant-shop/contracts/problem';
 
 // Entity tags are the owning service's version numbers: strong (RFC 9110, section 8.8.3), with no body to hash.
 

@@ -1,5 +1,5 @@
 import cors from '@fastify/cors';
-import { isAllowedOrigin } from '@plant-shop/platform/service/origins';
+import { isAllowedOrigin } from '@plant-shop/platform/http/origins';
 import type { FastifyInstance } from 'fastify';
 
 /** Response headers that pages of other origins may read. */

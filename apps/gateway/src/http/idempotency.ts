@@ -1,5 +1,5 @@
+import { badHeader } from '@plant-shop/contracts/problem';
 import type { FastifyRequest } from 'fastify';
-import { badHeader } from '../problems/http-error.js';
 
 const maxKeyLength = 255;
 

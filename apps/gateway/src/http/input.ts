@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import { badField, badParameter, HttpError } from '@plant-shop/contracts/problem';
+import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { FastifyRequest } from 'fastify';
-import { badField, badParameter, HttpError } from '../problems/http-error.js';
 import { checkJson } from './json-body.js';
-import { UrlEncoded } from './url-encoded.js';
 
 // Readers of path, query and body for handlers. Each throws the HttpError that the client receives.
 

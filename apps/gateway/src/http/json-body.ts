@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { badField, HttpError } from '../problems/http-error.js';
+import { badField, HttpError } from '@plant-shop/contracts/problem';
 
 /** Levels of nested objects and lists, including the outermost. */
 export const maxDepth = 16;

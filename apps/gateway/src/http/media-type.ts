@@ -1,4 +1,4 @@
-import { HttpError } from '../problems/http-error.js';
+import { HttpError } from '@plant-shop/contracts/problem';
 import type { BodySpec } from './route.js';
 
 const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {

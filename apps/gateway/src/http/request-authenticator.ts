@@ -1,13 +1,13 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AccessPolicy } from '../access.js';
+import { HttpError } from '@plant-shop/contracts/problem';
 import type { Caller } from '@plant-shop/credentials/caller';
 import type { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/network';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AccessPolicy } from '../access.js';
 import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
 import type { RateLimit } from '../limits/rate-limit.js';
-import { HttpError } from '../problems/http-error.js';
 
 /** Returns the client's address; behind trusted proxies, the address that the first of them saw. */
 export const clientAddress = (request: FastifyRequest): string => request.ip;

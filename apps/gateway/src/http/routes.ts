@@ -1,8 +1,8 @@
 import { METHODS } from 'node:http';
+import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
 import { isRateLimited } from '../access.js';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { HttpError } from '../problems/http-error.js';
 import { routeNotFound } from '../problems/problem.js';
 import { compressFromBytes } from './compression.js';
 import { deprecationHeaders } from './deprecation.js';

@@ -1,25 +1,16 @@
+import { securityHeaders, transportSecurity } from '@plant-shop/platform/http/security-headers';
 import type { FastifyInstance } from 'fastify';
 
-/** A year, the minimum that browsers' preload lists require. */
-const httpsOnly = 'max-age=31536000';
-
-/**
- * Returns the default headers of every response: nothing may load or run content unless the handler sets another policy, no
- * framing, no referrer (the login URL contains a password), and no storage in shared caches.
- */
-export function securityHeaders(publicUrl: string): Readonly<Record<string, string>> {
-  return {
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'referrer-policy': 'no-referrer',
-    'cache-control': 'private, no-cache',
-    ...(publicUrl.startsWith('https:') && { 'strict-transport-security': httpsOnly }),
-  };
-}
+/** Returns the default headers of every response: the security headers, and no storage in shared caches. */
+export const defaultHeaders = (publicUrl: string): Readonly<Record<string, string>> => ({
+  ...securityHeaders,
+  'cache-control': 'private, no-cache',
+  ...transportSecurity(publicUrl),
+});
 
 /** Sets the default headers before any route; handlers may replace them. */
 export function secureAnswers(instance: FastifyInstance, publicUrl: string): void {
-  const headers = securityHeaders(publicUrl);
+  const headers = defaultHeaders(publicUrl);
   instance.addHook('onRequest', (_request, reply, done) => {
     reply.headers(headers);
     done();

@@ -1,13 +1,13 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/request-id';
 import type { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { answerConnectionError } from '../problems/connection-errors.js';
-import { sendProblem } from '../problems/send-problem.js';
+import { sendProblem } from '../problems/problem.js';
 import { bodyReader } from './body.js';
-import { UrlEncoded } from './url-encoded.js';
 
 /**
  * The limit of JSON and form bodies. They are forwarded unchanged in one frame entry (900 KiB), with at most 4 KiB of metadata

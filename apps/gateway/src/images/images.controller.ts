@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { catalog, imageChunkBytes, type ImageHead } from '@plant-shop/contracts/catalog';
+import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
 import { Route } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
-import { HttpError } from '../problems/http-error.js';
 import { type ByteRange, requestedRange } from './range.js';
 
 @Controller('v3/images')

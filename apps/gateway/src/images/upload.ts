@@ -1,6 +1,6 @@
 import type { Multipart, MultipartFile } from '@fastify/multipart';
 import { imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
-import { badField, HttpError } from '../problems/http-error.js';
+import { badField, HttpError } from '@plant-shop/contracts/problem';
 
 /** Of the text that accompanies the file, in characters. */
 export const maxMetadataLength = 1_000;

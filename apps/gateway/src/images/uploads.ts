@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import type { StoredImage } from '@plant-shop/contracts/catalog';
 import multipart from '@fastify/multipart';
+import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pathId } from '../http/input.js';
 import { routeSpecFor } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { HttpError } from '../problems/http-error.js';
 import { receiveUpload } from './upload.js';
 
 /** The file, and 1 MiB for the other parts and the multipart framing. */

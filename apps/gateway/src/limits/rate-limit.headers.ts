@@ -1,4 +1,4 @@
-import { HttpError } from '../problems/http-error.js';
+import { HttpError } from '@plant-shop/contracts/problem';
 import type { RateLimitStatus } from './rate-limit.js';
 
 // draft-ietf-httpapi-ratelimit-headers: one policy, named "requests".

@@ -1,10 +1,10 @@
 import '@fastify/reply-from';
 import type { IncomingHttpHeaders } from 'node:http';
 import { outcomeUnknown, unavailable } from '@plant-shop/platform/errors';
+import { pathOf } from '@plant-shop/platform/http/path-of';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from '../http/request-authenticator.js';
 import type { GatewayOptions } from '../options.js';
-import { pathOf } from '../problems/send-problem.js';
 
 /** Connection errors after which identity cannot have received the request. */
 const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);

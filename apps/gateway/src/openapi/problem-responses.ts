@@ -1,6 +1,6 @@
+import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { isRateLimited } from '../access.js';
 import { exampleOf } from '../problems/problem-example.js';
-import { type ProblemCode, problemTable } from '../problems/problem-table.js';
 import type { ServedRoute } from '../http/routes.js';
 import { type HeaderName, headerRefs } from './headers.js';
 import type { OperationDocs } from './operation-docs.js';

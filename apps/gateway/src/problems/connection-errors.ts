@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { securityHeaders } from '../http/security-headers.js';
-import { problemOf } from './problem.js';
-import { HttpError } from './http-error.js';
+import { HttpError, problemOf } from '@plant-shop/contracts/problem';
+import { defaultHeaders } from '../http/security-headers.js';
 
 /** Answers connections on which Node's HTTP parser failed: there is no request, only the socket. */
 export function answerConnectionError(publicUrl: string): (error: NodeJS.ErrnoException, socket: Socket) => void {
@@ -12,14 +11,9 @@ export function answerConnectionError(publicUrl: string): (error: NodeJS.ErrnoEx
       return;
     }
     const requestId = randomUUID();
-    const { status, headers, body } = problemOf(refusalOf(error.code), {
-      publicUrl,
-      requestId,
-      instance: undefined,
-      body: undefined,
-    });
+    const { status, headers, body } = problemOf(refusalOf(error.code), { publicUrl, requestId, instance: undefined });
     const lines = Object.entries({
-      ...securityHeaders(publicUrl),
+      ...defaultHeaders(publicUrl),
       ...headers,
       'x-request-id': requestId,
       'content-type': 'application/problem+json; charset=utf-8',

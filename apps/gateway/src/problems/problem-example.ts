@@ -1,5 +1,5 @@
-import { problemTypeUrl } from './problem.js';
-import { type ProblemCode, problemTable } from './problem-table.js';
+import { problemTypeUrl } from '@plant-shop/contracts/problem';
+import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 
 const details: Readonly<Partial<Record<ProblemCode, object>>> = {
   'invalid-input': { errors: [{ pointer: '/quantity', detail: 'must be a whole number from 1 to 1000000' }] },

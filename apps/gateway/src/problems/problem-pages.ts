@@ -1,7 +1,7 @@
+import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { type Html, html } from '@plant-shop/platform/html/html';
 import { pageText } from '@plant-shop/platform/html/page';
 import { exampleOf } from './problem-example.js';
-import { type ProblemCode, problemTable } from './problem-table.js';
 
 // These pages contain nothing from requests. Links are relative, so they also work behind a proxy that adds a path prefix.
 

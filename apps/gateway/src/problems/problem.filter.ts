@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sendProblem } from './send-problem.js';
+import { sendProblem } from './problem.js';
 
 /** Answers every error of Nest's routes with a problem document; Nest's own error bodies echo URLs. */
 @Catch()

@@ -1,78 +1,29 @@
 import { HttpException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { domainCodes } from '@plant-shop/contracts/errors';
-import { CodedError, platformCodes, unavailable } from '@plant-shop/platform/errors';
-import { form, jsonArray, jsonObject } from '../http/route.js';
-import { translateFieldError, problemOf } from './problem.js';
-import { isProblemCode, problemTable } from './problem-table.js';
-import { badField, HttpError } from './http-error.js';
+import { badField, type Problem, problemOf } from '@plant-shop/contracts/problem';
+import { CodedError } from '@plant-shop/platform/errors';
+import { type BodySpec, form, jsonArray, jsonObject } from '../http/route.js';
+import { errorsOf, toCoded, translateFieldError } from './problem.js';
 
-const at = { publicUrl: 'https://plants.example', requestId: 'r1', instance: '/v3/plant', body: undefined };
-const bodyOf = (error: unknown, occurrence = {}): Record<string, unknown> =>
-  JSON.parse(problemOf(error, { ...at, ...occurrence }).body) as Record<string, unknown>;
+const problem = (error: unknown, body?: BodySpec): Problem => {
+  const coded = toCoded(error);
+  return problemOf(coded, { publicUrl: 'https://plants.example', requestId: 'r1', instance: '/v3/plant' }, errorsOf(coded, body));
+};
+const errorsIn = ({ body }: Problem): unknown => (JSON.parse(body) as { errors?: unknown }).errors;
 
-describe('the problem table', () => {
-  it('has an error status for every code that a service may answer with', () => {
-    for (const code of [...domainCodes, ...platformCodes]) {
-      expect(isProblemCode(code)).toBe(true);
-      expect(problemTable[code].status).toBeGreaterThanOrEqual(400);
-    }
-  });
-
-  it('uses 500 only for defects', () => {
-    const defects = Object.entries(problemTable).filter(([, { status }]) => status === 500).map(([code]) => code);
-    expect(defects.sort()).toEqual(['internal', 'malformed-frame']);
-  });
-});
-
-describe('a problem', () => {
-  it('has the members of RFC 9457, code and requestId', () => {
-    expect(bodyOf(new CodedError('plant-not-found', 'There is no plant 7.'))).toEqual({
-      type: 'https://plants.example/problems/plant-not-found',
-      title: 'No such plant',
-      status: 404,
-      detail: 'There is no plant 7.',
-      instance: '/v3/plant',
-      code: 'plant-not-found',
-      requestId: 'r1',
-    });
-  });
-
-  it("includes the service's details, which cannot replace standard members", () => {
-    const error = new CodedError('insufficient-stock', 'Order fewer.', { available: 3, status: 200, code: 'ok' });
-    expect(bodyOf(error)).toMatchObject({ available: 3, status: 409, code: 'insufficient-stock' });
-  });
-
-  it.each([new Error('password=hunter2 at /srv/app.js'), new CodedError('internal', 'SELECT 1', { sql: 'x' }), 'text', undefined, new CodedError('made-up', 'hunter2')])(
-    'reveals nothing about a defect',
-    (error) => {
-      const problem = problemOf(error, at);
-      expect(problem.status).toBe(500);
-      expect(Object.keys(JSON.parse(problem.body) as object).sort()).toEqual(['code', 'instance', 'requestId', 'status', 'title', 'type']);
-    },
-  );
-
-  it('has Retry-After when nothing happened', () => {
-    expect(problemOf(unavailable('store'), at)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
-  });
-
-  it('has WWW-Authenticate with 401', () => {
-    expect(problemOf(new CodedError('login-failed', 'No.'), at).headers).toHaveProperty('www-authenticate');
-  });
-
-  it('has Retry-After for locked logins', () => {
-    expect(problemOf(new CodedError('too-many-logins', 'Wait.', { retryAfter: 12.2 }), at)).toMatchObject({
-      status: 429,
-      headers: { 'retry-after': '13' },
-    });
+describe('a problem of the gateway', () => {
+  it.each([new Error('password=hunter2 at /srv/app.js'), 'text', undefined])('reveals nothing about a defect', (error) => {
+    const { status, body } = problem(error);
+    expect(status).toBe(500);
+    expect(Object.keys(JSON.parse(body) as object).sort()).toEqual(['code', 'instance', 'requestId', 'status', 'title', 'type']);
   });
 
   it('is made from errors of Nest and Fastify', () => {
-    expect(problemOf(new NotFoundException('Cannot GET /x?password=1'), at)).toMatchObject({ status: 404, code: 'route-not-found' });
+    expect(problem(new NotFoundException('Cannot GET /x?password=1'))).toMatchObject({ status: 404, code: 'route-not-found' });
     const tooLarge = Object.assign(new Error('x'), { code: 'FST_REQ_FILE_TOO_LARGE', statusCode: 413 });
-    expect(problemOf(new HttpException('x', 413, { cause: tooLarge }), at)).toMatchObject({ status: 413, code: 'payload-too-large' });
-    expect(problemOf(Object.assign(new Error('x'), { statusCode: 400 }), at)).toMatchObject({ status: 400, code: 'malformed-request' });
-    expect(problemOf(Object.assign(new Error('x'), { statusCode: 500 }), at)).toMatchObject({ status: 500 });
+    expect(problem(new HttpException('x', 413, { cause: tooLarge }))).toMatchObject({ status: 413, code: 'payload-too-large' });
+    expect(problem(Object.assign(new Error('x'), { statusCode: 400 }))).toMatchObject({ status: 400, code: 'malformed-request' });
+    expect(problem(Object.assign(new Error('x'), { statusCode: 500 }))).toMatchObject({ status: 500 });
   });
 
   it("points into the client's request, not into the payload of the service", () => {
@@ -82,20 +33,14 @@ describe('a problem', () => {
         { pointer: '/username', detail: 'must be text of 1 to 200 characters' },
       ],
     });
-    expect(bodyOf(error, { body: jsonObject('user') })['errors']).toEqual([
+    expect(errorsIn(problem(error, jsonObject('user')))).toEqual([
       { pointer: '/username', detail: 'must be text' },
       { parameter: 'username', detail: 'username must be text of 1 to 200 characters' },
     ]);
   });
 
   it("keeps the gateway's own pointers", () => {
-    expect(bodyOf(badField('/order/x', 'must go'), { body: jsonObject('order') })['errors']).toEqual([
-      { pointer: '/order/x', detail: 'must go' },
-    ]);
-  });
-
-  it('has the headers of an HttpError', () => {
-    expect(problemOf(new HttpError('method-not-allowed', 'No.', {}, { allow: 'GET' }), at).headers).toEqual({ allow: 'GET' });
+    expect(errorsIn(problem(badField('/order/x', 'must go'), jsonObject('order')))).toEqual([{ pointer: '/order/x', detail: 'must go' }]);
   });
 });
 

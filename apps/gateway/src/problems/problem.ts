@@ -1,64 +1,44 @@
 import { HttpException } from '@nestjs/common';
-import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
-import { CodedError, type FieldError, type RequestError } from '@plant-shop/platform/errors';
+import { HttpError, problemOf } from '@plant-shop/contracts/problem';
+import { CodedError, type ErrorDetails, type FieldError, type RequestError } from '@plant-shop/platform/errors';
+import { pathOf } from '@plant-shop/platform/http/path-of';
+import type { Logger } from '@plant-shop/platform/logging';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BodySpec } from '../http/route.js';
-import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
-import { HttpError } from './http-error.js';
+import { defaultHeaders } from '../http/security-headers.js';
 
-/** The occurrence of a problem: what the document says about the request. */
-export interface Occurrence {
-  readonly publicUrl: string;
-  readonly requestId: string;
-  /** The path without its query, which may contain secrets. */
-  readonly instance: string | undefined;
-  readonly body: BodySpec | undefined;
-}
-
-export interface Problem {
-  readonly code: ProblemCode;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The problem document (RFC 9457) as JSON. */
-  readonly body: string;
-}
-
-/** `Retry-After` of a 503, in seconds. */
-const retryAfterSeconds = 1;
-
-export function problemOf(error: unknown, at: Occurrence): Problem {
+/** Answers a request with the problem document of an error; logs defects. */
+export function sendProblem(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { publicUrl, logger }: { readonly publicUrl: string; readonly logger: Logger },
+): void {
   const coded = toCoded(error);
-  const code = isProblemCode(coded.code) ? coded.code : 'internal';
-  const { status, title } = problemTable[code];
-  const isDefect = status === 500;
-  const { errors, ...details } = isDefect ? {} : coded.details;
-  const standard = {
-    type: problemTypeUrl(at.publicUrl, code),
-    title,
-    status,
-    ...(!isDefect && { detail: coded.message }),
-    ...(at.instance !== undefined && { instance: at.instance }),
-    code,
-    requestId: at.requestId,
-    // The gateway's own errors already point into the client's request.
-    ...(errors && { errors: coded instanceof HttpError ? errors : errors.map((fault) => translateFieldError(fault, at.body)) }),
-  };
-  // Standard members come first and win over the service's details.
-  const body = JSON.stringify({ ...standard, ...details, ...standard });
-  return { code, status, headers: headersOf(coded, status), body };
-}
-
-export const problemTypeUrl = (publicUrl: string, code: ProblemCode): string => `${publicUrl}/problems/${code}`;
-
-function headersOf(error: CodedError, status: number): Record<string, string> {
-  const headers: Record<string, string> = error instanceof HttpError ? { ...error.headers } : {};
-  if (error instanceof CredentialRefused && error.challenge !== undefined) headers['www-authenticate'] = error.challenge;
-  if (status === 401) headers['www-authenticate'] ??= 'Bearer realm="plant-shop"';
-  if (status === 503) headers['retry-after'] = String(retryAfterSeconds);
-  if (status === 429 && typeof error.details['retryAfter'] === 'number') {
-    headers['retry-after'] = String(Math.max(1, Math.ceil(error.details['retryAfter'])));
+  const at = { publicUrl, requestId: request.id, instance: pathOf(request.raw.url ?? '') };
+  const problem = problemOf(coded, at, errorsOf(coded, request.routeSpec?.body));
+  if (problem.status === 500) {
+    const err = error instanceof Error ? error : coded;
+    logger.error({ err, requestId: request.id, operation: request.routeSpec?.operation }, 'defect');
   }
-  return headers;
+  // The response has begun, so the connection is closed: the client must see that the body is incomplete.
+  if (reply.raw.headersSent) {
+    reply.raw.destroy();
+    return;
+  }
+  void reply
+    .code(problem.status)
+    // Set again: some errors occur before any hook, and a handler may have set headers for the response that it did not send.
+    .headers(defaultHeaders(publicUrl))
+    .headers(problem.headers)
+    .header('x-request-id', request.id)
+    .header('content-type', 'application/problem+json; charset=utf-8')
+    .send(problem.body);
 }
+
+/** Returns the invalid parts of the client's request. The gateway's own errors already point into it. */
+export const errorsOf = (error: CodedError, body: BodySpec | undefined): ErrorDetails['errors'] =>
+  error instanceof HttpError ? error.details.errors : error.details.errors?.map((fault) => translateFieldError(fault, body));
 
 /**
  * Translates a service's pointer into its payload to a place in the client's request. The client's body is one member of the

@@ -1,4 +1,5 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { isProblemCode } from '@plant-shop/contracts/problem-table';
 import { pagePolicy } from '@plant-shop/platform/html/page';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
@@ -6,7 +7,6 @@ import { Route } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from './problem.js';
 import { problemPage, problemsPage } from './problem-pages.js';
-import { isProblemCode } from './problem-table.js';
 
 /** The pages that the `type` of a problem links to. */
 @Controller('problems')

@@ -1,12 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { catalog, type ImportLineResult, maxImportLines } from '@plant-shop/contracts/catalog';
+import { HttpError, problemTypeUrl } from '@plant-shop/contracts/problem';
+import { isProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
 import type { RpcForwarder } from '../http/rpc-forwarder.js';
-import { problemTypeUrl } from '../problems/problem.js';
-import { isProblemCode, problemTable } from '../problems/problem-table.js';
-import { HttpError } from '../problems/http-error.js';
 import { type Line, LineReader, maxLineBytes } from './lines.js';
 
 /** Bytes of lines per call to the catalog. A frame carries 900 KiB, and escaping quotes in JSON may double the size. */

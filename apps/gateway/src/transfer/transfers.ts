@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { catalog, type ExportedPage } from '@plant-shop/contracts/catalog';
+import { HttpError } from '@plant-shop/contracts/problem';
 import { CodedError, isTransient, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
@@ -11,7 +12,6 @@ import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
-import { HttpError } from '../problems/http-error.js';
 import { importLines } from './imports.js';
 
 export const linesType = 'application/x-ndjson';

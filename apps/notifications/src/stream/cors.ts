@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isAllowedOrigin } from '@plant-shop/platform/service/origins';
+import { isAllowedOrigin } from '@plant-shop/platform/http/origins';
 
 /** Response headers that pages of allowed origins may read. */
 const exposed = 'Retry-After, X-Request-Id, WWW-Authenticate';

@@ -1,11 +1,11 @@
 import { Inject } from '@nestjs/common';
 import { type OnGatewayConnection, type OnGatewayDisconnect, type OnGatewayInit, WebSocketGateway } from '@nestjs/websockets';
+import { transportSecurity } from '@plant-shop/platform/http/security-headers';
 import type { Logger } from '@plant-shop/platform/logging';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { WebSocketServer } from 'ws';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { Connections } from './connections.js';
-import { transportSecurity } from './problems.js';
 import { updatesPath } from './request.js';
 import { type AdmittedSocket, type StreamSocket, WebSocketTransport } from './websocket.js';
 
@@ -23,7 +23,7 @@ export class OrderEventsGateway implements OnGatewayInit<WebSocketServer>, OnGat
 
   /** Adds the headers of every response of the stream to the 101. */
   afterInit(server: WebSocketServer): void {
-    const headers = [...transportSecurity(this.options.stream.publicUrl)].map(([name, value]) => `${name}: ${value}`);
+    const headers = Object.entries(transportSecurity(this.options.stream.publicUrl)).map(([name, value]) => `${name}: ${value}`);
     server.on('headers', (lines) => void lines.push(...headers));
   }
 

@@ -39,6 +39,7 @@ describe('refusals of the stream', () => {
     ['an unknown status', '?api_key=key&newStatus=lost', {}, 400, 'invalid-input'],
     ['a limit beyond 1,000', '?api_key=key&limit=1001', {}, 400, 'invalid-input'],
     ['broken percent-encoding', '?api_key=key&cursor=%E0%A4', {}, 400, 'malformed-request'],
+    ['a NUL', '?api_key=key&other=%00', {}, 400, 'malformed-request'],
   ];
 
   it.each(cases)('%s is refused before the upgrade, and in answer to a plain request', async (_, query, headers, status, code) => {
@@ -68,6 +69,14 @@ describe('refusals of the stream', () => {
       expect(JSON.parse(body)).toMatchObject({ code: 'route-not-found', instance: path });
       expect(body).not.toContain('secret');
     }
+  });
+
+  it.each([handshake, {}])('understands an absolute request target, and shows nothing of its origin', async (headers) => {
+    const nothing = await replica.ask('http://user:secret@stream.test/nothing?api_key=secret', headers);
+    expect(JSON.parse(nothing.body)).toMatchObject({ code: 'route-not-found', instance: '/nothing' });
+    const stream = await replica.ask(`http://user:secret@stream.test${updates}?api_key=wrong`, headers);
+    expect(JSON.parse(stream.body)).toMatchObject({ code: 'credential-refused', instance: updates });
+    expect(nothing.body + stream.body).not.toContain('secret');
   });
 
   it.each(['POST', 'PUT', 'DELETE'])('answers %s with 405 and the allowed method', async (method) => {

@@ -10,7 +10,7 @@ const resultOf = (query: string): unknown => {
   try {
     return read(query).filter.types.types;
   } catch (error) {
-    if (error instanceof CodedError) return error.details.errors?.[0];
+    if (error instanceof CodedError) return error.details.errors?.[0] ?? error.code;
     throw error;
   }
 };
@@ -36,7 +36,8 @@ describe('the parameter types', () => {
         const asked = names.join().split(',').map((one) => one.toWellFormed().trim());
         const areKnown = asked.every((one) => (eventTypes as readonly string[]).includes(one));
         const expected = eventTypes.filter((one) => asked.includes(one));
-        expect(resultOf(query)).toEqual(names.length === 0 ? ['order.status_changed'] : areKnown ? expected : expect.objectContaining({ parameter: 'types' }));
+        const refusal = names.join().includes('\0') ? 'malformed-request' : expect.objectContaining({ parameter: 'types' });
+        expect(resultOf(query)).toEqual(names.length === 0 ? ['order.status_changed'] : areKnown ? expected : refusal);
       }),
       { numRuns: 2_000 },
     );

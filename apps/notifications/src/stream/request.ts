@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { eventTypes } from '@plant-shop/contracts/events';
+import { badParameter, HttpError } from '@plant-shop/contracts/problem';
 import { orderStatuses } from '@plant-shop/contracts/store';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { presentedCredentialsOf, type PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError } from '@plant-shop/platform/errors';
+import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import { type Cursor, decodeCursor } from '../log/cursor.js';
 import { defaultTypes, type EventTypes, eventTypesOf } from '../log/event-types.js';
 import type { Filter } from '../log/subscription.js';
-import { badParameter, HttpProblem } from './problems.js';
 
 export const updatesPath = '/v1/orders/updates';
 
@@ -32,11 +33,7 @@ const maxFilterValues = 100;
 /** @throws CodedError `malformed-request`, `unauthorized`, `invalid-cursor`, `invalid-input` */
 export function readRequest(request: IncomingMessage): StreamRequest {
   const query = queryOf(request);
-  const one = (name: string): string | undefined => {
-    const values = query.getAll(name);
-    if (values.length > 1) throw badParameter(name, 'must be given once');
-    return values[0];
-  };
+  const one = (name: string): string | undefined => query.one(name, badParameter);
   const credentials = presentedCredentialsOf(request, one('api_key'));
   if (!credentials) {
     throw new CredentialRefused('unauthorized', 'Send an API key as the parameter or header api_key, or a token.');
@@ -55,15 +52,11 @@ export function readRequest(request: IncomingMessage): StreamRequest {
   };
 }
 
-/** Parses the query strictly: refuses encoding errors instead of repairing them. */
-function queryOf(request: IncomingMessage): URLSearchParams {
-  const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(request.url ?? '') ?? [];
-  try {
-    decodeURIComponent(query);
-  } catch {
-    throw new HttpProblem('malformed-request', 'The query must be valid percent-encoded UTF-8.');
-  }
-  return new URLSearchParams(query);
+function queryOf({ url = '' }: IncomingMessage): UrlEncoded {
+  const [, text = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? [];
+  const query = UrlEncoded.parse(text);
+  if (query.fault !== undefined) throw new HttpError('malformed-request', `The query ${query.fault}.`);
+  return query;
 }
 
 /** Returns the Last-Event-ID of a reconnecting EventSource. It is newer than the cursor in the URL, which stays the same. */
@@ -85,26 +78,23 @@ function integerOf(name: string, text: string, min: number, max: number): number
   return value;
 }
 
-/** Returns the distinct values of a parameter that may be a comma-separated list, repeated, or both. */
-function listOf(query: URLSearchParams, name: string): readonly string[] | undefined {
-  const given = query.getAll(name);
-  if (given.length === 0) return undefined;
-  const values = [...new Set(given.flatMap((one) => one.split(',').map((value) => value.trim())))];
-  if (values.length > maxFilterValues) throw badParameter(name, `must have at most ${maxFilterValues} values`);
+function listOf(query: UrlEncoded, name: string): readonly string[] | undefined {
+  const values = query.list(name);
+  if (values !== undefined && values.length > maxFilterValues) throw badParameter(name, `must have at most ${maxFilterValues} values`);
   return values;
 }
 
-const idsOf = (query: URLSearchParams, name: string): readonly number[] | undefined =>
+const idsOf = (query: UrlEncoded, name: string): readonly number[] | undefined =>
   listOf(query, name)?.map((text) => integerOf(name, text, 1, Number.MAX_SAFE_INTEGER));
 
-const statusesOf = (query: URLSearchParams): readonly string[] | undefined => someOf(query, 'newStatus', orderStatuses);
+const statusesOf = (query: UrlEncoded): readonly string[] | undefined => someOf(query, 'newStatus', orderStatuses);
 
-function typesOf(query: URLSearchParams): EventTypes {
+function typesOf(query: UrlEncoded): EventTypes {
   const types = someOf(query, 'types', eventTypes);
   return types === undefined ? defaultTypes : eventTypesOf(types);
 }
 
-function someOf(query: URLSearchParams, name: string, known: readonly string[]): readonly string[] | undefined {
+function someOf(query: UrlEncoded, name: string, known: readonly string[]): readonly string[] | undefined {
   const values = listOf(query, name);
   if (values?.some((one) => !known.includes(one))) throw badParameter(name, `must be some of ${known.join(', ')}`);
   return values;

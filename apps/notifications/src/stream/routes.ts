@@ -1,16 +1,19 @@
 import type { IncomingMessage } from 'node:http';
-import { pathOf, HttpProblem } from './problems.js';
+import { HttpError } from '@plant-shop/contracts/problem';
+import { pathOf } from '@plant-shop/platform/http/path-of';
 import { updatesPath } from './request.js';
 
 export const asyncApiPath = '/v1/asyncapi.json';
 
 export const isServed = (path: string): boolean => path === updatesPath || path === asyncApiPath;
 
-/** @throws HttpProblem `route-not-found`, `method-not-allowed` */
-export function checkRoute(request: IncomingMessage): void {
-  if (!isServed(pathOf(request))) throw noRoute();
-  if (request.method !== 'GET') throw new HttpProblem('method-not-allowed', 'Read order events with GET.', { allow: 'GET' });
+/** Returns the path. @throws HttpError `route-not-found`, `method-not-allowed` */
+export function checkRoute({ url = '/', method }: IncomingMessage): string {
+  const path = pathOf(url);
+  if (!isServed(path)) throw noRoute();
+  if (method !== 'GET') throw new HttpError('method-not-allowed', 'Read order events with GET.', {}, { allow: 'GET' });
+  return path;
 }
 
-export const noRoute = (): HttpProblem =>
-  new HttpProblem('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);
+export const noRoute = (): HttpError =>
+  new HttpError('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { pathOf } from '@plant-shop/platform/http/path-of';
+import { transportSecurity } from '@plant-shop/platform/http/security-headers';
 import { requestIdOf } from '@plant-shop/platform/request-id';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { makeDocument } from '../asyncapi/document.js';
@@ -11,8 +13,7 @@ import { Connections } from './connections.js';
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.js';
 import { beginEventStream, wantsEventStream } from './event-stream.js';
 import { Pages } from './pages.js';
-import { ProblemResponder } from './problem-responder.js';
-import { pathOf, securityHeaders, transportSecurity } from './problems.js';
+import { defaultHeaders, ProblemResponder } from './problem-responder.js';
 import { readRequest } from './request.js';
 import { asyncApiPath, checkRoute, isServed } from './routes.js';
 
@@ -39,7 +40,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     private readonly problems: ProblemResponder,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
-    this.headers = transportSecurity(options.stream.publicUrl);
+    this.headers = new Headers(transportSecurity(options.stream.publicUrl));
     this.document = JSON.stringify(makeDocument(options.stream.publicUrl));
     this.server = createServer({ ...limits, ServerResponse: this.drainer.ServerResponse, shouldUpgradeCallback: isWebSocket }, (request, response) => {
       const requestId = requestIdOf(request);
@@ -76,13 +77,13 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   private async answer(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     const cors = corsHeaders(request, this.options.stream.corsOrigins);
     for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
-    if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && isServed(pathOf(request))) {
+    if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && isServed(pathOf(request.url ?? '/'))) {
       response.writeHead(204, preflightHeaders).end();
       return;
     }
-    checkRoute(request);
-    const headers = { ...securityHeaders, 'x-request-id': requestId };
-    if (pathOf(request) === asyncApiPath) {
+    const path = checkRoute(request);
+    const headers = { ...defaultHeaders, 'x-request-id': requestId };
+    if (path === asyncApiPath) {
       response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(this.document);
       return;
     }

@@ -8,7 +8,6 @@ import { Admission } from './admission.js';
 import { closeLimitMs } from './client-transport.js';
 import { Connections } from './connections.js';
 import { ProblemResponder } from './problem-responder.js';
-import { pathOf } from './problems.js';
 import { readRequest } from './request.js';
 import { checkRoute, noRoute } from './routes.js';
 import { StreamServer } from './stream-server.js';
@@ -79,8 +78,7 @@ export class StreamAdapter extends AbstractWsAdapter {
   }
 
   private async upgrade(server: WebSocketServer, path: string, { request, socket, head, requestId }: Handshake): Promise<void> {
-    checkRoute(request);
-    if (pathOf(request) !== path) throw noRoute();
+    if (checkRoute(request) !== path) throw noRoute();
     checkHandshake(request);
     this.connections.checkNotDraining();
     const asked = readRequest(request);

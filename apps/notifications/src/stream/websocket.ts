@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { HttpError } from '@plant-shop/contracts/problem';
 import { WebSocket } from 'ws';
 import { type CloseCode, closeReasons, type ClientTransport } from './client-transport.js';
 import type { Connection } from './connection.js';
 import { type FrameFormat, pingFrame } from './frames.js';
-import { HttpProblem } from './problems.js';
 import type { StartingPosition } from './starting-positions.js';
 
 /** Subprotocol that requests frames with id and cursor without giving a cursor. */
@@ -15,10 +15,10 @@ const keyForm = /^[+/0-9A-Za-z]{22}==$/;
 export function checkHandshake({ headers }: IncomingMessage): void {
   const version = headers['sec-websocket-version'];
   if (version !== '13') {
-    throw new HttpProblem('malformed-request', 'The handshake must use WebSocket version 13.', { 'sec-websocket-version': '13' });
+    throw new HttpError('malformed-request', 'The handshake must use WebSocket version 13.', {}, { 'sec-websocket-version': '13' });
   }
   if (!keyForm.test(headers['sec-websocket-key'] ?? '')) {
-    throw new HttpProblem('malformed-request', 'The handshake must have a Sec-WebSocket-Key of 16 bytes in base64.');
+    throw new HttpError('malformed-request', 'The handshake must have a Sec-WebSocket-Key of 16 bytes in base64.');
   }
 }
 

@@ -1,4 +1,4 @@
-import type { CodedError } from '@plant-shop/platform/errors';
+import type { CodedError } from '../errors.js';
 
 type Fault = (name: string, must: string) => CodedError;
 

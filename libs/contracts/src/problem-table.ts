@@ -1,7 +1,7 @@
-import type { ErrorCode } from '@plant-shop/contracts/errors';
+import type { ErrorCode } from './errors.js';
 
-/** Codes that only the gateway uses. */
-export type GatewayCode =
+/** Codes that no service answers with: the gateway and the stream raise them. */
+export type HttpCode =
   | 'route-not-found'
   | 'method-not-allowed'
   | 'unauthorized'
@@ -14,7 +14,7 @@ export type GatewayCode =
   | 'headers-too-large'
   | 'request-timeout';
 
-export type ProblemCode = ErrorCode | GatewayCode;
+export type ProblemCode = ErrorCode | HttpCode;
 
 export interface ProblemKind {
   readonly status: number;

@@ -1,16 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { badParameter } from '../problems/http-error.js';
+import { CodedError } from '../errors.js';
 import { UrlEncoded } from './url-encoded.js';
 
 const parse = (text: string): UrlEncoded => UrlEncoded.parse(text);
+const fault = (name: string, must: string): CodedError => new CodedError('invalid-input', `${name} ${must}`);
 
 describe('URL-encoded parameters', () => {
   it('are decoded, with + for a space', () => {
     const parameters = parse('name=blue+fern%20%C3%BC&empty=&flag');
-    expect(parameters.one('name', badParameter)).toBe('blue fern ü');
-    expect(parameters.one('empty', badParameter)).toBe('');
-    expect(parameters.one('flag', badParameter)).toBe('');
-    expect(parameters.one('other', badParameter)).toBeUndefined();
+    expect(parameters.one('name', fault)).toBe('blue fern ü');
+    expect(parameters.one('empty', fault)).toBe('');
+    expect(parameters.one('flag', fault)).toBe('');
+    expect(parameters.one('other', fault)).toBeUndefined();
   });
 
   it.each(['a=%', 'a=%zz', 'a=%f', '%ff=1', 'a=%c0%80', 'a=%ed%a0%80', 'x=1&a=%E4'])('are refused with broken encoding: %s', (text) => {
@@ -22,7 +23,7 @@ describe('URL-encoded parameters', () => {
   });
 
   it('are refused if a single-valued one is repeated', () => {
-    expect(() => parse('a=1&a=1').one('a', badParameter)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+    expect(() => parse('a=1&a=1').one('a', fault)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
   });
 
   it('may be lists: comma-separated, repeated, or both, without duplicates', () => {
@@ -34,7 +35,7 @@ describe('URL-encoded parameters', () => {
 
   it('may be named like members of Object.prototype', () => {
     const parameters = parse('__proto__=1&constructor=2&toString=3');
-    expect(parameters.one('__proto__', badParameter)).toBe('1');
-    expect(parameters.one('hasOwnProperty', badParameter)).toBeUndefined();
+    expect(parameters.one('__proto__', fault)).toBe('1');
+    expect(parameters.one('hasOwnProperty', fault)).toBeUndefined();
   });
 });

@@ -1,0 +1,81 @@
+import { CodedError, type ErrorDetails, type RequestError } from '@plant-shop/platform/errors';
+import { type HttpCode, isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
+
+/** An error that is raised where HTTP ends, in the gateway or the stream, with headers for the response. */
+export class HttpError extends CodedError {
+  constructor(
+    code: HttpCode | 'invalid-input' | 'payload-too-large' | 'forbidden' | 'credential-refused',
+    message: string,
+    details: ErrorDetails = {},
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(code, message, details);
+    this.name = 'HttpError';
+  }
+}
+
+/** An invalid parameter of the path or query. @param must completes the sentence "<name> must …" */
+export const badParameter = (name: string, must: string): HttpError =>
+  badOutsideBody(`parameter ${name}`, { parameter: name, detail: `${name} ${must}` });
+
+/** An invalid header. */
+export const badHeader = (name: string, must: string): HttpError =>
+  badOutsideBody(`header ${name}`, { header: name, detail: `${name} ${must}` });
+
+const badOutsideBody = (what: string, fault: RequestError): HttpError =>
+  new HttpError('invalid-input', `Correct the ${what} and send the request again.`, { errors: [fault] });
+
+export const badField = (pointer: string, detail: string): HttpError =>
+  new HttpError('invalid-input', 'Correct the fields named in errors and send the request again.', {
+    errors: [{ pointer, detail }],
+  });
+
+/** The occurrence of a problem: what the document says about the request. */
+export interface Occurrence {
+  readonly publicUrl: string;
+  readonly requestId: string;
+  /** The path without its query, which may contain secrets. */
+  readonly instance: string | undefined;
+  /** `Retry-After` of a 503; 1 by default. */
+  readonly retryAfterSeconds?: number;
+}
+
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The problem document (RFC 9457) as JSON. */
+  readonly body: string;
+}
+
+/** Returns the answer to a request that failed. @param errors the invalid parts of the request, as the client knows them */
+export function problemOf(error: CodedError, at: Occurrence, errors = error.details.errors): Problem {
+  const code = isProblemCode(error.code) ? error.code : 'internal';
+  const { status, title } = problemTable[code];
+  const isDefect = status === 500;
+  const standard = {
+    type: problemTypeUrl(at.publicUrl, code),
+    title,
+    status,
+    ...(!isDefect && { detail: error.message }),
+    ...(at.instance !== undefined && { instance: at.instance }),
+    code,
+    requestId: at.requestId,
+    ...(!isDefect && errors && { errors }),
+  };
+  // Standard members come first and win over the service's details.
+  const body = JSON.stringify({ ...standard, ...(!isDefect && error.details), ...standard });
+  return { code, status, headers: headersOf(error, status, at), body };
+}
+
+export const problemTypeUrl = (publicUrl: string, code: ProblemCode): string => `${publicUrl}/problems/${code}`;
+
+function headersOf(error: CodedError, status: number, { retryAfterSeconds = 1 }: Occurrence): Record<string, string> {
+  const headers: Record<string, string> = error instanceof HttpError ? { ...error.headers } : {};
+  if (status === 401) headers['www-authenticate'] ??= 'Bearer realm="plant-shop"';
+  if (status === 503) headers['retry-after'] = String(retryAfterSeconds);
+  if (status === 429 && typeof error.details['retryAfter'] === 'number') {
+    headers['retry-after'] = String(Math.max(1, Math.ceil(error.details['retryAfter'])));
+  }
+  return headers;
+}
