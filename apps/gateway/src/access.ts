@@ -1,4 +1,4 @@
-import type { CredentialKind, Permission } from '@plant-shop/contracts/permissions';
+import { type Permission, type PermissionPolicy, readingOrders } from '@plant-shop/contracts/permissions';
 
 /**
  * What a caller needs for an operation.
@@ -7,13 +7,13 @@ import type { CredentialKind, Permission } from '@plant-shop/contracts/permissio
  *   limited: per client address, or with `byCredential` per credential if this gateway already knows it to be valid.
  * - `optional`: no authentication. A valid credential identifies the caller; a refused one is ignored.
  * - `authenticated`: any valid credential; the owning service checks ownership.
- * - `permission`: any of the permissions, or any credential of the kind `orKind`.
+ * - `permission`: any of the permissions, or a credential of a kind.
  */
 export type AccessPolicy =
   | { readonly kind: 'open'; readonly cost?: number; readonly byCredential?: true }
   | { readonly kind: 'optional' }
   | { readonly kind: 'authenticated' }
-  | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orKind?: CredentialKind };
+  | ({ readonly kind: 'permission' } & PermissionPolicy);
 
 /** Whether requests count against the rate limit (429 beyond it). */
 export const isRateLimited = (policy: AccessPolicy): boolean => policy.kind !== 'open' || policy.cost !== undefined;
@@ -25,6 +25,7 @@ const optionalCredential: AccessPolicy = { kind: 'optional' };
 const authenticated: AccessPolicy = { kind: 'authenticated' };
 const permission = (...anyOf: Permission[]): AccessPolicy => ({ kind: 'permission', anyOf });
 const anyKeyOr = (...anyOf: Permission[]): AccessPolicy => ({ kind: 'permission', anyOf, orKind: 'apiKey' });
+const orderReader: AccessPolicy = { kind: 'permission', ...readingOrders };
 
 /**
  * The access policy of each operation; a route without one keeps the gateway from starting.
@@ -46,9 +47,9 @@ export const access = {
   getImage: limitedByCredential,
 
   placeOrder: permission('write:orders'),
-  getOrder: anyKeyOr('write:orders', 'read:orders'),
-  listOrders: anyKeyOr('write:orders', 'read:orders'),
-  getTimeline: anyKeyOr('write:orders', 'read:orders'),
+  getOrder: orderReader,
+  listOrders: orderReader,
+  getTimeline: orderReader,
   transferOrder: permission('manage:orders'),
   reportPayment: permission('write:payments'),
   listRefunds: permission('write:payments'),

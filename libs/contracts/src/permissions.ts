@@ -1,3 +1,5 @@
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+
 /** Permissions of credentials; OAuth scopes have the same names. apps/gateway/src/access.ts says which route needs which. */
 export const permissions = [
   'write:plants',
@@ -41,3 +43,15 @@ export const permissionsOfRole: Readonly<Record<Role, readonly Permission[]>> = 
 /** The kinds of credential. `Principal.shown` lists those that a request carried. */
 export const credentialKinds = ['session', 'apiKey', 'accessToken'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
+
+/** Any of the permissions, or any credential of the kind `orKind`. */
+export interface PermissionPolicy {
+  readonly anyOf: readonly Permission[];
+  readonly orKind?: CredentialKind;
+}
+
+/** Who may read orders, one by one at the gateway and as events of the stream. */
+export const readingOrders: PermissionPolicy = { anyOf: ['write:orders', 'read:orders'], orKind: 'apiKey' };
+
+export const permits = ({ anyOf, orKind }: PermissionPolicy, { permissions, shown }: Principal): boolean =>
+  anyOf.some((one) => permissions.includes(one)) || (orKind !== undefined && shown.includes(orKind));

@@ -31,7 +31,7 @@ export const badField = (pointer: string, detail: string): HttpError =>
   });
 
 /** The occurrence of a problem: what the document says about the request. */
-export interface Occurrence {
+interface Occurrence {
   readonly publicUrl: string;
   readonly requestId: string;
   /** The path without its query, which may contain secrets. */

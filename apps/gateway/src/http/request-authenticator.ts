@@ -1,3 +1,4 @@
+import { permits } from '@plant-shop/contracts/permissions';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { Caller } from '@plant-shop/credentials/caller';
 import type { CredentialChecker } from '@plant-shop/credentials/credential-checker';
@@ -170,9 +171,7 @@ function authorize(policy: AccessPolicy, caller: Caller | undefined): void {
     throw new HttpError('unauthorized', 'Send an API key in the header api_key, or a token as Authorization: Bearer <token>.');
   }
   if (policy.kind === 'authenticated') return;
-  const { permissions, shown } = caller.principal;
-  if (policy.anyOf.some((one) => permissions.includes(one))) return;
-  if (policy.orKind !== undefined && shown.includes(policy.orKind)) return;
+  if (permits(policy, caller.principal)) return;
   const names = policy.anyOf.join(' or ');
   throw new HttpError(
     'forbidden',

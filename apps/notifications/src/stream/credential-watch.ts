@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Revocation } from '@plant-shop/contracts/identity';
+import { permits, readingOrders } from '@plant-shop/contracts/permissions';
 import type { Caller } from '@plant-shop/credentials/caller';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
@@ -7,7 +8,6 @@ import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { Connection } from './connection.js';
 import { Semaphore } from './semaphore.js';
@@ -60,7 +60,7 @@ export class CredentialWatch {
       const caller = await this.credentials.check(presented, requestId);
       // The answer may be older than an entry that arrived during the check and will not be repeated.
       if (this.log.position !== position || this.log.generation !== generation) continue;
-      if (!mayReadOrders(caller.principal)) {
+      if (!permits(readingOrders, caller.principal)) {
         throw new CodedError('forbidden', 'Reading orders needs an API key, or the permission read:orders or write:orders.');
       }
       return take(caller);
@@ -138,9 +138,5 @@ export class CredentialWatch {
     }
   }
 }
-
-/** Returns whether a principal may read orders, by the gateway's rule for reading one order (apps/gateway/src/access.ts). */
-const mayReadOrders = ({ permissions, shown }: Principal): boolean =>
-  shown.includes('apiKey') || permissions.includes('write:orders') || permissions.includes('read:orders');
 
 const isCode = (error: unknown, code: string): boolean => error instanceof CodedError && error.code === code;
