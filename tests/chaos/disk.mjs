@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { sleep } from '../../tools/start/processes.mjs';
 
 const run = promisify(execFile);
 
@@ -11,6 +12,7 @@ const SIZE_BYTES = 8 * 1024 ** 3;
 const BLKIO = '/sys/fs/cgroup/blkio';
 /** A commit takes about a millisecond on a healthy disk; at this rate its WAL write alone takes 50 ms. */
 const SLOW_WRITES_PER_SECOND = 20;
+const EMPTY_LIMIT_MS = 10_000;
 
 /**
  * A file system for Postgres alone, in an image file: it can be filled without filling the machine's, and slowed without
@@ -76,15 +78,21 @@ export class Disk {
     for (const process of [pid, ...childrenOf(pid)]) move(process, this.group);
   }
 
-  speedUp() {
-    if (!existsSync(this.group)) return;
-    for (const pid of readFileSync(join(this.group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean)) move(Number(pid), BLKIO);
-    rmdirSync(this.group);
+  /** Ends the limit. Repeats the move: the server may start a process meanwhile, and a process that is exiting stays in the group for a moment. */
+  async speedUp() {
+    for (const end = performance.now() + EMPTY_LIMIT_MS; existsSync(this.group); await sleep(20)) {
+      for (const pid of readFileSync(join(this.group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean)) move(Number(pid), BLKIO);
+      try {
+        rmdirSync(this.group);
+      } catch (error) {
+        if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EBUSY' || performance.now() > end) throw error;
+      }
+    }
   }
 
   /** Unmounts and deletes the disk; no process may use it any more. */
   async end() {
-    this.speedUp();
+    await this.speedUp();
     if (existsSync(this.folder)) await run('umount', ['--lazy', this.folder]);
     rmSync(this.image, { force: true });
   }

@@ -41,7 +41,7 @@ export interface Disk {
   readonly canBeSlow: boolean;
   /** Limits the writes of a Postgres server and of all its present and future child processes. */
   slowDown(pid: number): void;
-  speedUp(): void;
+  speedUp(): Promise<void>;
 }
 
 /** The relays between an instance and its servers. The gateway has no database. */

@@ -114,7 +114,7 @@ async function slowDisk(context: GoalContext, disk: Disk): Promise<Row> {
     if (pid === undefined) throw new Error('Postgres does not run');
     disk.slowDown(pid);
   };
-  return withBrokenDisk(context, 'a slow disk of Postgres', slowDown, async () => disk.speedUp());
+  return withBrokenDisk(context, 'a slow disk of Postgres', slowDown, () => disk.speedUp());
 }
 
 /** Runs the workload: a quarter of the time on a healthy disk, a quarter on the broken one, and the rest to see the recovery. */
