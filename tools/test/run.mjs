@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { attempt } from '../start/command.mjs';
 import { pinnedNode, ROOT } from '../start/toolchain.mjs';
 import { failedFiles, readResults, RESULTS_FILE, whatWasCut } from './jest-results.mjs';
+import { durationsOfFiles } from './node-reporter.mjs';
 import { tallyOfJest, tallyOfTap } from './results.mjs';
 
 /** A step that takes longer hangs, even on a busy machine. */
@@ -42,13 +43,12 @@ export async function jest(place, name, args, env, limit) {
  */
 export async function nodeTests(place, name, files, { limit, env = {}, concurrency = 3 } = {}) {
   const file = join(place.folder, `${name}.tap`);
-  const durations = join(place.folder, `${name}.durations.jsonl`);
-  const reporters = Object.entries({ spec: 'stdout', tap: file, [new URL('node-reporter.mjs', import.meta.url).href]: durations }).flatMap(
-    ([reporter, destination]) => [`--test-reporter=${reporter}`, `--test-reporter-destination=${destination}`],
-  );
+  const ours = new URL('node-reporter.mjs', import.meta.url).href;
+  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', `--test-reporter=${ours}`, `--test-reporter-destination=${file}`];
   const code = await node(place, ['--test', `--test-concurrency=${concurrency}`, ...reporters, files], { limit, env });
-  for (const line of (contentOf(durations) ?? '').split('\n').slice(0, -1)) place.durations.files.push(JSON.parse(line));
-  return tallyOfTap({ code, report: contentOf(file) });
+  const report = contentOf(file);
+  place.durations.files.push(...durationsOfFiles(report ?? ''));
+  return tallyOfTap({ code, report });
 }
 
 /**

@@ -74,3 +74,13 @@ test('an interrupted run of Node\'s test runner counts its results', async () =>
   const tally = await nodeTests(place, 'tap', file, { limit: whenWritten(join(folder, 'tap.tap'), /is skipped # SKIP/) });
   assert.deepEqual(tally, { passed: 2, failed: 2, skipped: 1, failures: ['the report is incomplete', 'fails'], flaky: [] });
 });
+
+test('the report of Node\'s test runner has the duration of each file', async () => {
+  const names = ['quick', 'slow'].map((name) => join(folder, `${name}.duration.test.mjs`));
+  for (const [n, name] of names.entries()) writeFileSync(name, `import { test } from 'node:test'; test('waits', () => new Promise((resolve) => setTimeout(resolve, ${n * 300})));`);
+  const durations = new Durations();
+  const tally = await nodeTests({ ...place, durations }, 'durations', join(folder, '*.duration.test.mjs'));
+  assert.deepEqual(tally, { passed: 2, failed: 0, skipped: 0, failures: [], flaky: [] });
+  assert.deepEqual(durations.files.map(({ name }) => name).sort(), names.map((name) => relative(ROOT, name)));
+  assert.ok(durations.files.some(({ name, ms }) => name.includes('slow') && ms >= 290));
+});
