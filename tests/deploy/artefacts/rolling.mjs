@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { KeptConnections } from './kept-connections.mjs';
 
 const PER_SECOND = 100;
 /** How long a terminating pod keeps serving, until the rest of Kubernetes has noticed (preStop). */
@@ -15,7 +15,7 @@ export class Traffic {
   answered = 0;
   /** Orders whose approval was acknowledged. @type {Set<number>} */
   approved = new Set();
-  #agent = new Agent({ keepAlive: true });
+  connections = new KeptConnections();
   #isOver = false;
   /** @type {number[]} */
   #unpaid = [];
@@ -31,7 +31,7 @@ export class Traffic {
   async stop() {
     this.#isOver = true;
     await this.#running;
-    this.#agent.destroy();
+    this.connections.close();
   }
 
   async #run() {
@@ -58,18 +58,13 @@ export class Traffic {
     } else await this.#send('GET', n % 4 === 0 ? `/v3/plant/${plantId}` : '/v3/store/inventory');
   }
 
-  /** Makes one attempt: a request that would need a retry counts as failed. @param {string} method @param {string} path @param {object} [json] */
+  /** Makes one attempt: a request that the caller would have to repeat counts as failed. @param {string} method @param {string} path @param {object} [json] */
   async #send(method, path, json) {
     const headers = { api_key: this.means.key, ...(json && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }) };
-    /** @type {{ status: number, text: string }} */
-    const { status, text } = await new Promise((resolve, reject) => {
-      const asked = request(this.means.url + path, { method, headers, agent: this.#agent }, (answer) => {
-        let text = '';
-        answer.setEncoding('utf8').on('data', (part) => (text += part));
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text })).on('error', reject);
-      });
-      asked.on('error', reject).end(json && JSON.stringify(json));
-    });
+    const answer = await this.connections.send(this.means.url + path, { method, headers, body: json && JSON.stringify(json) });
+    const status = answer.statusCode ?? 0;
+    let text = '';
+    for await (const part of answer.setEncoding('utf8')) text += part;
     this.answered++;
     if (status !== 200) this.failures.push(`${method} ${path}: ${status} ${text.slice(0, 200)}`);
     return { status, body: status === 200 ? JSON.parse(text) : undefined };
@@ -88,9 +83,9 @@ export class HttpListener {
   closes = [];
   /** Orders whose events arrived by Server-Sent Events. @type {Set<number>} */
   orders = new Set();
-  #agent = new Agent({ keepAlive: true });
+  connections = new KeptConnections();
   #isOver = false;
-  /** @type {import('node:http').ClientRequest | undefined} */
+  /** @type {import('node:http').IncomingMessage | undefined} */
   #stream;
   /** @type {Promise<unknown>} */
   #running;
@@ -106,7 +101,7 @@ export class HttpListener {
     this.#isOver = true;
     this.#stream?.destroy();
     await this.#running;
-    this.#agent.destroy();
+    this.connections.close();
   }
 
   async #readPages() {
@@ -136,6 +131,8 @@ export class HttpListener {
       let code = 0;
       try {
         const answer = await this.#ask(`?cursor=${encodeURIComponent(cursor)}`, 'text/event-stream');
+        this.#stream = answer;
+        if (this.#isOver) answer.destroy();
         if (answer.statusCode !== 200) this.failures.push(`stream: ${answer.statusCode}`);
         for await (const part of answer.setEncoding('utf8')) {
           const messages = (rest + part).split('\n\n');
@@ -157,13 +154,9 @@ export class HttpListener {
     }
   }
 
-  /** @param {string} query @param {string} accept @returns {Promise<import('node:http').IncomingMessage>} */
+  /** @param {string} query @param {string} accept */
   #ask(query, accept) {
-    return new Promise((resolve, reject) => {
-      const asked = request(`${this.url}/v1/orders/updates${query}`, { headers: { api_key: this.key, accept }, agent: this.#agent }, resolve);
-      if (accept === 'text/event-stream') this.#stream = asked;
-      asked.on('error', reject).end();
-    });
+    return this.connections.send(`${this.url}/v1/orders/updates${query}`, { headers: { api_key: this.key, accept } });
   }
 }
 

@@ -189,7 +189,8 @@ test('clients with keep-alive connections lose no request when gateway and notif
     addresses[service].stop();
     await current[service]?.stop();
   }
-  context.diagnostic(`${traffic.answered} requests, ${pages.pages} pages, ${traffic.approved.size} events`);
+  const resent = traffic.connections.resent + pages.connections.resent;
+  context.diagnostic(`${traffic.answered} requests, ${pages.pages} pages, ${traffic.approved.size} events; ${resent} sent again because they met the end of an idle connection`);
   assert.deepEqual([...traffic.failures, ...pages.failures], []);
   assert.ok(traffic.answered > 500 && pages.pages > 150 && traffic.approved.size > 50, `${traffic.answered}, ${pages.pages}, ${traffic.approved.size}`);
   assert.deepEqual([...traffic.approved].filter((id) => !pages.orders.has(id)), []);
