@@ -124,10 +124,12 @@ test('adding and removing a second replica of notifications under load loses no 
   let turn = 0;
   const listen = () => new Listener(() => `ws://127.0.0.1:${replicas[turn++ % replicas.length]?.ports.http}`, key);
   const early = Array.from({ length: 6 }, listen);
-  await setTimeout(1_000);
-  const traffic = new Traffic({ url: shop.url, key, plantId });
   /** @type {Listener[]} */
   let late = [];
+  // Of a failed test, too: they would keep the run from ending.
+  context.after(() => Promise.all([...early, ...late].map((one) => one.stop())));
+  await setTimeout(1_000);
+  const traffic = new Traffic({ url: shop.url, key, plantId });
   /** @type {ReadonlySet<number>} */
   let before = new Set();
   try {
@@ -175,6 +177,11 @@ test('clients with keep-alive connections lose no request when gateway and notif
   };
   await Promise.all(rolled.map(replace));
   const pages = new HttpListener(`http://${addresses.notifications.authority}`, key);
+  // Of a failed test, too: they would keep the run from ending.
+  context.after(async () => {
+    await pages.stop();
+    for (const service of rolled) addresses[service].stop();
+  });
   await setTimeout(1_000);
   const traffic = new Traffic({ url: `http://${addresses.gateway.authority}`, key, plantId });
   try {
@@ -185,10 +192,7 @@ test('clients with keep-alive connections lose no request when gateway and notif
   }
   for (let waited = 0; waited < 100 && !traffic.approved.isSubsetOf(pages.orders); waited++) await setTimeout(100);
   await pages.stop();
-  for (const service of rolled) {
-    addresses[service].stop();
-    await current[service]?.stop();
-  }
+  for (const service of rolled) await current[service]?.stop();
   const resent = traffic.connections.resent + pages.connections.resent;
   context.diagnostic(`${traffic.answered} requests, ${pages.pages} pages, ${traffic.approved.size} events; ${resent} sent again because they met the end of an idle connection`);
   assert.deepEqual([...traffic.failures, ...pages.failures], []);
