@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { rows } from '../internals.js';
-import { createPlant, type Customer, fresh, login, newCustomer, ok, placeOrder, problem, send, staff, until } from '../shop.js';
+import { createPlant, fresh, login, newCustomer, ok, placeOrder, problem, send, staff, until } from '../shop.js';
 import { accessTable, type AccessRow, type Permission } from './access-table.js';
 
 /** Permissions of every registered user; staff have the others. */
@@ -23,73 +23,11 @@ interface Entry {
 const audit = (query: Record<string, string> = {}) =>
   send<Entry[]>('GET', `/v3/audit?${new URLSearchParams(query).toString()}`, { as: staff });
 
-/** Makes one effective request of staff, after creating what it needs. */
-type Action = (request: (method: string, path: string, json?: unknown) => Promise<unknown>) => Promise<unknown>;
-
-const picture = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
-const order = async (): Promise<string> => `/v3/store/order/${(await placeOrder({ plantId: (await createPlant()).id }, await newCustomer())).id}`;
-const user = async (): Promise<string> => `/v3/user/${(await newCustomer()).username}`;
-const approved = async (): Promise<string> => {
-  const path = await order();
-  await ok(send('POST', `${path}/payment`, { as: staff, json: { outcome: 'succeeded', reference: 'r' } }));
-  return path;
-};
-const keyOf = async ({ username, bearer }: Customer): Promise<string> =>
-  `/v3/user/${username}/apiKeys/${(await ok(send<{ id: string }>('POST', `/v3/user/${username}/apiKeys`, { as: { bearer }, json: { name: 'k' } }))).id}`;
-const newClient = () => ({ name: fresh('client'), grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'admin' });
-const client = async (): Promise<string> =>
-  `/v3/oauth/clients/${(await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: newClient() }))).clientId}`;
-
-/** Reports a payment for a cancelled order. @returns the id of the due refund */
-async function refund(): Promise<number> {
-  const path = await order();
-  await ok(send('DELETE', path, { as: staff }));
-  await send('POST', `${path}/payment`, { as: staff, json: { outcome: 'succeeded', reference: fresh('late') } });
-  const [newest] = await ok(send<{ id: number }[]>('GET', '/v3/store/refund?status=due&limit=1', { as: staff }));
-  return newest?.id ?? 0;
-}
-
-/** Every mutating operation of staff. The first test fails for a new one that is missing here. */
-const actions: Readonly<Record<string, Action>> = {
-  createPlant: (request) => request('POST', '/v3/plant', { name: 'Ficus', photoUrls: [] }),
-  replacePlant: async (request) => request('PUT', '/v3/plant', { ...(await createPlant()), name: 'Ficus' }),
-  changePlant: async (request) => request('POST', `/v3/plant/${(await createPlant()).id}`, new URLSearchParams({ name: 'Ficus' })),
-  deletePlant: async (request) => request('DELETE', `/v3/plant/${(await createPlant()).id}`),
-  importPlants: async (request) => request('POST', '/v3/plant/import', new Blob([`${JSON.stringify({ ...(await createPlant()), name: 'Fig' })}\n`], { type: 'application/x-ndjson' })),
-  uploadImage: async (request) => {
-    const form = new FormData();
-    form.set('file', new Blob([picture]), 'a.png');
-    return request('POST', `/v3/plant/${(await createPlant()).id}/uploadImage`, form);
-  },
-  cancelOrder: async (request) => request('DELETE', await order()),
-  transferOrder: async (request) => request('POST', `${await order()}/transfer`, { username: 'admin' }),
-  reportPayment: async (request) => request('POST', `${await order()}/payment`, { outcome: 'succeeded', reference: 'r' }),
-  completeRefund: async (request) => request('POST', `/v3/store/refund/${await refund()}/completion`, { reference: 'back' }),
-  shipOrder: async (request) => request('POST', `${await approved()}/shipment`, { carrier: 'c', trackingNumber: 't' }),
-  deliverOrder: async (request) => request('POST', `${await approved()}/delivery`),
-  setStock: async (request) => request('PUT', `/v3/store/inventory/${(await createPlant()).id}`, { free: 1 }),
-  updateUser: async (request) => request('PUT', await user(), { phone: '1' }),
-  setUserRole: async (request) => request('PUT', `${await user()}/role`, { role: 'staff' }),
-  deleteUser: async (request) => request('DELETE', await user()),
-  createApiKey: async (request) => request('POST', `${await user()}/apiKeys`, { name: 'k' }),
-  revokeApiKey: async (request) => request('DELETE', await keyOf(await newCustomer())),
-  rotateApiKey: async (request) => request('POST', `${await keyOf(await newCustomer())}/rotation`, {}),
-  endSession: async (request) => {
-    const { username } = await newCustomer();
-    const [session] = await ok(send<{ id: string }[]>('GET', `/v3/user/${username}/sessions`, { as: staff }));
-    return request('DELETE', `/v3/user/${username}/sessions/${session?.id}`);
-  },
-  endSessions: async (request) => request('DELETE', `${await user()}/sessions`),
-  createOAuthClient: (request) => request('POST', '/v3/oauth/clients', newClient()),
-  deleteOAuthClient: async (request) => request('DELETE', await client()),
-  rotateOAuthClientSecret: async (request) => request('POST', `${await client()}/rotateSecret`),
-};
-
 describe('the audit log', () => {
-  const mutating = accessTable.filter((line) => needsStaff(line) && line.method !== 'GET').map(({ operation }) => operation);
+  const mutating = accessTable.filter((line) => needsStaff(line) && line.method !== 'GET');
 
   it('is tested with every mutating operation of staff', () => {
-    expect(Object.keys(actions).sort()).toEqual([...mutating].sort());
+    expect(accessTable.filter(({ change }) => change)).toEqual(mutating);
   });
 
   let adminToken: string;
@@ -97,10 +35,10 @@ describe('the audit log', () => {
     adminToken = await login('admin', 'admin-password');
   });
 
-  it.each(mutating)('records user, time and request of %s', async (operation) => {
+  it.each(mutating)('records user, time and request of $operation', async ({ operation, change }) => {
     const requestId = randomUUID();
     const begun = Date.now();
-    await actions[operation]?.(async (method, path, body) => {
+    await change?.(async (method, path, body) => {
       const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof URLSearchParams) && !(body instanceof Blob);
       return ok(send(method, path, {
         as: { bearer: adminToken },
@@ -131,7 +69,7 @@ describe('the audit log', () => {
     const before = (await ok(audit({ subject: 'admin', limit: '1' })))[0];
     const plant = await createPlant();
     await ok(send('PUT', `/v3/store/inventory/${plant.id}`, { as: staff, json: { free: 1 } }));
-    await ok(send('PUT', await user(), { as: staff, json: { phone: '2' } }));
+    await ok(send('PUT', `/v3/user/${(await newCustomer()).username}`, { as: staff, json: { phone: '2' } }));
     await ok(send('DELETE', `/v3/plant/${plant.id}`, { as: staff }));
     const seen: Entry[] = [];
     for (let query: Record<string, string> = { subject: 'admin', limit: '1' }; ; ) {
