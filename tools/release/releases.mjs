@@ -54,23 +54,44 @@ export function freeze(service, version, { root = ROOT, date = new Date().toISOS
   const changelogFile = join(root, 'apps', service, 'CHANGELOG.md');
   const manifest = readFileSync(manifestFile, 'utf8');
   checkFollows(version, readRelease(service, root).release);
-  const changelog = closeSection(readFileSync(changelogFile, 'utf8'), version, date);
+  const samplesFile = join(root, 'libs/contracts/samples', `${service}.json`);
+  const samples = existsSync(samplesFile) ? JSON.parse(readFileSync(samplesFile, 'utf8')) : {};
+  const added = newOperations(samples, readRelease(service, root).samples, root);
+  const changelog = closeSection(withEntry(readFileSync(changelogFile, 'utf8'), added), version, date);
 
   writeFileSync(changelogFile, changelog);
   writeFileSync(manifestFile, manifest.replace(/^ {2}"version": ".*"/m, `  "version": "${version}"`));
-  const samplesFile = join(root, 'libs/contracts/samples', `${service}.json`);
   const tag = tagOf(service, version);
   /** @type {Release} */
   const release = {
     release: tag,
     wanted: {},
     migrations: Object.fromEntries(migrationsOf(service, root).map(({ file, sql }) => [file, digestOf(sql)])),
-    samples: existsSync(samplesFile) ? JSON.parse(readFileSync(samplesFile, 'utf8')) : {},
+    samples,
   };
   writeFileSync(fileOf(service, root), `${JSON.stringify(release, null, 2)}\n`);
   const document = documentOf(service, root);
   if (document) writeFileSync(document.released, readFileSync(document.today));
   return tag;
+}
+
+/**
+ * Returns the changelog's entry about operations that clients could not call in the last release.
+ * @param {Record<string, object>} samples @param {Record<string, object>} released @param {string} root
+ */
+function newOperations(samples, released, root) {
+  const { paths = {} } = JSON.parse(readFileSync(join(root, 'docs/api', documents.gateway), 'utf8'));
+  /** @type {{ operationId?: string, summary?: string }[]} */
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+  const added = operations.filter(({ operationId = '' }) => operationId in samples && !(operationId in released));
+  return added.length === 0 ? undefined : `- New operations: ${added.map(({ operationId, summary }) => `\`${operationId}\` (${summary})`).join(', ')}.`;
+}
+
+/** @param {string} changelog @param {string | undefined} entry */
+function withEntry(changelog, entry) {
+  if (entry === undefined) return changelog;
+  const [before = '', section = '', ...released] = changelog.split(/^(?=## )/m);
+  return [before, `${section.trimEnd()}\n${entry}\n\n`, ...released].join('').trimEnd() + '\n';
 }
 
 /** @param {ServiceName} service @param {string} version */
