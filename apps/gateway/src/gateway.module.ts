@@ -9,6 +9,7 @@ import { AuditPages } from './audit/audit-pages.js';
 import { HealthController } from './health/health.controller.js';
 import { ShopReadiness } from './health/shop-readiness.js';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
+import { ForwardedOperations } from './http/forwarded-operations.js';
 import { RequestAuthenticator } from './http/request-authenticator.js';
 import { Routes } from './http/routes.js';
 import { RpcForwarder } from './http/rpc-forwarder.js';
@@ -16,7 +17,6 @@ import { ImagesController } from './images/images.controller.js';
 import { Uploads } from './images/uploads.js';
 import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
 import { RateLimit } from './limits/rate-limit.js';
-import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthController } from './oauth/oauth.controller.js';
 import { DocsController } from './docs/docs.controller.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
@@ -26,11 +26,7 @@ import { ProblemsController } from './problems/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
 import { StoreController } from './store/store.controller.js';
 import { Transfers } from './transfer/transfers.js';
-import { ApiKeysController } from './users/api-keys.controller.js';
-import { OpenSessionsController } from './users/open-sessions.controller.js';
 import { SessionsController } from './users/sessions.controller.js';
-import { UsersController } from './users/users.controller.js';
-import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 @Module({})
 export class GatewayModule {
@@ -42,11 +38,6 @@ export class GatewayModule {
         ImagesController,
         StoreController,
         SessionsController,
-        OpenSessionsController,
-        UsersController,
-        ApiKeysController,
-        WebhooksController,
-        OAuthClientsController,
         OAuthController,
         AuditController,
         OpenApiController,
@@ -76,6 +67,7 @@ export class GatewayModule {
         Uploads,
         Transfers,
         AuditPages,
+        ForwardedOperations,
         ShopReadiness,
       ],
     };

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
+import { clientOperations } from '@plant-shop/contracts/client-operations';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
 import { type CredentialKind, type Permission, permissions } from '@plant-shop/contracts/permissions';
-import { notifications } from '@plant-shop/contracts/notifications';
 import { type Order, store } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import type { Service } from '@plant-shop/platform/service/service';
@@ -221,54 +220,45 @@ function recorded({ operation, answer }: Fake, calls: RecordedCall[]): Fake {
 }
 
 const fern: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
-const refund = { id: 3, orderId: 7, status: 'due', paymentReference: 'p', dueAt: '2026-05-01T08:15:30.123Z' } as const;
 const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false };
 
-/** Fakes that answer with the requested ids and the sent fields; those of notifications answer their samples. */
+/** Fakes of all calls that clients cause: these, and others that answer their samples. */
+const fakesOf = (service: string, own: readonly Fake[]): Fake[] => {
+  const called = new Map(clientOperations.flatMap(({ calls }) => calls).map((call) => [call.pattern, fake(call)]));
+  for (const one of own) called.set(one.operation.pattern, one);
+  return [...called.values()].filter(({ operation }) => operation.service === service);
+};
+
+/** Fakes of all operations of clients. Some answer with the requested ids and the sent fields. */
 export const echoes: FakesByService = {
-  catalog: [
+  catalog: fakesOf('catalog', [
     fake(catalog.createPlant, ({ plant }) => ({ ...fern, name: plant.name })),
     fake(catalog.getPlant, ({ plantId }) => ({ ...fern, id: plantId })),
-    fake(catalog.findPlantsByStatus, () => []),
-    fake(catalog.findPlantsByTags, () => []),
-    fake(catalog.searchPlants, () => []),
-    fake(catalog.getPlantFacets, () => ({ plants: 0, complete: true, status: [], tags: [], category: [] })),
     fake(catalog.importPlants, ({ lines }) => lines.map(() => ({ id: 1, result: 'created' as const }))),
-    fake(catalog.beginExport),
     fake(catalog.readExport, () => ({ plants: [fern] })),
-    fake(catalog.endExport),
     fake(catalog.replacePlant, ({ plant }) => ({ ...fern, id: plant.id, name: plant.name })),
     fake(catalog.changePlant, ({ plantId, name = fern.name, status = fern.status }) => ({ ...fern, id: plantId, name, status })),
     fake(catalog.deletePlant, ({ plantId }) => ({ plantId })),
     fake(catalog.getImage, () => {
       throw new DomainError('image-not-found', 'There is no such image.');
     }),
-  ],
-  store: [
+  ]),
+  store: fakesOf('store', [
     fake(store.placeOrder, ({ order }) => ({ ...placed, plantId: order.plantId })),
     fake(store.getOrder, ({ orderId }) => ({ ...placed, id: orderId })),
     fake(store.cancelOrder, ({ orderId }) => ({ ...placed, id: orderId, status: 'cancelled' })),
     fake(store.listOrders, () => [placed]),
-    fake(store.getTimeline, () => []),
-    fake(store.transferOrder, ({ orderId }) => ({ ...placed, id: orderId })),
-    fake(store.reportPayment, ({ orderId }) => ({ ...placed, id: orderId, status: 'approved' })),
-    fake(store.listRefunds, () => [refund]),
-    fake(store.getRefund, ({ refundId }) => ({ ...refund, id: refundId })),
-    fake(store.completeRefund, ({ refundId, completion }) => ({ ...refund, id: refundId, status: 'completed' as const, reference: completion.reference })),
-    fake(store.shipOrder, ({ orderId }) => ({ ...placed, id: orderId, status: 'approved' })),
-    fake(store.deliverOrder, ({ orderId }) => ({ ...placed, id: orderId, status: 'delivered', complete: true })),
     fake(store.readInventory, () => ({ available: 1, pending: 2, sold: 3 })),
     fake(store.getStock, ({ plantId }) => ({ plantId, free: 1, reserved: 2, sold: 3 })),
     fake(store.setStock, ({ plantId, stock }) => ({ plantId, free: stock.free, reserved: 2, sold: 3 })),
-  ],
-  identity: [
+  ]),
+  identity: fakesOf('identity', [
     fake(identity.createUser, ({ user }) => ({ id: 1, username: user.username })),
     fake(identity.createUsers, ({ users }) => users.map(({ username }, id) => ({ id, username }))),
     fake(identity.getUser, ({ username }) => ({ id: 1, username })),
-    fake(identity.listUsers, () => [{ id: 1, username: 'a', role: 'staff' as const }]),
-    fake(identity.setUserRole, ({ username, assignment }) => ({ id: 1, username, role: assignment.role })),
     fake(identity.updateUser, ({ username }) => ({ id: 1, username })),
     fake(identity.deleteUser, ({ username }) => ({ username })),
-  ],
-  notifications: Object.values<Operation<object, unknown>>(notifications).map((one) => fake(one)),
+    fake(identity.resolveUserIds),
+  ]),
+  notifications: fakesOf('notifications', []),
 };

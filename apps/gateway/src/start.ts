@@ -12,6 +12,7 @@ import type { Service } from '@plant-shop/platform/service/service';
 import { serveConsole } from './console/console.routes.js';
 import { redirectToDocs } from './docs/docs.controller.js';
 import { GatewayModule } from './gateway.module.js';
+import { ForwardedOperations } from './http/forwarded-operations.js';
 import { logRequests } from './http/access-log.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
 import { allowOrigins } from './http/cors.js';
@@ -72,6 +73,7 @@ export async function createGateway(
   redirectToDocs(instance);
   if (!serveConsole(instance, options)) logger.warn({}, 'the console is not built: /console answers 404');
   await app.init();
+  app.get(ForwardedOperations).register(instance);
   routes.refuseOtherMethods(instance);
   return { app, routes, drain };
 }

@@ -79,13 +79,3 @@ export const instant: AnswerSchema<string> = inlineSchema({
 });
 
 export const uuid: AnswerSchema<string> = inlineSchema({ type: 'string', format: 'uuid' });
-
-/** Lists are compared as read-only: a reader of an answer does not change it. */
-type AnswerOf<O> = O extends { readonly answer?: infer Answer }
-  ? Answer extends readonly (infer Entry)[]
-    ? readonly Entry[]
-    : Exclude<Answer, undefined>
-  : never;
-
-/** Schemas of the answers that clients may see, by operation of a contract. */
-export type AnswersOf<Contract> = { readonly [K in keyof Contract]?: AnswerSchema<AnswerOf<Contract[K]>> };

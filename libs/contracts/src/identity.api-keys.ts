@@ -1,5 +1,8 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
+import { authenticated } from './access.js';
+import { described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Uuid } from './fields.js';
 import { UserRequest } from './identity.user-request.js';
@@ -70,18 +73,78 @@ export interface ApiKey {
 /** `key` is returned only once and stored only as a hash. */
 export type CreatedApiKey = ApiKey & { readonly key: string };
 
+const apiKeyMembers = {
+  id: uuid,
+  name: text(200),
+  prefix: described(text(), 'The first characters of the key, to recognise it.'),
+  permissions: listOf(oneOf<Permission>(permissions)),
+  createdAt: instant,
+  expiresAt: optional(instant),
+  lastUsedAt: optional(instant),
+};
+const apiKeyAnswer = objectOf<ApiKey>('ApiKey')(apiKeyMembers);
+const createdApiKeyAnswer = objectOf<CreatedApiKey>('CreatedApiKey')({
+  ...apiKeyMembers,
+  key: described(text(), 'The key itself. It is returned only once and stored only as a hash.'),
+});
+
 const { read, write } = operationsOf<ErrorCode>('identity');
+const forClients = forClientsUnder('Users');
 
 export const apiKeyOperations = {
-  createApiKey: write<CreatedApiKey>()('createApiKey', CreateApiKey, {
-    errors: ['user-not-found', 'forbidden', 'too-many-api-keys', 'idempotency-key-reused'],
-  }),
-  listApiKeys: read<ApiKey[]>()('listApiKeys', ListApiKeys, { errors: ['user-not-found', 'forbidden'] }),
-  revokeApiKey: write<ApiKey>()('revokeApiKey', RevokeApiKey, {
-    errors: ['user-not-found', 'forbidden', 'api-key-not-found'],
-  }),
+  createApiKey: forClients(
+    write<CreatedApiKey>()('createApiKey', CreateApiKey, {
+      errors: ['user-not-found', 'forbidden', 'too-many-api-keys', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/user/:username/apiKeys',
+      access: authenticated,
+      summary: 'Create an API key',
+      description: 'The key itself is returned only in this response. It permits no more than its user is permitted.',
+      body: jsonObject('apiKey'),
+      secret: true,
+      answer: createdApiKeyAnswer,
+    },
+  ),
+  listApiKeys: forClients(
+    read<ApiKey[]>()('listApiKeys', ListApiKeys, { errors: ['user-not-found', 'forbidden'] }),
+    {
+      route: 'GET /v3/user/:username/apiKeys',
+      access: authenticated,
+      summary: 'List API keys',
+      description: 'Does not return the keys themselves, which are stored only as hashes.',
+      answer: listOf(apiKeyAnswer),
+    },
+  ),
+  revokeApiKey: forClients(
+    write<ApiKey>()('revokeApiKey', RevokeApiKey, {
+      errors: ['user-not-found', 'forbidden', 'api-key-not-found'],
+    }),
+    {
+      route: 'DELETE /v3/user/:username/apiKeys/:apiKeyId',
+      access: authenticated,
+      summary: 'Revoke an API key',
+      description: 'The key is refused everywhere within a second.',
+      revokes: true,
+      answer: apiKeyAnswer,
+    },
+  ),
   /** Answers the successor. `too-many-api-keys`: the key is being replaced already. */
-  rotateApiKey: write<CreatedApiKey>()('rotateApiKey', RotateApiKey, {
-    errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused'],
-  }),
+  rotateApiKey: forClients(
+    write<CreatedApiKey>()('rotateApiKey', RotateApiKey, {
+      errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/user/:username/apiKeys/:apiKeyId/rotation',
+      access: authenticated,
+      summary: 'Replace an API key',
+      description:
+        'Returns a new key with the same name and permissions. The old key remains valid for a grace period. The new key itself is ' +
+        'returned only in this response.',
+      body: jsonObject('rotation'),
+      revokes: true,
+      secret: true,
+      answer: createdApiKeyAnswer,
+    },
+  ),
 };

@@ -1,5 +1,8 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
+import { permission } from './access.js';
+import { boolean, described, instant, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Flag, ListOf, ObjectOf, SomeOf, Text, Texts } from './fields.js';
 import { type Permission, permissions } from './permissions.js';
@@ -80,21 +83,90 @@ export interface OAuthClient {
 /** `secret` is returned only once and stored only as a hash; a public client has none. */
 export type CreatedOAuthClient = OAuthClient & { readonly secret?: string };
 
+const oauthClientMembers = {
+  clientId: text(200),
+  name: text(200),
+  redirectUris: listOf(text(2_000)),
+  grantTypes: listOf(oneOf<GrantType>(grantTypes)),
+  scopes: listOf(oneOf<Permission>(permissions)),
+  owner: optional(text(64)),
+  public: boolean,
+  createdAt: instant,
+};
+const oauthClientAnswer = objectOf<OAuthClient>('OAuthClient')(oauthClientMembers);
+const createdOAuthClientAnswer = objectOf<CreatedOAuthClient>('CreatedOAuthClient')({
+  ...oauthClientMembers,
+  secret: optional(described(text(), 'The secret itself. It is returned only once and stored only as a hash.')),
+});
+
 const { read, write } = operationsOf<ErrorCode>('identity');
+const forClients = forClientsUnder('OAuth');
 
 export const oauthClientOperations = {
   /** `invalid-input` also if the owner does not exist. */
-  createOAuthClient: write<CreatedOAuthClient>()('createOAuthClient', CreateOAuthClient, {
-    errors: ['forbidden', 'too-many-oauth-clients', 'idempotency-key-reused'],
-  }),
-  listOAuthClients: read<OAuthClient[]>()('listOAuthClients', NoPayload, { errors: ['forbidden'] }),
-  getOAuthClient: read<OAuthClient>()('getOAuthClient', GetOAuthClient, {
-    errors: ['forbidden', 'oauth-client-not-found'],
-  }),
-  deleteOAuthClient: write<OAuthClient>()('deleteOAuthClient', DeleteOAuthClient, {
-    errors: ['forbidden', 'oauth-client-not-found'],
-  }),
-  rotateOAuthClientSecret: write<CreatedOAuthClient>()('rotateOAuthClientSecret', RotateOAuthClientSecret, {
-    errors: ['forbidden', 'oauth-client-not-found', 'oauth-client-public', 'idempotency-key-reused'],
-  }),
+  createOAuthClient: forClients(
+    write<CreatedOAuthClient>()('createOAuthClient', CreateOAuthClient, {
+      errors: ['forbidden', 'too-many-oauth-clients', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/oauth/clients',
+      access: permission('write:users'),
+      summary: 'Register an OAuth client',
+      description:
+        'The client is an application that acts for its users (`authorization_code`, always with PKCE), or a program that acts for itself ' +
+        '(`client_credentials`). The secret is returned only in this response.',
+      body: jsonObject('client'),
+      secret: true,
+      answer: createdOAuthClientAnswer,
+    },
+  ),
+  listOAuthClients: forClients(
+    read<OAuthClient[]>()('listOAuthClients', NoPayload, { errors: ['forbidden'] }),
+    {
+      route: 'GET /v3/oauth/clients',
+      access: permission('write:users'),
+      summary: 'List OAuth clients',
+      answer: listOf(oauthClientAnswer),
+    },
+  ),
+  getOAuthClient: forClients(
+    read<OAuthClient>()('getOAuthClient', GetOAuthClient, {
+      errors: ['forbidden', 'oauth-client-not-found'],
+    }),
+    {
+      route: 'GET /v3/oauth/clients/:clientId',
+      access: permission('write:users'),
+      summary: 'Read an OAuth client',
+      answer: oauthClientAnswer,
+    },
+  ),
+  deleteOAuthClient: forClients(
+    write<OAuthClient>()('deleteOAuthClient', DeleteOAuthClient, {
+      errors: ['forbidden', 'oauth-client-not-found'],
+    }),
+    {
+      route: 'DELETE /v3/oauth/clients/:clientId',
+      access: permission('write:users'),
+      summary: 'Delete an OAuth client',
+      description: "Ends all grants of users to the client. The client's tokens are refused everywhere within a second.",
+      revokes: true,
+      answer: oauthClientAnswer,
+    },
+  ),
+  rotateOAuthClientSecret: forClients(
+    write<CreatedOAuthClient>()('rotateOAuthClientSecret', RotateOAuthClientSecret, {
+      errors: ['forbidden', 'oauth-client-not-found', 'oauth-client-public', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/oauth/clients/:clientId/rotateSecret',
+      access: permission('write:users'),
+      summary: "Replace an OAuth client's secret",
+      description:
+        'The old secret is refused at once, and the access tokens issued for it within a second. Refresh tokens remain valid, ' +
+        'with the new secret, which is returned only in this response.',
+      revokes: true,
+      secret: true,
+      answer: createdOAuthClientAnswer,
+    },
+  ),
 };

@@ -1,5 +1,8 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
+import { authenticated } from './access.js';
+import { boolean, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { forClientsUnder, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Pattern, Uuid } from './fields.js';
 import { UserRequest } from './identity.user-request.js';
@@ -38,12 +41,57 @@ export interface OpenSession {
   readonly current: boolean;
 }
 
+const openSessionAnswer = objectOf<OpenSession>('Session')({
+  id: uuid,
+  createdAt: instant,
+  expiresAt: instant,
+  lastUsedAt: optional(described(instant, 'Accurate to a minute.')),
+  userAgent: optional(described(text(200), 'The User-Agent of the login request.')),
+  kind: described(
+    oneOf<OpenSession['kind']>(['token', 'application']),
+    '`application`: a browser session, for granting access to applications.',
+  ),
+  current: described(boolean, 'Whether this is the session of the request.'),
+});
+
 const { read, write } = operationsOf<ErrorCode>('identity');
+const forClients = forClientsUnder('Users');
 
 export const sessionOperations = {
-  listSessions: read<OpenSession[]>()('listSessions', ListSessions, { errors: ['user-not-found', 'forbidden'] }),
-  endSession: write<{ ended: string }>()('endSession', EndSession, {
-    errors: ['user-not-found', 'forbidden', 'session-not-found'],
-  }),
-  endSessions: write<{ ended: number }>()('endSessions', EndSessions, { errors: ['user-not-found', 'forbidden'] }),
+  listSessions: forClients(
+    read<OpenSession[]>()('listSessions', ListSessions, { errors: ['user-not-found', 'forbidden'] }),
+    {
+      route: 'GET /v3/user/:username/sessions',
+      access: authenticated,
+      summary: 'List open sessions',
+      description: 'Only for the user and with `write:users`. Does not return the session tokens.',
+      answer: listOf(openSessionAnswer),
+    },
+  ),
+  endSession: forClients(
+    write<{ ended: string }>()('endSession', EndSession, {
+      errors: ['user-not-found', 'forbidden', 'session-not-found'],
+    }),
+    {
+      route: 'DELETE /v3/user/:username/sessions/:sessionId',
+      access: authenticated,
+      summary: 'End a session',
+      description: 'The session is refused everywhere within a second. The message is its id.',
+      revokes: true,
+      answer: message('ended', '0190b6a2-7f00-7a11-8b22-93c4d5e6f708'),
+    },
+  ),
+  endSessions: forClients(
+    write<{ ended: number }>()('endSessions', EndSessions, { errors: ['user-not-found', 'forbidden'] }),
+    {
+      route: 'DELETE /v3/user/:username/sessions',
+      access: authenticated,
+      summary: 'Log out everywhere',
+      description:
+        "Ends all sessions of the user, including the caller's, and all grants to applications. API keys remain valid. " +
+        'The message is the number of sessions.',
+      revokes: true,
+      answer: message('ended', '3'),
+    },
+  ),
 };

@@ -2,171 +2,19 @@ import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, Matches } from 'class-validator';
 import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
-import {
-  ExpectedVersion,
-  Pattern,
-  IdToAssign,
-  IdToChange,
-  Integer,
-  ObjectOf,
-  ObjectsOf,
-  OneOf,
-  PageRequest,
-  Text,
-  Texts,
-  Uuid,
-  uuidPattern,
-} from './fields.js';
+import { Integer, OneOf, Texts, Uuid, uuidPattern } from './fields.js';
 import { apiKeyOperations } from './identity.api-keys.js';
 import { oauthClientOperations } from './identity.oauth.js';
-import { UserRequest } from './identity.user-request.js';
 import { Digest, sessionOperations } from './identity.sessions.js';
-import { type CredentialKind, type Permission, type Role, roles } from './permissions.js';
+import { UserRequest } from './identity.user-request.js';
+import { userOperations } from './identity.users.js';
+import type { CredentialKind, Permission } from './permissions.js';
 import { type RaisedNumber, RaiseNumbers, type ReconciledPage, ReconcileUsers, type UserFinding } from './reconcile.js';
-import { Description } from './schema.js';
 
 /** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
 export const revocationsSubject = 'identity.revocations';
 
-const Username = (): PropertyDecorator =>
-  Pattern(
-    username,
-    'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
-    // The reserved names are case-insensitive, which a JSON Schema pattern cannot express.
-    { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout or createWithList.' },
-  );
-const username = /^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
-
-// Sent by clients
-
-class Profile {
-  @IsOptional()
-  @Text({ min: 0 })
-  firstName?: string;
-
-  @IsOptional()
-  @Text({ min: 0 })
-  lastName?: string;
-
-  @IsOptional()
-  @Text({ min: 0 })
-  email?: string;
-
-  @IsOptional()
-  @Text({ min: 0 })
-  phone?: string;
-
-  @IsOptional()
-  @Integer(-2_147_483_648, 2_147_483_647)
-  userStatus?: number;
-}
-
-export class NewUser extends Profile {
-  @IdToAssign()
-  id?: number;
-
-  @Username()
-  username: string;
-
-  @Text({ max: 256 })
-  @Description('The minimum length is a setting of the shop.')
-  password: string;
-}
-
-/** Changes the fields that are present. */
-export class UserChanges extends Profile {
-  @IdToChange()
-  id?: number;
-
-  @IsOptional()
-  @Username()
-  username?: string;
-
-  @IsOptional()
-  @Text({ max: 256 })
-  password?: string;
-}
-
-export class RoleAssignment {
-  @OneOf(roles)
-  role: Role;
-}
-
 // Requests
-
-export class CreateUser {
-  @ObjectOf(() => NewUser)
-  user: NewUser;
-}
-
-export class CreateUsers {
-  @ObjectsOf(() => NewUser, { size: 500, min: 1 })
-  users: NewUser[];
-}
-
-export class GetUser extends UserRequest {}
-
-/** Lists users by name, ignoring case. */
-export class ListUsers extends PageRequest {
-  @IsOptional()
-  @Text({ min: 0, max: 64 })
-  @Description('Beginning of the username.')
-  q?: string;
-
-  @IsOptional()
-  @OneOf(roles)
-  @Description('Only users with this role.')
-  role?: Role;
-}
-
-export class UpdateUser extends UserRequest {
-  @ObjectOf(() => UserChanges)
-  user: UserChanges;
-
-  /** SHA-256 of the caller's session token, if any: the only session that survives a new password. */
-  @IsOptional()
-  @Digest()
-  ownSession?: string;
-
-  @ExpectedVersion()
-  ifVersion?: number;
-}
-
-export class SetUserRole extends UserRequest {
-  @ObjectOf(() => RoleAssignment)
-  assignment: RoleAssignment;
-
-  @ExpectedVersion()
-  ifVersion?: number;
-}
-
-export class DeleteUser extends UserRequest {
-  @ExpectedVersion()
-  ifVersion?: number;
-}
-
-export class Login {
-  @Text({ max: 1_000 })
-  username: string;
-
-  @Text({ max: 1_000 })
-  password: string;
-
-  /** The client's network address, for the limit per address. */
-  @Text()
-  address: string;
-
-  /** The client's User-Agent, for the user's list of sessions. */
-  @IsOptional()
-  @Text()
-  userAgent?: string;
-}
-
-/** Ends a session by the SHA-256 of its token. A session that does not exist is not an error. */
-export class Logout {
-  @Digest()
-  digest: string;
-}
 
 /** Checks a secret by its SHA-256, which is all that leaves the receiving service. Access tokens are verified where received. */
 export class CheckCredential {
@@ -211,27 +59,6 @@ export class ReadRevocations {
 }
 
 // Answers
-
-/** As seen by the user and with `write:users`. Other callers get no `email` and `phone`. */
-export interface User {
-  readonly id: number;
-  readonly username: string;
-  readonly firstName?: string;
-  readonly lastName?: string;
-  readonly email?: string;
-  readonly phone?: string;
-  readonly userStatus?: number;
-  /** Only for callers with `write:users`. */
-  readonly role?: Role;
-}
-
-export interface Session {
-  /** Returned only once, stored only as a hash. */
-  readonly token: string;
-  readonly expiresAt: string;
-  /** Failed logins still allowed for the name in the current window. */
-  readonly attemptsLeft: number;
-}
 
 /** A valid credential with its user and permissions. */
 export interface Credential {
@@ -283,34 +110,7 @@ export interface SigningKeys {
 const { read, write } = operationsOf<ErrorCode>('identity');
 
 export const identity = {
-  /** Details of `username-taken` and `user-id-taken`: the pointer of the field. */
-  createUser: write<User>()('createUser', CreateUser, {
-    errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
-    versioned: true,
-  }),
-  /** Creates all or none. Pointers contain the index: `/users/3/username`. */
-  createUsers: write<User[]>()('createUsers', CreateUsers, {
-    errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
-  }),
-  getUser: read<User>()('getUser', GetUser, { errors: ['user-not-found'], versioned: true }),
-  /** Answers a page. Without `write:users`: `forbidden`. */
-  listUsers: read<User[]>()('listUsers', ListUsers, { errors: ['invalid-cursor', 'forbidden'] }),
-  updateUser: write<User>()('updateUser', UpdateUser, {
-    errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed'],
-    versioned: true,
-  }),
-  /** Requires `write:users`. `last-admin`: no admin would remain. */
-  setUserRole: write<User>()('setUserRole', SetUserRole, {
-    errors: ['user-not-found', 'forbidden', 'last-admin', 'precondition-failed'],
-    versioned: true,
-  }),
-  /** Details of `user-has-open-orders`: `orders` (ids). */
-  deleteUser: write<{ username: string }>()('deleteUser', DeleteUser, {
-    errors: ['user-not-found', 'forbidden', 'user-has-open-orders', 'last-admin', 'precondition-failed'],
-  }),
-  /** `login-failed`: wrong name or password. Details of `too-many-logins`: `retryAfter` (seconds). */
-  login: write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
-  logout: write<{ ended: boolean }>()('logout', Logout),
+  ...userOperations,
   ...sessionOperations,
   ...apiKeyOperations,
   ...oauthClientOperations,
@@ -333,3 +133,5 @@ export const identity = {
   reconcileUsers: write<ReconciledPage<UserFinding, string>>()('reconcileUsers', ReconcileUsers),
   readAudit: readAuditOf('identity'),
 };
+
+export * from './identity.users.js';

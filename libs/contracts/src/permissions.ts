@@ -1,6 +1,6 @@
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 
-/** Permissions of credentials; OAuth scopes have the same names. apps/gateway/src/access.ts says which route needs which. */
+/** Permissions of credentials; OAuth scopes have the same names. The declaration of an operation says which it needs. */
 export const permissions = [
   'write:plants',
   // Everyone has it. Clients in the style of the Petstore example request it together with `write:plants`.

@@ -1,15 +1,15 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Controller, Req, Res } from '@nestjs/common';
+import { shop } from '@plant-shop/contracts/shop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, queryText } from '../http/input.js';
-import { Route } from '../http/route.js';
+import { Serves } from '../http/route.js';
 import { AuditPages } from './audit-pages.js';
 
-@Controller('v3/audit')
+@Controller()
 export class AuditController {
   constructor(private readonly pages: AuditPages) {}
 
-  @Get()
-  @Route({ compressed: true })
+  @Serves(shop.listAudit)
   listAudit(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const subject = queryText(request, 'subject');
     const operation = queryText(request, 'operation');

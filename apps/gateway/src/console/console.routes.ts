@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
-import { routeSpecFor } from '../http/route.js';
+import { undocumentedRoute } from '../http/route.js';
 import type { GatewayOptions } from '../options.js';
 import { routeNotFound } from '../problems/problem.js';
 import { consoleBuildFolder, type ConsoleFile, readConsoleFiles } from './console-files.js';
@@ -19,14 +19,14 @@ export function serveConsole(instance: FastifyInstance, options: GatewayOptions,
   const policy = policyOf(options);
   const settings = JSON.stringify({ publicUrl: options.publicUrl, oauthClient: options.consoleOAuthClient, streamUrl: options.streamPublicUrl });
 
-  instance.get('/console/settings.json', { config: { spec: routeSpecFor('getConsoleSettings') } }, (_request, reply) => {
+  instance.get('/console/settings.json', { config: { spec: undocumentedRoute('getConsoleSettings') } }, (_request, reply) => {
     void reply.headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' }).send(settings);
   });
   const page = (request: FastifyRequest, reply: FastifyReply): void => {
     sendFile(request, reply, files.get('index.html'), policy);
   };
-  instance.get('/console', { config: { spec: routeSpecFor('showConsole') } }, page);
-  instance.get('/console/*', { config: { spec: routeSpecFor('getConsoleFile') } }, (request, reply) => {
+  instance.get('/console', { config: { spec: undocumentedRoute('showConsole') } }, page);
+  instance.get('/console/*', { config: { spec: undocumentedRoute('getConsoleFile') } }, (request, reply) => {
     const path = (request.params as { '*': string })['*'];
     // A path that is no file is a route within the page. A missing hashed file answers 404, so that the page asks for a reload.
     if (path.startsWith('assets/')) sendFile(request, reply, files.get(path), policy);

@@ -2,7 +2,7 @@ import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
-import { Route, routeSpecFor } from '../http/route.js';
+import { Undocumented, undocumentedRoute } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from '../problems/problem.js';
 import { docsPage, isViewerFile, openViewerFile } from './viewer.js';
@@ -20,7 +20,7 @@ export class DocsController {
   }
 
   @Get()
-  @Route({ compressed: true })
+  @Undocumented({ compressed: true })
   showDocs(@Res() reply: FastifyReply): void {
     void reply
       .headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': this.policy })
@@ -28,7 +28,7 @@ export class DocsController {
   }
 
   @Get(':file')
-  @Route({ compressed: true })
+  @Undocumented({ compressed: true })
   async getDocsFile(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const name = pathText(request, 'file');
     if (!isViewerFile(name)) throw routeNotFound();
@@ -42,7 +42,7 @@ export class DocsController {
 
 /** Redirects `/docs/`. Not a Nest controller, since Nest strips the trailing slash. The target is relative, like the page's links. */
 export function redirectToDocs(instance: FastifyInstance): void {
-  instance.get('/docs/', { config: { spec: routeSpecFor('redirectToDocs') } }, (_request, reply) => {
+  instance.get('/docs/', { config: { spec: undocumentedRoute('redirectToDocs') } }, (_request, reply) => {
     void reply.redirect('../docs', 308);
   });
 }

@@ -1,6 +1,7 @@
 import { Controller, Get, Inject, Res } from '@nestjs/common';
+import { shop } from '@plant-shop/contracts/shop';
 import type { FastifyReply } from 'fastify';
-import { Route } from '../http/route.js';
+import { Serves, Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { ShopReadiness } from './shop-readiness.js';
 
@@ -12,7 +13,7 @@ export class HealthController {
   ) {}
 
   @Get(['', 'v3'])
-  @Route()
+  @Undocumented()
   overview(@Res() reply: FastifyReply): void {
     const { publicUrl } = this.options;
     void reply.send({
@@ -25,15 +26,13 @@ export class HealthController {
   }
 
   /** Answers as long as this process runs its event loop. */
-  @Get('livez')
-  @Route()
+  @Serves(shop.live)
   live(@Res() reply: FastifyReply): void {
     void reply.send({ live: true });
   }
 
   /** Answers 200 when every service of the shop is ready, else 503. */
-  @Get('readyz')
-  @Route()
+  @Serves(shop.ready)
   async ready(@Res() reply: FastifyReply): Promise<void> {
     const report = await this.readiness.report();
     void reply.code(report.ready ? 200 : 503).header('cache-control', 'no-store').send(report);

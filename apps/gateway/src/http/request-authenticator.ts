@@ -1,3 +1,4 @@
+import type { AccessPolicy } from '@plant-shop/contracts/access';
 import { permits } from '@plant-shop/contracts/permissions';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { Caller } from '@plant-shop/credentials/caller';
@@ -6,7 +7,6 @@ import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/c
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/network';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AccessPolicy } from '../access.js';
 import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
 import type { RateLimit } from '../limits/rate-limit.js';
 

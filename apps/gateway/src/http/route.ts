@@ -1,23 +1,18 @@
+import { RequestMapping, RequestMethod } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { access, type AccessPolicy, type OperationName } from '../access.js';
-import type { Slot } from '../limits/concurrency-limiter.js';
+import type { AccessPolicy } from '@plant-shop/contracts/access';
+import type { BodySpec, ClientOperation } from '@plant-shop/contracts/client-operation';
+import type { Deprecation } from '@plant-shop/contracts/deprecation';
 import type { Caller } from '@plant-shop/credentials/caller';
-import type { Deprecation } from './deprecation.js';
+import type { Slot } from '../limits/concurrency-limiter.js';
+import { undocumented, type UndocumentedName } from './undocumented.js';
 
-/** The kind of body that a route accepts. */
-export type BodySpec =
-  /** Becomes the named member of the payload, byte for byte. */
-  | { readonly kind: 'json'; readonly member: string; readonly top: 'object' | 'array' }
-  /** Its fields become members of the payload. */
-  | { readonly kind: 'form'; readonly fields: readonly string[] }
-  | { readonly kind: 'multipart' }
-  /** One JSON object per line, which the handler reads as a stream. */
-  | { readonly kind: 'lines' }
-  /** Forwarded unread. */
-  | { readonly kind: 'oauthForm' };
+export { type BodySpec, form, jsonArray, jsonObject } from '@plant-shop/contracts/client-operation';
 
+/** What the gateway does for each request of a route. All of it is known when the gateway starts. */
 export interface RouteSpec {
-  readonly operation: OperationName;
+  /** In logs and metrics. */
+  readonly operation: string;
   readonly access: AccessPolicy;
   /** Absent if the route reads no body. */
   readonly body?: BodySpec;
@@ -54,15 +49,34 @@ declare module 'fastify' {
   }
 }
 
-export const jsonObject = (member: string): BodySpec => ({ kind: 'json', member, top: 'object' });
-export const jsonArray = (member: string): BodySpec => ({ kind: 'json', member, top: 'array' });
-export const form = (...fields: string[]): BodySpec => ({ kind: 'form', fields });
+export const routeSpecOf = (operation: ClientOperation): RouteSpec => ({
+  operation: operation.name,
+  access: operation.access,
+  ...(operation.body && { body: operation.body }),
+  budgetFactor: operation.budgetFactor ?? 1,
+  revokes: operation.revokes ?? false,
+  conditional: operation.conditional,
+  unsafeGet: operation.unsafeGet ?? false,
+  compressed: operation.compressed ?? isPaged(operation),
+  ...(operation.deprecated && { deprecated: operation.deprecated }),
+});
 
-type RouteSpecOptions = Partial<Omit<RouteSpec, 'operation' | 'access'>>;
+/** Whether the answer is a page of a list, with a link to the next. */
+export const isPaged = ({ query = [] }: Pick<ClientOperation, 'query'>): boolean => query.includes('cursor');
 
-export const routeSpecFor = (operation: OperationName, options: RouteSpecOptions = {}): RouteSpec => ({
+/** Binds a handler to a declared operation. Those without such a handler are forwarded: forwarded-operations.ts. */
+export const Serves =
+  (operation: ClientOperation) =>
+  (target: object, key: string, descriptor: PropertyDescriptor): void => {
+    RequestMapping({ path: operation.url, method: RequestMethod[operation.method] })(target, key, descriptor);
+    RouteConfig({ spec: routeSpecOf(operation) })(target, key, descriptor);
+  };
+
+type UndocumentedOptions = Partial<Pick<RouteSpec, 'body' | 'unsafeGet' | 'compressed'>>;
+
+export const undocumentedRoute = (operation: UndocumentedName, options: UndocumentedOptions = {}): RouteSpec => ({
   operation,
-  access: access[operation],
+  access: undocumented[operation],
   budgetFactor: 1,
   revokes: false,
   conditional: false,
@@ -71,9 +85,9 @@ export const routeSpecFor = (operation: OperationName, options: RouteSpecOptions
   ...options,
 });
 
-/** Binds a handler to the entry of the access table with its name; without that entry it does not compile. */
-export const Route =
-  (options: RouteSpecOptions = {}) =>
-  (target: object, operation: OperationName, descriptor: PropertyDescriptor): void => {
-    RouteConfig({ spec: routeSpecFor(operation, options) })(target, operation, descriptor);
+/** Binds a handler to the line of `undocumented` with its name; without that line it does not compile. */
+export const Undocumented =
+  (options: UndocumentedOptions = {}) =>
+  (target: object, operation: UndocumentedName, descriptor: PropertyDescriptor): void => {
+    RouteConfig({ spec: undocumentedRoute(operation, options) })(target, operation, descriptor);
   };

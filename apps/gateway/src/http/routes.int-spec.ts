@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Permission } from '@plant-shop/contracts/permissions';
-import { fake } from '@plant-shop/testing/service';
+import { type AccessPolicy, open } from '@plant-shop/contracts/access';
+import type { ClientOperation } from '@plant-shop/contracts/client-operation';
+import { clientOperations } from '@plant-shop/contracts/client-operations';
+import { type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { sampleOf } from '@plant-shop/contracts/samples';
 import { until } from '@plant-shop/testing/until';
-import { catalog } from '@plant-shop/contracts/catalog';
-import { identity } from '@plant-shop/contracts/identity';
-import { store } from '@plant-shop/contracts/store';
-import { access } from '../access.js';
 import { echoes, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
+import { routeSpecOf } from './route.js';
+import { undocumented } from './undocumented.js';
 
 /** The callers, with the headers that they send. */
 const callers = {
@@ -30,134 +31,89 @@ const callerNames = Object.keys(callers) as CallerName[];
 
 const customer: Permission[] = ['read:plants', 'write:orders', 'webhooks'];
 
+/** Who gets through to an operation. `all`: with any credential or none; `authenticated`: with any valid credential. */
+type Permitted = 'all' | 'authenticated' | readonly CallerName[];
+
 interface Row {
+  readonly name: string;
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
   readonly type?: string;
-  /**
-   * Who is permitted; others get 403, or 401 without a valid credential. `all`: with any credential or none;
-   * `authenticated`: with any valid credential.
-   */
-  readonly permitted: 'all' | 'authenticated' | readonly CallerName[];
+  /** Others get 403, or 401 without a valid credential. */
+  readonly permitted: Permitted;
 }
 
-const plantWriters: CallerName[] = ['plantsKey', 'plantsSession', 'adminKey'];
-const anyKey: CallerName[] = ['customerKey', 'webhooksKey', 'plantsKey', 'stockKey', 'paymentsKey', 'adminKey'];
-const orderers: CallerName[] = ['customerSession', 'customerBearer', 'customerKey', 'adminKey'];
-const webhookOwners: CallerName[] = [...orderers, 'webhooksKey'];
+/** What each caller has, apart from `invalidKey` and `anonymous`. */
+const credentials: Readonly<Partial<Record<CallerName, { readonly permissions: readonly Permission[]; readonly kind: 'session' | 'apiKey' }>>> = {
+  customerSession: { kind: 'session', permissions: customer },
+  customerBearer: { kind: 'session', permissions: customer },
+  customerKey: { kind: 'apiKey', permissions: customer },
+  webhooksKey: { kind: 'apiKey', permissions: ['webhooks'] },
+  plantsKey: { kind: 'apiKey', permissions: ['write:plants'] },
+  stockKey: { kind: 'apiKey', permissions: ['write:stock'] },
+  readerSession: { kind: 'session', permissions: ['read:orders'] },
+  plantsSession: { kind: 'session', permissions: ['write:plants'] },
+  managerSession: { kind: 'session', permissions: ['manage:orders'] },
+  paymentsKey: { kind: 'apiKey', permissions: ['write:payments'] },
+  shipmentsSession: { kind: 'session', permissions: ['write:shipments'] },
+  adminKey: { kind: 'apiKey', permissions },
+};
 
-const rows: readonly Row[] = [
-  { method: 'POST', path: '/v3/plant', body: { name: 'Fern' }, permitted: plantWriters },
-  { method: 'PUT', path: '/v3/plant', body: { id: 1, name: 'Fern' }, permitted: plantWriters },
-  { method: 'POST', path: '/v3/plant/1', body: 'name=Fern', type: 'application/x-www-form-urlencoded', permitted: plantWriters },
-  { method: 'DELETE', path: '/v3/plant/1', permitted: plantWriters },
-  { method: 'GET', path: '/v3/plant/1', permitted: 'all' },
-  { method: 'HEAD', path: '/v3/plant/1', permitted: 'all' },
-  { method: 'GET', path: '/v3/plant/findByStatus?status=sold', permitted: 'all' },
-  { method: 'GET', path: '/v3/plant/findByTags?tags=a', permitted: 'all' },
-  { method: 'GET', path: '/v3/plant/search?q=fern', permitted: 'all' },
-  { method: 'GET', path: '/v3/plant/facets', permitted: 'all' },
-  { method: 'POST', path: '/v3/plant/import', body: '{"id":1,"name":"Fern"}', type: 'application/x-ndjson', permitted: plantWriters },
-  { method: 'GET', path: '/v3/plant/export', permitted: plantWriters },
-  { method: 'POST', path: '/v3/store/order', body: { plantId: 1 }, permitted: orderers },
-  { method: 'GET', path: '/v3/store/order/1', permitted: [...orderers, ...anyKey, 'readerSession'] },
-  { method: 'HEAD', path: '/v3/store/order/1', permitted: [...orderers, ...anyKey, 'readerSession'] },
-  { method: 'DELETE', path: '/v3/store/order/1', permitted: [...orderers, 'managerSession'] },
-  { method: 'GET', path: '/v3/store/order', permitted: [...orderers, ...anyKey, 'readerSession'] },
-  { method: 'GET', path: '/v3/store/order/1/timeline', permitted: [...orderers, ...anyKey, 'readerSession'] },
-  { method: 'POST', path: '/v3/store/order/1/transfer', body: { username: 'a' }, permitted: ['managerSession', 'adminKey'] },
-  { method: 'POST', path: '/v3/store/order/1/payment', body: { outcome: 'succeeded', reference: 'r' }, permitted: ['paymentsKey', 'adminKey'] },
-  { method: 'GET', path: '/v3/store/refund', permitted: ['paymentsKey', 'adminKey'] },
-  { method: 'GET', path: '/v3/store/refund/3', permitted: ['paymentsKey', 'adminKey'] },
-  { method: 'POST', path: '/v3/store/refund/3/completion', body: { reference: 'r' }, permitted: ['paymentsKey', 'adminKey'] },
-  { method: 'POST', path: '/v3/store/order/1/shipment', body: { carrier: 'c', trackingNumber: 't' }, permitted: ['shipmentsSession', 'adminKey'] },
-  { method: 'POST', path: '/v3/store/order/1/delivery', permitted: ['shipmentsSession', 'adminKey'] },
-  { method: 'GET', path: '/v3/store/inventory', permitted: [...orderers, ...anyKey, 'readerSession'] },
-  { method: 'GET', path: '/v3/store/inventory/1', permitted: ['stockKey', 'adminKey'] },
-  { method: 'HEAD', path: '/v3/store/inventory/1', permitted: ['stockKey', 'adminKey'] },
-  { method: 'PUT', path: '/v3/store/inventory/1', body: { free: 1 }, permitted: ['stockKey', 'adminKey'] },
-  { method: 'POST', path: '/v3/user', body: { username: 'a', password: 'b' }, permitted: 'all' },
-  { method: 'POST', path: '/v3/user/createWithList', body: [{ username: 'a', password: 'b' }], permitted: 'all' },
-  { method: 'GET', path: '/v3/user/a', permitted: 'all' },
-  { method: 'GET', path: '/v3/user?q=a&role=staff', permitted: ['adminKey'] },
-  { method: 'PUT', path: '/v3/user/a/role', body: { role: 'staff' }, permitted: ['adminKey'] },
-  { method: 'PUT', path: '/v3/user/a', body: {}, permitted: 'authenticated' },
-  { method: 'DELETE', path: '/v3/user/a', permitted: 'authenticated' },
-  { method: 'POST', path: '/v3/user/a/apiKeys', body: { name: 'k' }, permitted: 'authenticated' },
-  { method: 'GET', path: '/v3/user/a/apiKeys', permitted: 'authenticated' },
-  { method: 'DELETE', path: `/v3/user/a/apiKeys/${userId(7)}`, permitted: 'authenticated' },
-  { method: 'POST', path: `/v3/user/a/apiKeys/${userId(7)}/rotation`, body: {}, permitted: 'authenticated' },
-  { method: 'GET', path: '/v3/user/a/sessions', permitted: 'authenticated' },
-  { method: 'DELETE', path: '/v3/user/a/sessions', permitted: 'authenticated' },
-  { method: 'DELETE', path: `/v3/user/a/sessions/${userId(7)}`, permitted: 'authenticated' },
-  { method: 'POST', path: '/v3/oauth/clients', body: { name: 'c', grantTypes: ['client_credentials'], scopes: ['write:orders'] }, permitted: ['adminKey'] },
-  { method: 'GET', path: '/v3/oauth/clients', permitted: ['adminKey'] },
-  { method: 'GET', path: '/v3/oauth/clients/c', permitted: ['adminKey'] },
-  { method: 'DELETE', path: '/v3/oauth/clients/c', permitted: ['adminKey'] },
-  { method: 'POST', path: '/v3/oauth/clients/c/rotateSecret', permitted: ['adminKey'] },
-  { method: 'GET', path: '/v3/audit', permitted: ['adminKey'] },
-  { method: 'POST', path: '/v3/webhooks', body: { url: 'https://a.example', eventTypes: ['order.status_changed'] }, permitted: webhookOwners },
-  { method: 'GET', path: '/v3/webhooks', permitted: webhookOwners },
-  { method: 'GET', path: `/v3/webhooks/${userId(8)}`, permitted: webhookOwners },
-  { method: 'HEAD', path: `/v3/webhooks/${userId(8)}`, permitted: webhookOwners },
-  { method: 'PUT', path: `/v3/webhooks/${userId(8)}`, body: { url: 'https://a.example', eventTypes: ['order.status_changed'] }, permitted: webhookOwners },
-  { method: 'DELETE', path: `/v3/webhooks/${userId(8)}`, permitted: webhookOwners },
-  { method: 'POST', path: `/v3/webhooks/${userId(8)}/rotateSecret`, body: {}, permitted: webhookOwners },
-  { method: 'POST', path: `/v3/webhooks/${userId(8)}/test`, permitted: webhookOwners },
-  { method: 'GET', path: `/v3/webhooks/${userId(8)}/deliveries`, permitted: webhookOwners },
-  { method: 'POST', path: `/v3/webhooks/${userId(8)}/deliveries/1/resend`, permitted: webhookOwners },
-  { method: 'POST', path: `/v3/webhooks/${userId(8)}/replay`, body: { since: '2026-05-01T00:00:00Z' }, permitted: webhookOwners },
-];
+function permittedBy(access: AccessPolicy): Permitted {
+  if (access.kind === 'authenticated') return 'authenticated';
+  if (access.kind !== 'permission') return 'all';
+  return callerNames.filter((caller) => {
+    const held = credentials[caller];
+    return held !== undefined && (held.kind === access.orKind || access.anyOf.some((one) => held.permissions.includes(one)));
+  });
+}
+
+/** The session, token or key in a caller's header. */
+const secretOf = (caller: CallerName): string => Object.values<string>(callers[caller])[0]!.replace('Bearer ', '');
+
+const jsonType = 'application/json';
+const plantLine = '{"id":1,"name":"Fern"}';
+
+/** A request for an operation, from the sample of its first call. */
+function rowOf({ name, method, url, required = {}, body, calls: [call], access }: ClientOperation): Row {
+  const sample = call ? (sampleOf(call).request as Readonly<Record<string, unknown>>) : {};
+  const texts = Object.keys(required).map((one) => `${one}=${encodeURIComponent(String(sample[one]))}`);
+  const path = url.replaceAll(/:(\w+)/g, (_, one: string) => encodeURIComponent(String(sample[one])));
+  const row = { name, method, path: texts.length > 0 ? `${path}?${texts.join('&')}` : path, permitted: permittedBy(access) };
+  switch (body?.kind) {
+    case 'json':
+      return { ...row, body: sample[body.member], type: jsonType };
+    case 'form':
+      return { ...row, body: body.fields.map((one) => `${one}=${String(sample[one])}`).join('&'), type: 'application/x-www-form-urlencoded' };
+    case 'lines':
+      return { ...row, body: plantLine, type: 'application/x-ndjson' };
+    default:
+      return row;
+  }
+}
+
+/** Logins are in credentials.int-spec.ts, images in images.int-spec.ts, and operations open to all need no credentials. */
+const testedElsewhere = ['login', 'logout', 'uploadImage', 'getImage'];
+const declared = clientOperations.filter(({ name, access }) => !testedElsewhere.includes(name) && access !== open).map(rowOf);
+const rows: readonly Row[] = declared.flatMap((row) => (row.method === 'GET' ? [row, { ...row, method: 'HEAD' }] : [row]));
 
 describe('the routes', () => {
   let shop: Shop;
   beforeAll(async () => {
-    const key = { id: userId(7), name: 'k', prefix: 'pk', permissions: [], createdAt: '2026-05-01T09:30:00.000Z' };
-    shop = await startShop({
-      ...echoes,
-      catalog: [...(echoes['catalog'] ?? []), fake(catalog.readAudit)],
-      store: [...(echoes['store'] ?? []), fake(store.readAudit)],
-      identity: [
-        ...(echoes['identity'] ?? []),
-        fake(identity.createApiKey, () => ({ ...key, key: 'secret' })),
-        fake(identity.listApiKeys, () => [key]),
-        fake(identity.revokeApiKey, () => key),
-        fake(identity.rotateApiKey, () => ({ ...key, key: 'secret' })),
-        fake(identity.listSessions),
-        fake(identity.endSession),
-        fake(identity.endSessions),
-        fake(identity.readAudit),
-        fake(identity.resolveUserIds),
-        fake(identity.listOAuthClients),
-        fake(identity.getOAuthClient),
-        fake(identity.deleteOAuthClient),
-        fake(identity.rotateOAuthClientSecret),
-        fake(identity.createOAuthClient),
-      ],
-    });
-    const add = (secret: string, kind: 'session' | 'apiKey', permissions: Permission[]): void =>
-      shop.identity.addCredential(secret, { kind, permissions });
-    add('customer-session', 'session', customer);
-    add('customer-key', 'apiKey', customer);
-    add('webhooks-key', 'apiKey', ['webhooks']);
-    add('plants-key', 'apiKey', ['write:plants']);
-    add('stock-key', 'apiKey', ['write:stock']);
-    add('reader-session', 'session', ['read:orders']);
-    add('plants-session', 'session', ['write:plants']);
-    add('manager-session', 'session', ['manage:orders']);
-    add('payments-key', 'apiKey', ['write:payments']);
-    add('shipments-session', 'session', ['write:shipments']);
-    shop.identity.addCredential('admin-key', { kind: 'apiKey' });
+    shop = await startShop(echoes);
+    for (const [caller, held] of Object.entries(credentials)) shop.identity.addCredential(secretOf(caller as CallerName), held);
     // Until the gateway has loaded the revocation log, it cannot check credentials.
     await until(async () => (await shop.get('/v3/store/inventory', { api_key: 'made-up' })).status !== 503, 15_000);
   });
   afterAll(() => shop.stop());
 
-  it('each have an entry in the access table; HEAD has that of GET', () => {
-    expect(shop.gateway.routes.length).toBeGreaterThan(40);
+  it('each have the checks of their declaration; HEAD has those of GET', () => {
+    for (const operation of clientOperations) {
+      const own = shop.gateway.routes.filter(({ method, spec }) => method !== 'HEAD' && spec.operation === operation.name);
+      expect(own).toEqual([{ method: operation.method, url: operation.url, spec: routeSpecOf(operation) }]);
+    }
     for (const { method, url, spec } of shop.gateway.routes) {
-      expect(spec.access).toBe(access[spec.operation]);
       if (method !== 'GET') continue;
       const head = shop.gateway.routes.find((one) => one.method === 'HEAD' && one.url === url);
       expect(head?.spec).toEqual(spec.unsafeGet ? undefined : spec);
@@ -173,43 +129,32 @@ describe('the routes', () => {
     expect(callCount()).toBe(before);
   });
 
-  it('are all tested below', () => {
-    const asPattern = (url: string): RegExp => new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`);
-    const untested = shop.gateway.routes.filter(
-      ({ method, url, spec }) =>
-        method !== 'HEAD' &&
-        !['open', 'login', 'getImage', 'uploadImage'].some((one) => one === spec.access.kind || one === spec.operation) &&
-        !rows.some((row) => row.method === method && asPattern(url).test(row.path.split('?')[0]!)),
-    );
-    expect(untested.map(({ spec }) => spec.operation)).toEqual([]);
+  it('are the declared operations, and pages that no document describes', () => {
+    const served = new Set(shop.gateway.routes.map(({ spec }) => spec.operation));
+    expect([...served].sort()).toEqual([...clientOperations.map(({ name }) => name), ...Object.keys(undocumented)].sort());
   });
 
-  it('use every entry of the access table', () => {
-    const used = new Set<string>(shop.gateway.routes.map(({ spec }) => spec.operation));
-    expect(Object.keys(access).filter((one) => !used.has(one))).toEqual([]);
-  });
-
-  const statusFor = (permitted: Row['permitted'], caller: CallerName): number => {
+  const statusFor = (permitted: Permitted, caller: CallerName): number => {
     if (permitted === 'all') return 200;
     if (caller === 'invalidKey' || caller === 'anonymous') return 401;
     return permitted === 'authenticated' || permitted.includes(caller) ? 200 : 403;
   };
 
   /** One caller per status. tests/acceptance/src/security/access.spec.ts tries all kinds of credentials on the whole shop. */
-  const callersFor = (permitted: Row['permitted']): CallerName[] => {
+  const callersFor = (permitted: Permitted): CallerName[] => {
     const allowed = typeof permitted === 'string' ? 'customerSession' : permitted[0]!;
     const others = typeof permitted === 'string' ? [] : callerNames.filter((caller) => statusFor(permitted, caller) === 403).slice(0, 1);
     return ['anonymous', 'invalidKey', allowed, ...others];
   };
 
-  const ask = ({ method, path, body, type = 'application/json' }: Row, headers: Record<string, string> = {}): Promise<Response> =>
+  const ask = ({ method, path, body, type = jsonType }: Row, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(shop.gateway.url + path, {
       method,
       headers: { ...headers, ...(body !== undefined && { 'content-type': type }) },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
 
-  describe.each(rows.map((row) => [`${row.method} ${row.path}`, row] as const))('%s', (_, row) => {
+  describe.each(rows.map((row) => [`${row.method} ${row.path} (${row.name})`, row] as const))('%s', (_, row) => {
     it.each(callersFor(row.permitted))('called by %s', async (caller) => {
       const response = await ask(row, callers[caller]);
       const status = statusFor(row.permitted, caller);

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
+import { isRateLimited } from '@plant-shop/contracts/access';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
-import { isRateLimited } from '../access.js';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { routeNotFound } from '../problems/problem.js';
 import { compressFromBytes } from './compression.js';
@@ -64,7 +64,7 @@ export class Routes {
   private addChecks(route: RouteOptions): void {
     const spec = route.config?.spec;
     const methods = [route.method].flat();
-    if (!spec) throw new Error(`${methods.join()} ${route.url} has no line in the access table`);
+    if (!spec) throw new Error(`${methods.join()} ${route.url} has no specification`);
     if (spec.unsafeGet && methods.includes('HEAD')) {
       route.onRequest = refuseMethod('GET', false);
       return;

@@ -1,20 +1,19 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Controller, Req, Res } from '@nestjs/common';
 import { catalog, imageChunkBytes, type ImageHead } from '@plant-shop/contracts/catalog';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
-import { Route } from '../http/route.js';
+import { Serves } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { type ByteRange, requestedRange } from './range.js';
 
-@Controller('v3/images')
+@Controller()
 export class ImagesController {
   constructor(private readonly forwarder: RpcForwarder) {}
 
-  @Get(':imageId')
-  @Route()
+  @Serves(catalog.getImage.client)
   async getImage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const imageId = pathText(request, 'imageId');
     const head = await this.forwarder.call(request, catalog.getImage, { imageId });

@@ -6,7 +6,7 @@ import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pathId } from '../http/input.js';
-import { routeSpecFor } from '../http/route.js';
+import { routeSpecOf } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { receiveUpload } from './upload.js';
@@ -39,10 +39,11 @@ export class Uploads {
   register(instance: FastifyInstance): void {
     instance.register(async (child) => {
       await child.register(multipart, { limits, throwFileSizeLimit: false });
+      const operation = catalog.beginImage.client;
       child.route({
-        method: 'POST',
-        url: '/v3/plant/:plantId/uploadImage',
-        config: { spec: routeSpecFor('uploadImage', { body: { kind: 'multipart' }, budgetFactor: 3 }) },
+        method: operation.method,
+        url: operation.url,
+        config: { spec: routeSpecOf(operation) },
         handler: (request, reply) => this.uploadImage(request, reply),
       });
     });

@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Route } from '../http/route.js';
+import { Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { forward } from './forward.js';
 
@@ -12,20 +12,20 @@ export class OAuthController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
 
   @Get([...documents, 'oauth/*'])
-  @Route()
+  @Undocumented()
   getOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }
 
   /** Has no HEAD, which would begin an authorization too. */
   @Get('oauth/authorize')
-  @Route({ unsafeGet: true })
+  @Undocumented({ unsafeGet: true })
   beginAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }
 
   @Post('oauth/*')
-  @Route({ body: { kind: 'oauthForm' } })
+  @Undocumented({ body: { kind: 'oauthForm' } })
   postOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }

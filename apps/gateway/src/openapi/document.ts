@@ -1,13 +1,12 @@
+import type { ClientOperation } from '@plant-shop/contracts/client-operation';
+import { clientOperations } from '@plant-shop/contracts/client-operations';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
-import type { OperationName } from '../access.js';
 import { deprecationText } from '../http/deprecation.js';
 import type { ServedRoute } from '../http/routes.js';
 import type { RouteSpec } from '../http/route.js';
 import { headerRefs, headers } from './headers.js';
-import type { OperationDocs } from './operation-docs.js';
-import { operationDocs } from './operations.docs.js';
 import { type Fields, headerParameter, headerParameters, namesInPath, parameterOf } from './parameters.js';
 import { codesOf, problemSchema, ProblemResponses } from './problem-responses.js';
 import { requestBodyOf } from './request-body.js';
@@ -43,7 +42,7 @@ const tags = [
 ];
 
 /**
- * Builds the OpenAPI 3.1 document from the served routes, the access table, the contracts and the problem table.
+ * Builds the OpenAPI 3.1 document from the served routes, the contracts and the problem table.
  * @throws Error if they contradict each other
  */
 export function makeDocument(served: readonly ServedRoute[], publicUrl: string): object {
@@ -54,12 +53,12 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
   problems.of(['route-not-found']);
   problems.of(['method-not-allowed']);
   const paths: Record<string, Record<string, object>> = {};
-  for (const [name, docs] of Object.entries(operationDocs)) {
-    const route = routeOf(name as OperationName, served);
+  for (const operation of clientOperations) {
+    const route = routeOf(operation, served);
     const path = pathOf(route.url);
     const isOutsidePrefix = path === route.url.replaceAll(/:(\w+)/g, '{$1}');
     paths[path] ??= isOutsidePrefix ? { servers: [{ url: publicUrl }] as object } : {};
-    paths[path][route.method.toLowerCase()] = describe(route, docs, schemas, problems);
+    paths[path][route.method.toLowerCase()] = describe(route, operation, schemas, problems);
   }
   return {
     openapi: '3.1.1',
@@ -78,48 +77,47 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
   };
 }
 
-function routeOf(operation: OperationName, served: readonly ServedRoute[]): ServedRoute {
-  const [route, ...others] = served.filter((one) => one.spec.operation === operation && one.method !== 'HEAD');
-  if (!route || others.length > 0) throw new Error(`${operation} is served by ${others.length + (route ? 1 : 0)} routes`);
+function routeOf({ name }: ClientOperation, served: readonly ServedRoute[]): ServedRoute {
+  const [route, ...others] = served.filter((one) => one.spec.operation === name && one.method !== 'HEAD');
+  if (!route || others.length > 0) throw new Error(`${name} is served by ${others.length + (route ? 1 : 0)} routes`);
   return route;
 }
 
 const pathOf = (url: string): string =>
   (url.startsWith(`${prefix}/`) ? url.slice(prefix.length) : url).replaceAll(/:(\w+)/g, '{$1}');
 
-function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, problems: ProblemResponses): object {
+function describe(route: ServedRoute, operation: ClientOperation, schemas: Schemas, problems: ProblemResponses): object {
   const { spec, method } = route;
-  const { calls = [] } = docs;
-  const [first] = calls;
+  const [first] = operation.calls;
   const fields = fieldsOf(first);
-  const codes = codesOf(route, docs);
+  const codes = codesOf(route, operation);
   const takesKey = codes.includes('idempotency-key-reused');
-  const versioned = (first?.versioned ?? false) && docs.answer.kind === 'forwarded';
+  const versioned = (first?.versioned ?? false) && operation.answer.kind === 'forwarded';
   return {
-    operationId: spec.operation,
-    tags: [docs.tag],
-    summary: docs.summary,
-    ...descriptionOf(docs, spec),
+    operationId: operation.name,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...descriptionOf(operation, spec),
     ...(spec.deprecated && { deprecated: true }),
-    security: securityOf(spec.access, spec.operation),
+    security: securityOf(operation),
     parameters: [
       ...namesInPath(route).map((name) => parameterOf(name, 'path', fields, schemas)),
-      ...(docs.query ?? []).map((name) => parameterOf(name, 'query', fields, schemas)),
+      ...(operation.query ?? []).map((name) => parameterOf(name, 'query', fields, schemas)),
       ...(takesKey ? [headerParameter('IdempotencyKey')] : []),
       ...(spec.conditional ? [headerParameter('IfMatch')] : []),
-      ...(method === 'GET' && (versioned || hasEtag(docs)) ? [headerParameter('IfNoneMatch')] : []),
-      ...(docs.answer.kind === 'image' ? [headerParameter('Range'), headerParameter('IfRange')] : []),
+      ...(method === 'GET' && (versioned || hasEtag(operation)) ? [headerParameter('IfNoneMatch')] : []),
+      ...(operation.answer.kind === 'image' ? [headerParameter('Range'), headerParameter('IfRange')] : []),
       headerParameter('RequestId'),
     ],
     ...(spec.body && { requestBody: requestBodyOf(spec.body, fields, schemas) }),
     responses: {
-      ...withDeprecationHeaders(spec, successResponses(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
-      ...withoutReportStatus(problems.of(codes), docs),
+      ...withDeprecationHeaders(spec, successResponses(route, operation, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
+      ...withoutReportStatus(problems.of(codes), operation),
     },
   };
 }
 
-function descriptionOf({ description }: OperationDocs, { deprecated }: RouteSpec): { readonly description?: string } {
+function descriptionOf({ description }: ClientOperation, { deprecated }: RouteSpec): { readonly description?: string } {
   const texts = [description, deprecated && deprecationText(deprecated)].filter((text) => text !== undefined);
   return texts.length === 0 ? {} : { description: texts.join(' ') };
 }
@@ -134,15 +132,15 @@ function withDeprecationHeaders({ deprecated }: RouteSpec, responses: Record<str
   return Object.fromEntries(Object.entries(responses).map(([status, one]) => [status, { ...one, headers: { ...one.headers, ...own } }]));
 }
 
-const hasEtag = ({ answer }: OperationDocs): boolean => answer.kind === 'image' || (answer.kind === 'json' && answer.hasEtag === true);
+const hasEtag = ({ answer }: ClientOperation): boolean => answer.kind === 'image' || (answer.kind === 'json' && answer.hasEtag === true);
 
 /** Removes the problem response of a status with which the operation sends its own report. */
-function withoutReportStatus(responses: Record<string, object>, { answer }: OperationDocs): Record<string, object> {
+function withoutReportStatus(responses: Record<string, object>, { answer }: ClientOperation): Record<string, object> {
   const own = answer.kind === 'json' ? String(answer.alsoStatus) : undefined;
   return Object.fromEntries(Object.entries(responses).filter(([status]) => status !== own));
 }
 
-function fieldsOf(operation: Operation<object, unknown> | undefined): Fields {
-  if (!operation) return { properties: {}, required: [], examples: {} };
-  return { ...schemaOfClass(operation.payload), examples: sampleOf(operation).request as Fields['examples'] };
+function fieldsOf(call: Operation<object, unknown> | undefined): Fields {
+  if (!call) return { properties: {}, required: [], examples: {} };
+  return { ...schemaOfClass(call.payload), examples: sampleOf(call).request as Fields['examples'] };
 }

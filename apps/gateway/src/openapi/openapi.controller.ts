@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { Controller, Inject, Req, Res } from '@nestjs/common';
+import { shop } from '@plant-shop/contracts/shop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
 import { Routes } from '../http/routes.js';
-import { Route } from '../http/route.js';
+import { Serves } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 
 interface SerializedDocument {
@@ -11,7 +12,7 @@ interface SerializedDocument {
   readonly etag: string;
 }
 
-@Controller('v3/openapi.json')
+@Controller()
 export class OpenApiController {
   private document: Promise<SerializedDocument> | undefined;
 
@@ -20,8 +21,7 @@ export class OpenApiController {
     @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
   ) {}
 
-  @Get()
-  @Route({ compressed: true })
+  @Serves(shop.getOpenApi)
   async getOpenApi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { bytes, etag } = await (this.document ??= this.build());
     // Weak: the bytes depend on the encoding.

@@ -1,5 +1,5 @@
 import { permissionMeanings as scopes } from '@plant-shop/contracts/permissions';
-import type { AccessPolicy, OperationName } from '../access.js';
+import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 
 type Requirement = Readonly<Record<string, readonly string[]>>;
 
@@ -36,16 +36,16 @@ const sessions: readonly Requirement[] = [{ session: [] }, { sessionToken: [] }]
 const anyOf = (named: readonly string[]): Requirement[] => schemes.map((scheme) => ({ [scheme]: named }));
 
 /** Returns an operation's access policy as alternatives. For schemes other than OAuth too, the scopes name permissions. */
-export function securityOf(policy: AccessPolicy, operation: OperationName): readonly Requirement[] {
-  switch (policy.kind) {
+export function securityOf({ access, readsSession }: ClientOperation): readonly Requirement[] {
+  switch (access.kind) {
     case 'open':
-      return operation === 'logout' ? [{}, ...sessions] : [];
+      return readsSession ? [{}, ...sessions] : [];
     case 'optional':
       return [{}, ...anyOf([])];
     case 'authenticated':
       return anyOf([]);
     case 'permission':
-      return [...(policy.orKind ? [{ [policy.orKind]: [] }] : []), ...policy.anyOf.flatMap((one) => anyOf([one]))];
+      return [...(access.orKind ? [{ [access.orKind]: [] }] : []), ...access.anyOf.flatMap((one) => anyOf([one]))];
   }
 }
 

@@ -1,7 +1,7 @@
-import { isRateLimited } from '../access.js';
+import { isRateLimited } from '@plant-shop/contracts/access';
+import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import type { ServedRoute } from '../http/routes.js';
 import { type HeaderName, headerRefs } from './headers.js';
-import type { OperationDocs } from './operation-docs.js';
 import type { Schemas } from './schemas.js';
 
 export const apiResponseSchema = {
@@ -25,8 +25,8 @@ interface Parts {
 }
 
 /** Describes the operation's successful responses, by status. */
-export function successResponses({ spec, method }: ServedRoute, docs: OperationDocs, parts: Parts): Record<string, DescribedResponse> {
-  const isPage = docs.query?.includes('cursor') ?? false;
+export function successResponses({ spec, method }: ServedRoute, operation: ClientOperation, parts: Parts): Record<string, DescribedResponse> {
+  const isPage = operation.query?.includes('cursor') ?? false;
   const headers = headerRefs(
     'X-Request-Id',
     ...when(isRateLimited(spec.access), 'RateLimit', 'RateLimit-Policy'),
@@ -42,7 +42,7 @@ export function successResponses({ spec, method }: ServedRoute, docs: OperationD
   const unchanged = {
     '304': { description: 'The client already has this version', headers: headerRefs('X-Request-Id', 'ETag') },
   };
-  const { answer } = docs;
+  const { answer } = operation;
   switch (answer.kind) {
     case 'forwarded':
       return {
@@ -51,7 +51,7 @@ export function successResponses({ spec, method }: ServedRoute, docs: OperationD
       };
     case 'apiResponse': {
       const more = Object.entries(answer.headers ?? {}).map(([name, schema]) => [name, { schema }]);
-      const example = { code: 200, type: 'SUCCESS', message: answer.message };
+      const example = { code: 200, type: 'SUCCESS', message: answer.example };
       return { '200': json('Success', { $ref: '#/components/schemas/ApiResponse' }, example, Object.fromEntries(more) as object) };
     }
     case 'json': {

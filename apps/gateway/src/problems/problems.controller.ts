@@ -3,7 +3,7 @@ import { isProblemCode } from '@plant-shop/contracts/problem-table';
 import { pagePolicy } from '@plant-shop/platform/html/page';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
-import { Route } from '../http/route.js';
+import { Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from './problem.js';
 import { problemPage, problemsPage } from './problem-pages.js';
@@ -14,13 +14,13 @@ export class ProblemsController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
 
   @Get()
-  @Route({ compressed: true })
+  @Undocumented({ compressed: true })
   listProblems(@Res() reply: FastifyReply): void {
     sendPage(reply, problemsPage());
   }
 
   @Get(':code')
-  @Route({ compressed: true })
+  @Undocumented({ compressed: true })
   showProblem(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const code = pathText(request, 'code');
     if (!isProblemCode(code)) throw routeNotFound();

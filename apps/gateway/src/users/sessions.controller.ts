@@ -1,18 +1,17 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Controller, Req, Res } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { clientAddress } from '../http/request-authenticator.js';
 import { requiredQueryText } from '../http/input.js';
-import { Route } from '../http/route.js';
+import { Serves } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 
-@Controller('v3/user')
+@Controller()
 export class SessionsController {
   constructor(private readonly forwarder: RpcForwarder) {}
 
-  @Get('login')
-  @Route({ unsafeGet: true })
+  @Serves(identity.login.client)
   async login(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const session = await this.forwarder.call(request, identity.login, {
       username: requiredQueryText(request, 'username', 'must be given'),
@@ -29,8 +28,7 @@ export class SessionsController {
   }
 
   /** Ends the session of the token that is sent. Answers 200 even without an open session. */
-  @Get('logout')
-  @Route({ revokes: true, unsafeGet: true })
+  @Serves(identity.logout.client)
   async logout(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const digest = sessionDigestOf(request);
     if (digest !== undefined) await this.forwarder.call(request, identity.logout, { digest });

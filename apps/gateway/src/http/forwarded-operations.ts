@@ -1,0 +1,144 @@
+import { Injectable } from '@nestjs/common';
+import type { ClientOperation } from '@plant-shop/contracts/client-operation';
+import { clientOperations } from '@plant-shop/contracts/client-operations';
+import { schemaOfClass } from '@plant-shop/contracts/schema';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { CachedReads } from '../reads/cached-reads.js';
+import { pageOf, pathId, pathText, queryId, queryList, queryText, requiredQueryList } from './input.js';
+import { isPaged, routeSpecOf } from './route.js';
+import { Routes } from './routes.js';
+import { type PageQuery, RpcForwarder, sendApiResponse } from './rpc-forwarder.js';
+
+type Call = Operation<object, unknown>;
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/**
+ * Serves the declared operations that need no handler of their own: parameters become members of the payload, and the
+ * service's answer becomes the response. Handlers and readers are made when the gateway starts. These are plain routes, as
+ * Nest controllers would add nothing but their own layer.
+ */
+@Injectable()
+export class ForwardedOperations {
+  constructor(
+    private readonly forwarder: RpcForwarder,
+    private readonly reads: CachedReads,
+    private readonly routes: Routes,
+  ) {}
+
+  /** Call after the routes of controllers and uploads. */
+  register(instance: FastifyInstance): void {
+    instance.register((child, _, done) => {
+      const served = new Set(this.routes.served.map(({ spec }) => spec.operation));
+      for (const operation of clientOperations) {
+        if (served.has(operation.name)) continue;
+        const handle = this.handlerOf(operation);
+        child.route({
+          method: operation.method,
+          url: operation.url,
+          config: { spec: routeSpecOf(operation) },
+          handler: (request, reply) => {
+            // Handlers send their response themselves, so Fastify gets no promise of one.
+            handle(request, reply).catch((error: unknown) => reply.send(error));
+          },
+        });
+      }
+      done();
+    });
+  }
+
+  private handlerOf(operation: ClientOperation): Handler {
+    const send = this.senderOf(operation);
+    return operation.secret ? withoutStoring(send) : send;
+  }
+
+  private senderOf(operation: ClientOperation): Handler {
+    const { forwarder, reads } = this;
+    const { answer, cached, calls } = operation;
+    const [call] = calls;
+    if (!call || calls.length > 1) throw noHandler(operation);
+    const inPath = pathReaders(operation, call);
+    const inQuery = queryReaders(operation, call);
+    const all = [...inPath, ...inQuery];
+    if (answer.kind === 'apiResponse' && answer.member !== undefined) {
+      const { member } = answer;
+      return async (request, reply) => {
+        const answered = (await forwarder.call(request, call, valuesOf(request, all))) as Readonly<Record<string, string | number>>;
+        sendApiResponse(reply, String(answered[member]));
+      };
+    }
+    if (answer.kind !== 'forwarded') throw noHandler(operation);
+    if (!isPaged(operation)) {
+      return cached
+        ? async (request, reply) => reads.sendPlants(request, reply, call, valuesOf(request, all))
+        : async (request, reply) => forwarder.forward(request, reply, call, valuesOf(request, all));
+    }
+    return async (request, reply) => {
+      const query = valuesOf(request, inQuery);
+      const parameters = inPath.length === 0 ? query : { ...valuesOf(request, inPath), ...query };
+      return cached
+        ? reads.sendPlants(request, reply, call, parameters, repeated(query))
+        : forwarder.forwardPage(request, reply, call, parameters, repeated(query));
+    };
+  }
+}
+
+const noHandler = ({ name }: ClientOperation): Error => new Error(`${name} cannot be forwarded: bind a handler to it with @Serves`);
+
+const withoutStoring =
+  (send: Handler): Handler =>
+  (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    return send(request, reply);
+  };
+
+type Values = Record<string, unknown>;
+/** Adds what a request has of some members of the payload. */
+type Reader = (request: FastifyRequest, values: Values) => void;
+
+function valuesOf(request: FastifyRequest, readers: readonly Reader[]): Values {
+  const values: Values = {};
+  for (const read of readers) read(request, values);
+  return values;
+}
+
+/** The path's parameters, and the caller's session for payloads that have a member for it. */
+function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
+  const { properties } = schemaOfClass(payload);
+  const readers = [...url.matchAll(/:(\w+)/g)].map(([, name = '']): Reader => {
+    const read = properties[name]?.type === 'integer' ? pathId : pathText;
+    return (request, values) => {
+      values[name] = read(request, name);
+    };
+  });
+  if ('ownSession' in properties) {
+    readers.push((request, values) => {
+      values['ownSession'] = request.caller?.sessionDigest;
+    });
+  }
+  return readers;
+}
+
+/** Those of `query` that are present. */
+function queryReaders({ query = [], required = {} }: ClientOperation, { payload }: Call): Reader[] {
+  const { properties } = schemaOfClass(payload);
+  const readers = query
+    .filter((name) => name !== 'limit' && name !== 'cursor')
+    .map((name): Reader => {
+      const read = readerOf(name, properties[name]?.type, required[name]);
+      return (request, values) => {
+        const value = read(request);
+        if (value !== undefined) values[name] = value;
+      };
+    });
+  return query.includes('cursor') ? [...readers, (request, values) => Object.assign(values, pageOf(request))] : readers;
+}
+
+function readerOf(name: string, type: string | undefined, must: string | undefined): (request: FastifyRequest) => unknown {
+  if (type === 'array') return must === undefined ? (request) => queryList(request, name) : (request) => requiredQueryList(request, name, must);
+  return type === 'integer' ? (request) => queryId(request, name) : (request) => queryText(request, name);
+}
+
+/** A page's query parameters as the link to the next page repeats them. */
+const repeated = (query: Values): PageQuery =>
+  Object.fromEntries(Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value.join() : (value as string | number)]));

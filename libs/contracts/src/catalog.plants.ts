@@ -1,0 +1,270 @@
+import { applyDecorators } from '@nestjs/common';
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { Transform } from 'class-transformer';
+import { IsOptional, ValidateBy } from 'class-validator';
+import { limitedByCredential, permission } from './access.js';
+import { described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { forClientsUnder, form, jsonObject, message } from './client-operation.js';
+import type { ErrorCode } from './errors.js';
+import { ExpectedVersion, Id, IdToAssign, Integer, ObjectOf, ObjectsOf, OneOf, Text, Texts } from './fields.js';
+import { Description, Schema } from './schema.js';
+
+// Single plants.
+
+export const plantStatuses = ['available', 'pending', 'sold'] as const;
+export type PlantStatus = (typeof plantStatuses)[number];
+
+/** Maximum number of photos of one plant, uploaded ones included. */
+export const maxPhotoUrls = 64;
+
+// Sent by clients
+
+export class Category {
+  @IdToAssign()
+  id?: number;
+
+  @IsOptional()
+  @Text()
+  name?: string;
+}
+
+export class Tag {
+  @IdToAssign()
+  id?: number;
+
+  @Text()
+  name: string;
+}
+
+/** Treats a category without id (or with 0) and without name (or with an empty one) as absent: generated clients send it. */
+const EmptyIsAbsent = (): PropertyDecorator =>
+  applyDecorators(
+    Transform(({ value }: { value: unknown }) => (isEmpty(value) ? undefined : value)),
+    // The compiled validator applies rules without converting first. This rule makes it fall back to class-validator for such a category.
+    ValidateBy({
+      name: 'isNotEmpty',
+      validator: { validate: (value) => !isEmpty(value), defaultMessage: () => 'must have an id or a name' },
+    }),
+  );
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.entries(value).every(
+    ([name, one]) => (one ?? undefined) === undefined || (name === 'id' && one === 0) || (name === 'name' && one === ''),
+  );
+
+const PhotoUrls = (): PropertyDecorator =>
+  applyDecorators(
+    ValidateBy({
+      name: 'photoUrls',
+      validator: {
+        validate: (value) => Array.isArray(value) && value.every((one) => typeof one === 'string' && address.test(one)),
+        defaultMessage: () => 'must contain addresses without spaces or control characters',
+      },
+    }),
+    Schema({ items: { pattern: address.source } }),
+  );
+// eslint-disable-next-line no-control-regex -- the expression excludes control characters
+const address = /^[^\s\u0000-\u001f\u007f]+$/u;
+
+/** All attributes of a plant except its id. */
+class PlantAttributes {
+  @Text()
+  name: string;
+
+  @IsOptional()
+  @EmptyIsAbsent()
+  @ObjectOf(() => Category, { message: 'must be an object with id and name' })
+  category?: Category;
+
+  @IsOptional()
+  @Texts(maxPhotoUrls, 2_048)
+  @PhotoUrls()
+  photoUrls?: string[];
+
+  @IsOptional()
+  @ObjectsOf(() => Tag, { size: 64, message: 'must be an object with id and name' })
+  tags?: Tag[];
+
+  @IsOptional()
+  @OneOf(plantStatuses)
+  @Description('Absent: a new plant is `available`; an existing one keeps its status.')
+  status?: PlantStatus;
+}
+
+export class NewPlant extends PlantAttributes {
+  @IdToAssign()
+  id?: number;
+
+  /** Absent: the store's `INITIAL_STOCK`. */
+  @IsOptional()
+  @Description('Initial number of free units. Default: a setting of the shop.')
+  @Integer(0, 1_000_000_000)
+  quantity?: number;
+}
+
+/** Replaces all attributes. Absent optional ones are cleared; an absent status stays the same. */
+export class PlantReplacement extends PlantAttributes {
+  @Id()
+  id: number;
+}
+
+/** One line of an import: the members of PUT, and the initial units of a new plant. */
+export class ImportedPlant extends PlantAttributes {
+  @Id()
+  id: number;
+
+  @IsOptional()
+  @Description('Free units of a new plant. Default: a setting of the shop. An existing plant keeps its stock.')
+  @Integer(0, 1_000_000_000)
+  quantity?: number;
+}
+
+// Requests
+
+export class CreatePlant {
+  @ObjectOf(() => NewPlant)
+  plant: NewPlant;
+}
+
+export class ReplacePlant {
+  @ObjectOf(() => PlantReplacement)
+  plant: PlantReplacement;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+/** The form of `POST /plant/{plantId}`. Without name and status: `invalid-input`. */
+export class ChangePlant {
+  @Id()
+  plantId: number;
+
+  @IsOptional()
+  @Text()
+  name?: string;
+
+  @IsOptional()
+  @OneOf(plantStatuses)
+  status?: PlantStatus;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class GetPlant {
+  @Id()
+  plantId: number;
+}
+
+export class DeletePlant {
+  @Id()
+  plantId: number;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+// Answers
+
+export interface Plant {
+  readonly id: number;
+  readonly name: string;
+  readonly category?: { readonly id?: number; readonly name?: string };
+  readonly photoUrls: readonly string[];
+  readonly tags: readonly { readonly id: number; readonly name: string }[];
+  readonly status: PlantStatus;
+}
+
+const plantStatus = oneOf<PlantStatus>(plantStatuses);
+
+const category = objectOf<NonNullable<Plant['category']>>('PlantCategory')({ id: optional(id), name: optional(text(200)) });
+const tag = objectOf<Plant['tags'][number]>('PlantTag')({ id, name: text(200) });
+
+export const plantAnswer = objectOf<Plant>('Plant')({
+  id,
+  name: text(200),
+  category: optional(category),
+  photoUrls: listOf(text(2_048), maxPhotoUrls),
+  tags: listOf(tag, 64),
+  status: described(plantStatus, 'Set by staff. The shop never changes it on its own.'),
+});
+
+const { read, write } = operationsOf<ErrorCode>('catalog');
+const forClients = forClientsUnder('Plants');
+
+export const plantOperations = {
+  /** Answers once the store has opened stock for the plant, also when repeated with its Idempotency-Key. */
+  createPlant: forClients(
+    write<Plant>()('createPlant', CreatePlant, {
+      errors: ['plant-exists', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/plant',
+      access: permission('write:plants'),
+      summary: 'Add a plant',
+      description:
+        'Refused if the id belongs to another plant; ids of deleted plants may be reused. Send an Idempotency-Key to repeat the request ' +
+        'safely.',
+      body: jsonObject('plant'),
+      answer: plantAnswer,
+    },
+  ),
+  replacePlant: forClients(
+    write<Plant>()('replacePlant', ReplacePlant, {
+      errors: ['plant-not-found', 'precondition-failed'],
+      versioned: true,
+    }),
+    {
+      route: 'PUT /v3/plant',
+      access: permission('write:plants'),
+      summary: 'Replace all attributes of a plant',
+      description: 'Clears optional attributes that are absent, except the status, which stays unchanged.',
+      body: jsonObject('plant'),
+      answer: plantAnswer,
+    },
+  ),
+  changePlant: forClients(
+    write<Plant>()('changePlant', ChangePlant, {
+      errors: ['plant-not-found', 'precondition-failed', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/plant/:plantId',
+      access: permission('write:plants'),
+      summary: 'Change name or status of a plant with a form',
+      description: 'Requires at least one of them.',
+      body: form('name', 'status'),
+      answer: plantAnswer,
+    },
+  ),
+  getPlant: forClients(
+    read<Plant>()('getPlant', GetPlant, { errors: ['plant-not-found'], versioned: true }),
+    {
+      route: 'GET /v3/plant/:plantId',
+      access: limitedByCredential,
+      summary: 'Read a plant',
+      cached: true,
+      answer: plantAnswer,
+    },
+  ),
+};
+
+export const plantDeletion = {
+  /** Details of `plant-has-pending-orders`: `orders` (ids). */
+  deletePlant: forClients(
+    write<{ plantId: number }>()('deletePlant', DeletePlant, {
+      errors: ['plant-not-found', 'plant-has-pending-orders', 'precondition-failed'],
+    }),
+    {
+      route: 'DELETE /v3/plant/:plantId',
+      access: permission('write:plants'),
+      summary: 'Delete a plant',
+      description: 'Refused while the plant has placed or approved orders, which the problem lists. The message is the id of the plant.',
+      answer: message('plantId', '1000000001'),
+    },
+  ),
+};

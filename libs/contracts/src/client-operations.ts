@@ -1,0 +1,18 @@
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import { catalog } from './catalog.js';
+import type { ClientOperation, Exposed } from './client-operation.js';
+import { identity } from './identity.js';
+import { notifications } from './notifications.js';
+import { shop } from './shop.js';
+import { store } from './store.js';
+
+const isExposed = (operation: Operation<object, unknown>): operation is Exposed<object, unknown> => 'client' in operation;
+
+const exposedBy = (contract: Readonly<Record<string, Operation<object, unknown>>>): ClientOperation[] =>
+  Object.values(contract).filter(isExposed).map(({ client }) => client);
+
+/** Everything that clients can call, in the order of the OpenAPI document. */
+export const clientOperations: readonly ClientOperation[] = [
+  ...[catalog, store, identity, notifications].flatMap(exposedBy),
+  ...Object.values(shop),
+];

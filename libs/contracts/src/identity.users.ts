@@ -1,0 +1,341 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { IsOptional } from 'class-validator';
+import { authenticated, limitedByAddress, limitedByCredential, optionalCredential, permission } from './access.js';
+import { described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { forClientsUnder, jsonArray, jsonObject, message, ownMessage } from './client-operation.js';
+import type { ErrorCode } from './errors.js';
+import {
+  ExpectedVersion,
+  IdToAssign,
+  IdToChange,
+  Integer,
+  ObjectOf,
+  ObjectsOf,
+  OneOf,
+  PageRequest,
+  Pattern,
+  Text,
+} from './fields.js';
+import { Digest } from './identity.sessions.js';
+import { UserRequest } from './identity.user-request.js';
+import { type Role, roles } from './permissions.js';
+import { Description } from './schema.js';
+
+// Users and their roles, login and logout.
+
+const Username = (): PropertyDecorator =>
+  Pattern(
+    username,
+    'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
+    // The reserved names are case-insensitive, which a JSON Schema pattern cannot express.
+    { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout or createWithList.' },
+  );
+const username = /^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
+
+// Sent by clients
+
+class Profile {
+  @IsOptional()
+  @Text({ min: 0 })
+  firstName?: string;
+
+  @IsOptional()
+  @Text({ min: 0 })
+  lastName?: string;
+
+  @IsOptional()
+  @Text({ min: 0 })
+  email?: string;
+
+  @IsOptional()
+  @Text({ min: 0 })
+  phone?: string;
+
+  @IsOptional()
+  @Integer(-2_147_483_648, 2_147_483_647)
+  userStatus?: number;
+}
+
+export class NewUser extends Profile {
+  @IdToAssign()
+  id?: number;
+
+  @Username()
+  username: string;
+
+  @Text({ max: 256 })
+  @Description('The minimum length is a setting of the shop.')
+  password: string;
+}
+
+/** Changes the fields that are present. */
+export class UserChanges extends Profile {
+  @IdToChange()
+  id?: number;
+
+  @IsOptional()
+  @Username()
+  username?: string;
+
+  @IsOptional()
+  @Text({ max: 256 })
+  password?: string;
+}
+
+export class RoleAssignment {
+  @OneOf(roles)
+  role: Role;
+}
+
+// Requests
+
+export class CreateUser {
+  @ObjectOf(() => NewUser)
+  user: NewUser;
+}
+
+export class CreateUsers {
+  @ObjectsOf(() => NewUser, { size: 500, min: 1 })
+  users: NewUser[];
+}
+
+export class GetUser extends UserRequest {}
+
+/** Lists users by name, ignoring case. */
+export class ListUsers extends PageRequest {
+  @IsOptional()
+  @Text({ min: 0, max: 64 })
+  @Description('Beginning of the username.')
+  q?: string;
+
+  @IsOptional()
+  @OneOf(roles)
+  @Description('Only users with this role.')
+  role?: Role;
+}
+
+export class UpdateUser extends UserRequest {
+  @ObjectOf(() => UserChanges)
+  user: UserChanges;
+
+  /** SHA-256 of the caller's session token, if any: the only session that survives a new password. */
+  @IsOptional()
+  @Digest()
+  ownSession?: string;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class SetUserRole extends UserRequest {
+  @ObjectOf(() => RoleAssignment)
+  assignment: RoleAssignment;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class DeleteUser extends UserRequest {
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class Login {
+  @Text({ max: 1_000 })
+  username: string;
+
+  @Text({ max: 1_000 })
+  password: string;
+
+  /** The client's network address, for the limit per address. */
+  @Text()
+  address: string;
+
+  /** The client's User-Agent, for the user's list of sessions. */
+  @IsOptional()
+  @Text()
+  userAgent?: string;
+}
+
+/** Ends a session by the SHA-256 of its token. A session that does not exist is not an error. */
+export class Logout {
+  @Digest()
+  digest: string;
+}
+
+// Answers
+
+/** As seen by the user and with `write:users`. Other callers get no `email` and `phone`. */
+export interface User {
+  readonly id: number;
+  readonly username: string;
+  readonly firstName?: string;
+  readonly lastName?: string;
+  readonly email?: string;
+  readonly phone?: string;
+  readonly userStatus?: number;
+  /** Only for callers with `write:users`. */
+  readonly role?: Role;
+}
+
+export interface Session {
+  /** Returned only once, stored only as a hash. */
+  readonly token: string;
+  readonly expiresAt: string;
+  /** Failed logins still allowed for the name in the current window. */
+  readonly attemptsLeft: number;
+}
+
+const userAnswer = objectOf<User>('User', 'Visible to everyone: id, username, firstName, lastName and userStatus.')({
+  id,
+  username: text(64),
+  firstName: optional(text(200)),
+  lastName: optional(text(200)),
+  email: optional(described(text(200), 'Visible to the user and with write:users.')),
+  phone: optional(described(text(200), 'Visible to the user and with write:users.')),
+  userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
+  role: optional(described(oneOf<Role>(roles), 'Visible with write:users.')),
+});
+
+const { read, write } = operationsOf<ErrorCode>('identity');
+const forClients = forClientsUnder('Users');
+
+export const userOperations = {
+  /** Details of `username-taken` and `user-id-taken`: the pointer of the field. */
+  createUser: forClients(
+    write<User>()('createUser', CreateUser, {
+      errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/user',
+      // An Idempotency-Key is honoured only with a valid credential.
+      access: optionalCredential,
+      summary: 'Register a user',
+      description: 'Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive.',
+      body: jsonObject('user'),
+      answer: userAnswer,
+    },
+  ),
+  /** Creates all or none. Pointers contain the index: `/users/3/username`. */
+  createUsers: forClients(
+    write<User[]>()('createUsers', CreateUsers, {
+      errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/user/createWithList',
+      // An Idempotency-Key is honoured only with a valid credential.
+      access: optionalCredential,
+      summary: 'Register several users, all or none',
+      description: 'At most 500. The `pointer` of an error begins with the index of the user.',
+      body: jsonArray('users'),
+      budgetFactor: 3,
+      answer: listOf(userAnswer, 500),
+    },
+  ),
+  /** `login-failed`: wrong name or password. Details of `too-many-logins`: `retryAfter` (seconds). */
+  login: forClients(
+    write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
+    {
+      route: 'GET /v3/user/login',
+      access: limitedByCredential,
+      summary: 'Log in',
+      description: 'The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`.',
+      query: ['username', 'password'],
+      unsafeGet: true,
+      answer: ownMessage('EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000', {
+        'X-Rate-Limit': { type: 'integer', description: 'Failed logins remaining for this name in the current window.' },
+        'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends.' },
+        'Cache-Control': { type: 'string', const: 'no-store' },
+      }),
+    },
+  ),
+  logout: forClients(
+    write<{ ended: boolean }>()('logout', Logout),
+    {
+      route: 'GET /v3/user/logout',
+      // Reads the token itself, since it answers 200 even without a live session. Identity looks up every token sent.
+      access: limitedByAddress(1),
+      summary: 'Log out',
+      description: 'Ends the session of the token that is sent. Answers the same if it is not open.',
+      revokes: true,
+      unsafeGet: true,
+      readsSession: true,
+      answer: ownMessage('logged out'),
+    },
+  ),
+  getUser: forClients(
+    read<User>()('getUser', GetUser, { errors: ['user-not-found'], versioned: true }),
+    {
+      route: 'GET /v3/user/:username',
+      // The user and callers with `write:users` see more.
+      access: optionalCredential,
+      summary: 'Read a user',
+      description: 'E-mail address and telephone number are returned only to the user and with `write:users`.',
+      answer: userAnswer,
+    },
+  ),
+  /** Answers a page. Without `write:users`: `forbidden`. */
+  listUsers: forClients(
+    read<User[]>()('listUsers', ListUsers, { errors: ['invalid-cursor', 'forbidden'] }),
+    {
+      route: 'GET /v3/user',
+      access: permission('write:users'),
+      summary: 'List users',
+      description: 'Sorted by username, regardless of case. Needs `write:users`.',
+      query: ['q', 'role', 'limit', 'cursor'],
+      answer: listOf(userAnswer, 1_000),
+    },
+  ),
+  /** Requires `write:users`. `last-admin`: no admin would remain. */
+  setUserRole: forClients(
+    write<User>()('setUserRole', SetUserRole, {
+      errors: ['user-not-found', 'forbidden', 'last-admin', 'precondition-failed'],
+      versioned: true,
+    }),
+    {
+      route: 'PUT /v3/user/:username/role',
+      access: permission('write:users'),
+      summary: 'Set the role of a user',
+      description:
+        "A customer manages their own orders and webhooks; staff manage everything except users; an admin manages everything. The user's " +
+        'sessions, API keys and tokens remain valid, and permit what the new role permits within a second. Refused (409 `last-admin`) if ' +
+        'no admin would be left.',
+      body: jsonObject('assignment'),
+      revokes: true,
+      answer: userAnswer,
+    },
+  ),
+  updateUser: forClients(
+    write<User>()('updateUser', UpdateUser, {
+      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed'],
+      versioned: true,
+    }),
+    {
+      route: 'PUT /v3/user/:username',
+      access: authenticated,
+      summary: 'Change a user',
+      description:
+        "Changes the fields that are sent. Only for the user and with `write:users`. A new password ends the user's other sessions.",
+      body: jsonObject('user'),
+      revokes: true,
+      answer: userAnswer,
+    },
+  ),
+  /** Details of `user-has-open-orders`: `orders` (ids). */
+  deleteUser: forClients(
+    write<{ username: string }>()('deleteUser', DeleteUser, {
+      errors: ['user-not-found', 'forbidden', 'user-has-open-orders', 'last-admin', 'precondition-failed'],
+    }),
+    {
+      route: 'DELETE /v3/user/:username',
+      access: authenticated,
+      summary: 'Delete a user permanently',
+      description:
+        'Only for the user and with `write:users`. Refused while the user has open orders, which the problem lists, and for the last ' +
+        'admin. The message is the username.',
+      revokes: true,
+      answer: message('username', 'ada'),
+    },
+  ),
+};

@@ -1,0 +1,176 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { IsOptional } from 'class-validator';
+import { permission } from './access.js';
+import { described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { forClientsUnder, jsonObject } from './client-operation.js';
+import type { ErrorCode } from './errors.js';
+import { DateTime, Flag, Id, ObjectOf, OneOf, PageRequest, Text, Uuid } from './fields.js';
+import { WebhookRequest } from './notifications.webhooks.js';
+import { Description } from './schema.js';
+
+// What a webhook was sent, and what to send it again.
+
+/**
+ * - `pending`: due now or later.
+ * - `held`: the endpoint is disabled; delivery continues when it is enabled again.
+ * - `delivered`: answered with 2xx.
+ * - `failed`: all attempts failed, or it was held for too long.
+ */
+export const deliveryStates = ['pending', 'held', 'delivered', 'failed'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+// Sent by clients
+
+/** A range of past events, from a cursor or from a time. */
+export class ReplayRange {
+  @IsOptional()
+  @Description('Events after this cursor, from the event stream or an earlier replay. Use instead of `since`.')
+  @Text({ max: 500 })
+  fromCursor?: string;
+
+  @IsOptional()
+  @Description('Events from this time on.')
+  @DateTime()
+  since?: string;
+
+  @IsOptional()
+  @Description('Events before this time. Default: now.')
+  @DateTime()
+  until?: string;
+
+  @IsOptional()
+  @Flag()
+  @Description('Only events whose delivery to this endpoint failed.')
+  onlyFailed?: boolean;
+}
+
+// Requests
+
+/** Sends a `webhook.test`, with the same retries as other events. */
+export class TestWebhook extends WebhookRequest {}
+
+/** Newest first. */
+export class ListDeliveries extends PageRequest {
+  @Uuid()
+  webhookId: string;
+
+  @IsOptional()
+  @OneOf(deliveryStates)
+  state?: DeliveryState;
+}
+
+/** Sends the event again at once, with the same id and bytes. */
+export class ResendDelivery extends WebhookRequest {
+  @Id()
+  deliveryId: number;
+}
+
+export class ReplayEvents extends WebhookRequest {
+  @ObjectOf(() => ReplayRange)
+  replay: ReplayRange;
+}
+
+// Answers
+
+export interface DeliveryAttempt {
+  readonly at: string;
+  /** The receiver's HTTP status, if it answered. */
+  readonly status?: number;
+  readonly durationMs: number;
+  /** Why the attempt failed, for people. */
+  readonly error?: string;
+}
+
+export interface Delivery {
+  readonly id: number;
+  readonly eventId: string;
+  /** Absent for a `webhook.test`. */
+  readonly orderId?: number;
+  readonly state: DeliveryState;
+  readonly attempts: readonly DeliveryAttempt[];
+  readonly nextAttemptAt?: string;
+}
+
+/** The result of a replay. With `cursor` there are more events: call again from there. */
+export interface Replay {
+  readonly scheduled: number;
+  readonly cursor?: string;
+}
+
+const attempt = objectOf<DeliveryAttempt>('DeliveryAttempt')({
+  at: instant,
+  status: optional(described(integer(100, 599), "The receiver's HTTP status, if it answered.")),
+  durationMs: integer(0),
+  error: optional(described(text(), 'Why the attempt failed.')),
+});
+const deliveryAnswer = objectOf<Delivery>('Delivery')({
+  id,
+  eventId: described(uuid, 'The webhook-id that the receiver gets.'),
+  orderId: optional(described(id, 'Absent for a webhook.test.')),
+  state: oneOf<DeliveryState>(deliveryStates),
+  attempts: listOf(attempt),
+  nextAttemptAt: optional(instant),
+});
+
+const replayAnswer = objectOf<Replay>('Replay')({
+  scheduled: integer(0),
+  cursor: optional(described(text(500), 'Present if there are more events: send it as fromCursor to continue.')),
+});
+
+const { read, write } = operationsOf<ErrorCode>('notifications');
+const forClients = forClientsUnder('Webhooks');
+
+export const deliveryOperations = {
+  testWebhook: forClients(
+    write<Delivery>()('testWebhook', TestWebhook, {
+      errors: ['forbidden', 'webhook-not-found', 'webhook-disabled', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/webhooks/:webhookId/test',
+      access: permission('webhooks'),
+      summary: 'Send a test event',
+      description: 'Sends a `webhook.test`, which is signed and retried like any other event. Its delivery shows the result.',
+      answer: deliveryAnswer,
+    },
+  ),
+  /** Answers a page. */
+  listDeliveries: forClients(
+    read<Delivery[]>()('listDeliveries', ListDeliveries, {
+      errors: ['forbidden', 'webhook-not-found', 'invalid-cursor'],
+    }),
+    {
+      route: 'GET /v3/webhooks/:webhookId/deliveries',
+      access: permission('webhooks'),
+      summary: 'List the deliveries of a webhook',
+      description: 'Newest first, each with its attempts.',
+      query: ['state', 'limit', 'cursor'],
+      answer: listOf(deliveryAnswer),
+    },
+  ),
+  /** `delivery-not-found` also for deliveries that retention has deleted. */
+  resendDelivery: forClients(
+    write<Delivery>()('resendDelivery', ResendDelivery, {
+      errors: ['forbidden', 'webhook-not-found', 'delivery-not-found', 'webhook-disabled', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/webhooks/:webhookId/deliveries/:deliveryId/resend',
+      access: permission('webhooks'),
+      summary: 'Send an event again',
+      description: 'Sends it at once, with the same id and body, as a separate delivery.',
+      answer: deliveryAnswer,
+    },
+  ),
+  replayEvents: forClients(
+    write<Replay>()('replayEvents', ReplayEvents, {
+      errors: ['forbidden', 'webhook-not-found', 'invalid-cursor', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/webhooks/:webhookId/replay',
+      access: permission('webhooks'),
+      summary: 'Send past events again',
+      description: 'From a cursor or a time on. Sends all events that match the webhook, or only those that have failed.',
+      body: jsonObject('replay'),
+      answer: replayAnswer,
+    },
+  ),
+};

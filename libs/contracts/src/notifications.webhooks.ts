@@ -1,0 +1,237 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { ArrayUnique, IsOptional } from 'class-validator';
+import { permission } from './access.js';
+import { described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { forClientsUnder, jsonObject, message } from './client-operation.js';
+import type { ErrorCode } from './errors.js';
+import { type EventType, eventTypes } from './events.js';
+import { ExpectedVersion, Id, Integer, ListOf, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Text, Uuid } from './fields.js';
+import { Description, Schema } from './schema.js';
+
+// Webhooks of a user. Those of other users are `webhook-not-found`, like those that do not exist.
+
+export const webhookStates = ['enabled', 'disabled'] as const;
+export type WebhookState = (typeof webhookStates)[number];
+
+// Sent by clients
+
+export class NewWebhook {
+  @Pattern(/^https?:\/\/\S{1,2000}$/i, 'must be an http or https URL of at most 2,000 characters without spaces', {
+    format: 'uri',
+    maxLength: 2_008,
+  })
+  @Description('Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.')
+  url: string;
+
+  @IsOptional()
+  @ListOf(eventTypes.length, 1)
+  @ArrayUnique({ message: 'must not repeat an event type' })
+  @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
+  @Schema({ uniqueItems: true })
+  @Description('Default: only `order.status_changed`.')
+  eventTypes?: EventType[];
+
+  @IsOptional()
+  @Id()
+  @Description('Only events of this order.')
+  orderId?: number;
+
+  @IsOptional()
+  @Id()
+  @Description('Only events of orders of this plant.')
+  plantId?: number;
+
+  @IsOptional()
+  @Text({ max: 1_000 })
+  description?: string;
+}
+
+/** Replaces all settings. Absent filters and an absent description are cleared. */
+export class WebhookReplacement extends NewWebhook {
+  @IsOptional()
+  @OneOf(webhookStates)
+  @Description('Absent: it stays the same. Events for a disabled endpoint are held for 30 days.')
+  state?: WebhookState;
+}
+
+export class SecretRotation {
+  @IsOptional()
+  @Description('How long deliveries are signed with both secrets, in seconds. Default: one day. 0: the old secret ends at once.')
+  @Integer(0, 2_592_000)
+  graceSeconds?: number;
+}
+
+// Requests
+
+export class CreateWebhook {
+  @ObjectOf(() => NewWebhook)
+  webhook: NewWebhook;
+}
+
+/** Lists the caller's webhooks, newest first. */
+export class ListWebhooks extends PageRequest {}
+
+export class WebhookRequest {
+  @Uuid()
+  webhookId: string;
+}
+
+export class GetWebhook extends WebhookRequest {}
+
+export class ReplaceWebhook extends WebhookRequest {
+  @ObjectOf(() => WebhookReplacement)
+  webhook: WebhookReplacement;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class DeleteWebhook extends WebhookRequest {
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class RotateWebhookSecret extends WebhookRequest {
+  @ObjectOf(() => SecretRotation)
+  rotation: SecretRotation;
+}
+
+// Answers
+
+export interface Webhook {
+  readonly id: string;
+  readonly url: string;
+  readonly eventTypes: readonly EventType[];
+  readonly orderId?: number;
+  readonly plantId?: number;
+  readonly description?: string;
+  readonly state: WebhookState;
+  /** Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`). */
+  readonly disabledReason?: 'gone' | 'failing';
+  readonly createdAt: string;
+}
+
+/** `secret` is returned here and on rotation, and stored only encrypted. */
+export type CreatedWebhook = Webhook & { readonly secret: string };
+
+export interface RotatedSecret {
+  readonly secret: string;
+  /** Until then deliveries are signed with both secrets. */
+  readonly previousUntil: string;
+}
+
+const secret = described(text(), 'Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted.');
+
+const webhookMembers = {
+  id: uuid,
+  url: text(2_008),
+  eventTypes: listOf(oneOf<EventType>(eventTypes)),
+  orderId: optional(id),
+  plantId: optional(id),
+  description: optional(text(1_000)),
+  state: oneOf<WebhookState>(webhookStates),
+  disabledReason: optional(
+    described(
+      oneOf<'gone' | 'failing'>(['gone', 'failing']),
+      'Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`).',
+    ),
+  ),
+  createdAt: instant,
+};
+const webhookAnswer = objectOf<Webhook>('Webhook')(webhookMembers);
+const createdWebhookAnswer = objectOf<CreatedWebhook>('CreatedWebhook')({ ...webhookMembers, secret });
+
+const rotatedSecretAnswer = objectOf<RotatedSecret>('RotatedSecret')({
+  secret,
+  previousUntil: described(instant, 'Until then deliveries are signed with both secrets.'),
+});
+
+const { read, write } = operationsOf<ErrorCode>('notifications');
+const forClients = forClientsUnder('Webhooks');
+
+export const webhookOperations = {
+  /** `invalid-input`, with the pointer of the field, for a URL that the shop must not call. */
+  createWebhook: forClients(
+    write<CreatedWebhook>()('createWebhook', CreateWebhook, {
+      errors: ['forbidden', 'too-many-webhooks', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/webhooks',
+      access: permission('webhooks'),
+      summary: 'Create a webhook',
+      description:
+        'Sends future events of your own orders to a URL; with `read:orders`, events of all orders. The secret that signs them is returned ' +
+        'only in this response. The requests to the receiver are described under `webhooks`.',
+      body: jsonObject('webhook'),
+      secret: true,
+      answer: createdWebhookAnswer,
+    },
+  ),
+  /** Answers a page. */
+  listWebhooks: forClients(
+    read<Webhook[]>()('listWebhooks', ListWebhooks, { errors: ['forbidden', 'invalid-cursor'] }),
+    {
+      route: 'GET /v3/webhooks',
+      access: permission('webhooks'),
+      summary: 'List your webhooks',
+      description: 'Newest first, without their secrets.',
+      query: ['limit', 'cursor'],
+      answer: listOf(webhookAnswer),
+    },
+  ),
+  getWebhook: forClients(
+    read<Webhook>()('getWebhook', GetWebhook, { errors: ['forbidden', 'webhook-not-found'], versioned: true }),
+    {
+      route: 'GET /v3/webhooks/:webhookId',
+      access: permission('webhooks'),
+      summary: 'Read a webhook',
+      answer: webhookAnswer,
+    },
+  ),
+  replaceWebhook: forClients(
+    write<Webhook>()('replaceWebhook', ReplaceWebhook, {
+      errors: ['forbidden', 'webhook-not-found', 'precondition-failed'],
+      versioned: true,
+    }),
+    {
+      route: 'PUT /v3/webhooks/:webhookId',
+      access: permission('webhooks'),
+      summary: 'Change, disable or enable a webhook',
+      description:
+        'Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and ' +
+        'sent once it is enabled again.',
+      body: jsonObject('webhook'),
+      answer: webhookAnswer,
+    },
+  ),
+  /** Also drops pending and held deliveries. */
+  deleteWebhook: forClients(
+    write<{ id: string }>()('deleteWebhook', DeleteWebhook, {
+      errors: ['forbidden', 'webhook-not-found', 'precondition-failed'],
+    }),
+    {
+      route: 'DELETE /v3/webhooks/:webhookId',
+      access: permission('webhooks'),
+      summary: 'Delete a webhook',
+      description: 'Undelivered events are no longer sent.',
+      answer: message('id', '0190b6a2-7f00-7a11-8b22-93c4d5e6f708'),
+    },
+  ),
+  rotateWebhookSecret: forClients(
+    write<RotatedSecret>()('rotateWebhookSecret', RotateWebhookSecret, {
+      errors: ['forbidden', 'webhook-not-found', 'idempotency-key-reused'],
+    }),
+    {
+      route: 'POST /v3/webhooks/:webhookId/rotateSecret',
+      access: permission('webhooks'),
+      summary: "Replace a webhook's secret",
+      description:
+        'The new secret is returned only in this response. Until the old one expires, events are signed with both, so that receivers ' +
+        'can switch without losing an event.',
+      body: jsonObject('rotation'),
+      secret: true,
+      answer: rotatedSecretAnswer,
+    },
+  ),
+};

@@ -1,0 +1,95 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { permission } from './access.js';
+import { forClientsUnder, jsonObject } from './client-operation.js';
+import type { ErrorCode } from './errors.js';
+import { ExpectedVersion, Id, ObjectOf, Text } from './fields.js';
+import { type Order, orderAnswer } from './store.orders.js';
+
+// The end of an order: shipped and delivered, or cancelled.
+
+// Sent by clients
+
+export class Shipment {
+  @Text()
+  carrier: string;
+
+  @Text()
+  trackingNumber: string;
+}
+
+// Requests
+
+export class ShipOrder {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => Shipment)
+  shipment: Shipment;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class DeliverOrder {
+  @Id()
+  orderId: number;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class CancelOrder {
+  @Id()
+  orderId: number;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+const { write } = operationsOf<ErrorCode>('store');
+const forClients = forClientsUnder('Store');
+
+export const fulfilmentOperations = {
+  /** Replaces carrier and tracking number. */
+  shipOrder: forClients(
+    write<Order>()('shipOrder', ShipOrder, {
+      errors: ['order-not-found', 'order-transition-refused', 'precondition-failed', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/store/order/:orderId/shipment',
+      access: permission('write:shipments'),
+      summary: 'Report the shipment of an order',
+      description: 'Sets or replaces carrier and tracking number of an approved order.',
+      body: jsonObject('shipment'),
+      answer: orderAnswer,
+    },
+  ),
+  deliverOrder: forClients(
+    write<Order>()('deliverOrder', DeliverOrder, {
+      errors: ['order-not-found', 'order-transition-refused', 'precondition-failed', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/store/order/:orderId/delivery',
+      access: permission('write:shipments'),
+      summary: 'Report the delivery of an order',
+      description: 'Only approved orders. Send no body.',
+      answer: orderAnswer,
+    },
+  ),
+  /** Cancelling again answers the same order. */
+  cancelOrder: forClients(
+    write<Order>()('cancelOrder', CancelOrder, {
+      errors: ['order-not-found', 'forbidden', 'order-not-cancellable', 'precondition-failed'],
+      versioned: true,
+    }),
+    {
+      route: 'DELETE /v3/store/order/:orderId',
+      access: permission('write:orders', 'manage:orders'),
+      summary: 'Cancel an order',
+      description: 'Its units return to stock at once; the order remains readable. Cancelling it again answers the same order.',
+      answer: orderAnswer,
+    },
+  ),
+};

@@ -1,0 +1,280 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { IsOptional } from 'class-validator';
+import { orderReader, permission } from './access.js';
+import { boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { forClientsUnder, jsonObject } from './client-operation.js';
+import type { ErrorCode } from './errors.js';
+import {
+  DateTime,
+  ExpectedVersion,
+  Flag,
+  Id,
+  IdToAssign,
+  Integer,
+  ListOf,
+  ObjectOf,
+  OneOf,
+  OneOrSeveral,
+  PageRequest,
+  SomeOf,
+  Text,
+} from './fields.js';
+import { Description, Schema } from './schema.js';
+
+// Orders, from being placed to the sale or the cancellation: see store.fulfilment.ts for their end.
+
+export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
+export type OrderStatus = (typeof orderStatuses)[number];
+
+export const refundStatuses = ['due', 'completed'] as const;
+export type RefundStatus = (typeof refundStatuses)[number];
+
+// Sent by clients
+
+export class NewOrder {
+  @IdToAssign()
+  id?: number;
+
+  @Id()
+  plantId: number;
+
+  @IsOptional()
+  @Integer(1, 1_000_000)
+  @Schema({ default: 1 })
+  quantity?: number;
+
+  @IsOptional()
+  @DateTime()
+  shipDate?: string;
+
+  @IsOptional()
+  @OneOf(orderStatuses)
+  @Description('Ignored, because the store sets it; must be a valid status.')
+  status?: OrderStatus;
+
+  @IsOptional()
+  @Flag()
+  @Description('Ignored like `status`.')
+  complete?: boolean;
+}
+
+export class Transfer {
+  @Text()
+  @Description('The new owner of the order.')
+  username: string;
+}
+
+// Requests
+
+export class PlaceOrder {
+  @ObjectOf(() => NewOrder)
+  order: NewOrder;
+}
+
+export class GetOrder {
+  @Id()
+  orderId: number;
+}
+
+/** Newest first. */
+export class ListOrders extends PageRequest {
+  @IsOptional()
+  @OneOrSeveral()
+  @ListOf(orderStatuses.length, 1)
+  @SomeOf(orderStatuses, `must be one or more of ${orderStatuses.join(', ')}`)
+  status?: OrderStatus[];
+
+  @IsOptional()
+  @Id()
+  plantId?: number;
+
+  @IsOptional()
+  @Text()
+  @Description('A username, or `*` for all users; requires `read:orders`. Default: the caller\'s own orders.')
+  owner?: string;
+
+  @IsOptional()
+  @DateTime()
+  @Description('Placed at this time or later.')
+  placedFrom?: string;
+
+  @IsOptional()
+  @DateTime()
+  @Description('Placed before this time.')
+  placedBefore?: string;
+}
+
+export class GetTimeline {
+  @Id()
+  orderId: number;
+}
+
+export class TransferOrder {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => Transfer)
+  transfer: Transfer;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+// Answers
+
+export interface Order {
+  readonly id: number;
+  readonly plantId: number;
+  readonly quantity: number;
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly shipDate?: string;
+  readonly status: OrderStatus;
+  readonly complete: boolean;
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly placedAt?: string;
+  /** When it is cancelled unless it is paid; absent if it does not wait for a payment. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly reservedUntil?: string;
+  readonly carrier?: string;
+  readonly trackingNumber?: string;
+  /** `due`: a payment must be refunded. `completed`: it was refunded. */
+  readonly refund?: RefundStatus;
+  /** The owner's username, only for callers with `read:orders`; absent if the user was deleted. */
+  readonly owner?: string;
+}
+
+/** One step in the history of an order. */
+export interface TimelineEntry {
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly at: string;
+  /** Absent: the step changed no status (placing, shipping, a transfer). */
+  readonly previousStatus?: OrderStatus;
+  readonly newStatus: OrderStatus;
+  /** The `owner` at that time, `staff`, or the `store` itself. */
+  readonly actor: 'owner' | 'staff' | 'store';
+  readonly reason: string;
+  /** Only for a shipment. */
+  readonly carrier?: string;
+  readonly trackingNumber?: string;
+  /** Only for a refund that became due or was completed. */
+  readonly refundId?: number;
+  /** Id of the step's event. */
+  readonly eventId?: string;
+}
+
+const orderStatus = oneOf<OrderStatus>(orderStatuses);
+export const refundStatus = oneOf<RefundStatus>(refundStatuses);
+
+export const orderAnswer = objectOf<Order>('Order')({
+  id,
+  plantId: id,
+  quantity: integer(1, 1_000_000),
+  shipDate: optional(instant),
+  status: orderStatus,
+  complete: described(boolean, 'Whether the order is delivered.'),
+  placedAt: optional(instant),
+  reservedUntil: optional(described(instant, 'When the order is cancelled unless it is paid. Absent: it does not wait for a payment.')),
+  carrier: optional(text(200)),
+  trackingNumber: optional(text(200)),
+  refund: optional(described(refundStatus, '`due`: a payment must be refunded. `completed`: it was refunded.')),
+  owner: optional(described(text(200), "The owner's username, only for callers with `read:orders`. Absent: the user was deleted.")),
+});
+
+const timelineEntryAnswer = objectOf<TimelineEntry>('TimelineEntry', "One step in the history of an order.")({
+  at: instant,
+  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
+  newStatus: orderStatus,
+  actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
+  reason: text(),
+  carrier: optional(described(text(200), 'Only for a shipment.')),
+  trackingNumber: optional(described(text(200), 'Only for a shipment.')),
+  refundId: optional(described(id, 'Only for a refund that became due or was completed.')),
+  eventId: optional(
+    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund).'),
+  ),
+});
+
+const { read, write } = operationsOf<ErrorCode>('store');
+const forClients = forClientsUnder('Store');
+
+export const orderOperations = {
+  /** Details of `insufficient-stock`: `available`. */
+  placeOrder: forClients(
+    write<Order>()('placeOrder', PlaceOrder, {
+      errors: [
+        'plant-not-found',
+        'plant-not-available',
+        'insufficient-stock',
+        'order-exists',
+        'customer-closed',
+        'idempotency-key-reused',
+      ],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/store/order',
+      access: permission('write:orders'),
+      summary: 'Place an order',
+      description:
+        'Reserves the units at once. An order that is not paid in time is cancelled and its units return to stock. Send an ' +
+        'Idempotency-Key to repeat the request without ordering twice.',
+      body: jsonObject('order'),
+      answer: orderAnswer,
+    },
+  ),
+  /** `order-not-found` also for orders of others without `read:orders`. */
+  getOrder: forClients(
+    read<Order>()('getOrder', GetOrder, { errors: ['order-not-found'], versioned: true }),
+    {
+      route: 'GET /v3/store/order/:orderId',
+      access: orderReader,
+      summary: 'Read an order',
+      description: "Other users' orders require `read:orders`; without it, the operation answers 404.",
+      answer: orderAnswer,
+    },
+  ),
+  /** Answers a page. `forbidden`: orders of others without `read:orders`. */
+  listOrders: forClients(
+    read<Order[]>()('listOrders', ListOrders, { errors: ['invalid-cursor', 'forbidden', 'user-not-found'] }),
+    {
+      route: 'GET /v3/store/order',
+      access: orderReader,
+      summary: 'List orders',
+      description: 'Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`).',
+      query: ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'limit', 'cursor'],
+      answer: listOf(orderAnswer, 1_000),
+    },
+  ),
+  /** Answers all steps, beginning with the placing. */
+  getTimeline: forClients(
+    read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found'] }),
+    {
+      route: 'GET /v3/store/order/:orderId/timeline',
+      access: orderReader,
+      summary: 'Read the timeline of an order',
+      description: 'Each step since the order was placed, with time, actor, reason and event.',
+      answer: listOf(timelineEntryAnswer),
+    },
+  ),
+  /** Transfers an open order to another user. */
+  transferOrder: forClients(
+    write<Order>()('transferOrder', TransferOrder, {
+      errors: [
+        'order-not-found',
+        'user-not-found',
+        'order-transition-refused',
+        'customer-closed',
+        'precondition-failed',
+        'idempotency-key-reused',
+      ],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/store/order/:orderId/transfer',
+      access: permission('manage:orders'),
+      summary: 'Transfer an order to another user',
+      description: 'Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner.',
+      body: jsonObject('transfer'),
+      answer: orderAnswer,
+    },
+  ),
+};
