@@ -253,6 +253,7 @@ export const plantOperations = {
   ),
 };
 
+/** Apart from the others, as the API document lists it after imports and exports. */
 export const plantDeletion = {
   /** Details of `plant-has-pending-orders`: `orders` (ids). */
   deletePlant: forClients(

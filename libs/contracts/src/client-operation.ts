@@ -86,7 +86,7 @@ export interface Exposed<Payload, Answer> extends Operation<Payload, Answer> {
 
 /** Typed so that every name in it is a member of the payload, and the schema describes the operation's answer. */
 interface Declaration<Payload, Answer, Route extends string> extends Traits {
-  /** Method and path: `POST /v3/store/refund/:refundId/completion`. Without `cursor` in `query`, the answer is one resource. */
+  /** Method and path: `POST /v3/store/refund/:refundId/completion`. */
   readonly route: Route & (ParametersIn<Route> extends keyof Payload ? unknown : never);
   /** By default the name of the operation. */
   readonly name?: string;

@@ -21,7 +21,7 @@ import {
 } from './fields.js';
 import { Description, Schema } from './schema.js';
 
-// Orders, from being placed to the sale or the cancellation: see store.fulfilment.ts for their end.
+// Orders: placing, reading and transferring them. Their end is in store.fulfilment.ts.
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
