@@ -59,7 +59,7 @@ test('a freeze records the release of one service and touches no other', (contex
 
 test('a freeze lists the operations that are new to clients', (context) => {
   const root = copyOfShop(context);
-  const { getOrder: _, openStock: __, ...samples } = readRelease('store').samples;
+  const samples = Object.fromEntries(Object.entries(readRelease('store').samples).filter(([name]) => name !== 'getOrder' && name !== 'openStock'));
   writeFileSync(join(root, 'releases/store.json'), JSON.stringify({ ...readRelease('store'), release: '0533725', samples }));
   freeze('store', '1.1.0', { root });
   const section = sectionOf(readFileSync(join(root, 'apps/store/CHANGELOG.md'), 'utf8'), '1.1.0') ?? '';
