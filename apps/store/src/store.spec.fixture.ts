@@ -4,7 +4,7 @@ import { store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import type { Service } from '@plant-shop/platform/service/service';
+import { Service } from '@plant-shop/platform/service/service';
 import { CrashTestbed } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
@@ -13,6 +13,7 @@ import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import type { StoreConfig } from './config.js';
 import { migrationsFolder, storeDatabase } from './database.js';
+import { OrdersService } from './orders/orders.service.js';
 import { startStore } from './start.js';
 
 const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -72,6 +73,13 @@ export class StoreFixture {
 
   async addReplica(): Promise<void> {
     this.replicas.push(await startService('store', this.nats.url, (service) => startStore(service, this.config)));
+  }
+
+  /** Adds a replica and returns its service, for tests that depend on the turn of the event loop in which orders arrive. */
+  async ordersService(): Promise<OrdersService> {
+    const service = await Service.embedded('store', testConfig(this.nats.url));
+    this.replicas.push(service);
+    return (await startStore(service, this.config)).get(OrdersService);
   }
 
   /** For tests that crash replicas. The test must stop the testbed. */
