@@ -1,32 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
+import { firstLoad, total } from './kit/first-load.mjs';
 
-const site = new URL('../../apps/console/dist/site/', import.meta.url);
 const LIMIT = 250 * 1_000;
 
 test('the first load of the console is at most 250 kB, compressed', () => {
-  const index = readFileSync(new URL('index.html', site), 'utf8');
-  const files = [...index.matchAll(/(?:href|src)="\/console\/([^"]+)"/g)].map(([, path = '']) => path);
-  assert.ok(files.some((file) => file.endsWith('.js')) && files.some((file) => file.endsWith('.css')));
-  // The first page is a separate chunk.
-  const sizes = Object.fromEntries([...files, ...chunksOf('today-page')].map((file) => [file, gzipSync(readFileSync(new URL(file, site))).length]));
-  const total = Object.values(sizes).reduce((sum, one) => sum + one, 0);
-  console.log(`First load: ${(total / 1_000).toFixed(1)} kB`);
-  assert.ok(total <= LIMIT, JSON.stringify(sizes));
+  const sizes = firstLoad();
+  console.log(`First load: ${(total(sizes) / 1_000).toFixed(1)} kB`);
+  assert.ok(total(sizes) <= LIMIT, JSON.stringify(sizes));
 });
-
-/** A page's chunk and its static imports. @param {string} name @returns {string[]} */
-function chunksOf(name) {
-  const main = /src="\/console\/(assets\/index-[^"]+\.js)"/.exec(readFileSync(new URL('index.html', site), 'utf8'))?.[1] ?? '';
-  const file = new RegExp(`assets/${name}-[\\w-]+\\.js`).exec(readFileSync(new URL(main, site), 'utf8'))?.[0];
-  assert.ok(file, `the main file imports ${name}`);
-  const found = new Set([file]);
-  for (const one of found) {
-    for (const [, imported = ''] of readFileSync(new URL(one, site), 'utf8').matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g)) {
-      if (`assets/${imported}` !== main) found.add(`assets/${imported}`);
-    }
-  }
-  return [...found];
-}

@@ -1,4 +1,4 @@
-// `npm run bench`: measures P1 to P10 and S4, each as a ratio to an anchor before and after it on the same machine.
+// `npm run bench`: measures P1 to P10, S4 and C1, most as a ratio to an anchor before and after it on the same machine.
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -13,7 +13,7 @@ import { tableOf } from './table.mjs';
 
 const usage = `Measures the whole shop against anchors on this machine.
 
-  npm run bench                       P1 to P10, and S4 (docs/security.md)
+  npm run bench                       P1 to P10, S4 (docs/security.md), and C1, the console
   npm run bench -- --only P3,P6       only these goals
   npm run bench -- --quick            shorter loads, for trying; not for publication
   npm run bench -- --layers           the gateway's cost of a request, layer by layer`;

@@ -1,3 +1,4 @@
+import { consoleGoals } from './console.mjs';
 import { growthGoals } from './growth.mjs';
 import { loginGoals } from './logins.mjs';
 import { orderGoals } from './orders.mjs';
@@ -6,4 +7,4 @@ import { startGoals } from './start.mjs';
 import { streamGoals } from './stream.mjs';
 import { webhookGoals } from './webhooks.mjs';
 
-export const goals = { ...orderGoals, ...readGoals, ...streamGoals, ...webhookGoals, ...growthGoals, ...loginGoals, ...startGoals };
+export const goals = { ...orderGoals, ...readGoals, ...streamGoals, ...webhookGoals, ...growthGoals, ...loginGoals, ...startGoals, ...consoleGoals };

@@ -9,7 +9,7 @@ import { spent } from '../stack.mjs';
 const SOCKETS = 1_000;
 const IDLE = 10_000;
 
-/** Places orders that await payment. @param {Bench} bench @param {number} count @returns {Promise<number[]>} */
+/** Places orders that await payment. @param {Pick<Bench, 'stack' | 'plants'>} shop @param {number} count @returns {Promise<number[]>} */
 export async function openOrders({ stack, plants }, count) {
   const call = clientOf(stack.gatewayUrl);
   const orders = await inParallel(count, 64, (n) => call('POST', '/store/order', { plantId: plants[n % plants.length] }));
