@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -51,6 +51,19 @@ describe('the Dockerfile', () => {
       assert.match(text, new RegExp(`^--mount=type=cache,id=plant-shop-pnpm,target=${store} `));
     }
     assert.deepEqual(deployArguments(service, '/elsewhere'), ['--filter', `@plant-shop/${service}`, 'deploy', '--prod', '/elsewhere']);
+  });
+
+  test('the console is built in the image\'s build, which fails without it', () => {
+    assert.ok(textsOf(stageOf('gateway', 'console'), 'RUN').some((text) => text.endsWith('vite.js build')));
+    const check = textsOf(stageOf('gateway', 'build'), 'RUN').find((text) => text.includes('console/dist/site/index.html')) ?? '';
+    const folder = mkdtempSync(join(tmpdir(), 'plant-shop-console-'));
+    const isRefused = (/** @type {string} */ name) => spawnSync('sh', ['-c', check.replace('/artefact', folder)], { env: { ...process.env, SERVICE: name } }).status !== 0;
+    assert.deepEqual([isRefused('gateway'), isRefused('store')], [true, false]);
+    const page = join(folder, 'node_modules/@plant-shop/console/dist/site/index.html');
+    mkdirSync(dirname(page), { recursive: true });
+    writeFileSync(page, '<!doctype html>');
+    assert.equal(isRefused('gateway'), false);
+    rmSync(folder, { recursive: true });
   });
 
   test('only files that Node never reads are removed', () => {

@@ -48,6 +48,16 @@ export const ingressPolicies = {
       });
     }),
 
+  'the console can read the stream': (manifests, partsOf) =>
+    ofKind(manifests, 'Ingress').filter(({ metadata }) => metadata.name === 'notifications').flatMap((ingress) => {
+      const [gateway, stream] = ['gateway', 'notifications'].map((service) => one(partsOf(service), 'ConfigMap').data);
+      const origins = String(stream.CORS_ORIGINS ?? '').split(',');
+      return unmet(ingress, {
+        'is where the gateway sends its pages': gateway.STREAM_PUBLIC_URL === stream.STREAM_PUBLIC_URL,
+        'admits pages of the gateway': origins.includes(new URL(gateway.PUBLIC_URL).origin),
+      });
+    }),
+
   'backends are client ports of existing Services, never operations ports': (manifests, partsOf) =>
     manifests.flatMap((ingress) =>
       backendsOf(ingress).flatMap(({ name, port }) => {

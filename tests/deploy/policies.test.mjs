@@ -83,6 +83,8 @@ const ingressBreakages = [
   ['each host is served only over TLS, with its own certificate', ({ gateway }) => void (gateway.metadata.annotations['nginx.org/redirect-to-https'] = 'False')],
   ['hosts match the public addresses in the settings', ({ behind: { gateway } }) => void (gateway.ConfigMap.data.PUBLIC_URL = 'https://another.example')],
   ['hosts match the public addresses in the settings', ({ behind: { notifications } }) => void (notifications.ConfigMap.data.STREAM_PUBLIC_URL = 'ws://events.shop.example')],
+  ['the console can read the stream', ({ behind: { gateway } }) => void delete gateway.ConfigMap.data.STREAM_PUBLIC_URL],
+  ['the console can read the stream', ({ behind: { notifications } }) => void delete notifications.ConfigMap.data.CORS_ORIGINS],
   ['backends are client ports of existing Services, never operations ports', ({ gateway }) => void (gateway.spec.rules[0].http.paths[0].backend.service.port.name = 'ops')],
   ['backends are client ports of existing Services, never operations ports', ({ gateway }) => void (gateway.spec.rules[0].http.paths[0].backend.service.name = 'identity')],
   ['network policies admit the controller to the backends', ({ behind: { notifications } }) => void notifications.NetworkPolicy.spec.ingress.shift()],

@@ -7,3 +7,5 @@ watchForNewRelease();
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
 createRoot(root).render(<App />);
+// public/release.js counts how often the page did not start.
+dispatchEvent(new Event('console-started'));

@@ -19,10 +19,10 @@ export class Chrome {
   /** @type {import('playwright-core').BrowserContext[]} */
   #contexts = [];
 
-  async open() {
-    const binary = process.env['CHROMIUM_BINARY'];
-    if (!binary) throw new Error('CHROMIUM_BINARY is not set: run these tests with "npm test -- --only console".');
-    this.#browser = await chromium.launch({ executablePath: binary, args });
+  /** @param {import('./chromium-binary.mjs').Chromium} [found] by default that of the environment */
+  async open({ binary, env } = { binary: process.env['CHROMIUM_BINARY'] ?? '', env: {} }) {
+    if (binary === '') throw new Error('CHROMIUM_BINARY is not set: run these tests with "npm test -- --only console".');
+    this.#browser = await chromium.launch({ executablePath: binary, args, env: { ...process.env, ...env } });
   }
 
   async close() {
@@ -36,11 +36,13 @@ export class Chrome {
    * @param {string} [options.path] path within the console, such as `/orders`
    * @param {'light' | 'dark'} [options.scheme]
    * @param {{ width: number, height: number }} [options.viewport]
+   * @param {RegExp} [options.missing] files that the shop does not have, until the test calls `unroute`
    * @returns {Promise<Visit>}
    */
-  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 } } = {}) {
+  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 }, missing } = {}) {
     const storageState = this.#storageStates.get(person.username);
     const visit = await this.newVisit({ scheme, viewport, ...(storageState && { storageState }) });
+    if (missing) await visit.page.route(missing, (route) => route.fulfill({ status: 404 }));
     await visit.page.goto(`${address}/console${path}`);
     if (!storageState) {
       await logIn(visit.page, person);

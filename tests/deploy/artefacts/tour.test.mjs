@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { attempt } from '../../../tools/start/command.mjs';
 import { stagesOf, textsOf } from '../dockerfile.mjs';
-import { SERVICES } from '../services.mjs';
+import { SERVICES, textOf } from '../services.mjs';
 import { HttpListener, Listener, retire, Traffic } from './rolling.mjs';
 import { ServiceAddress } from './service-address.mjs';
 import { START_LIMIT_MS, TouredShop } from './toured-shop.mjs';
@@ -67,6 +67,20 @@ test('no demo settings apply: no known key, no short password, no initial stock'
   assert.equal(short.status, 400, JSON.stringify(short.body));
 });
 
+test('the gateway serves the console, whose hashed files are cached for ever', async () => {
+  const page = await fetch(`${shop.url}/console`);
+  const html = await page.text();
+  assert.deepEqual([page.status, page.headers.get('cache-control')], [200, 'no-cache']);
+  const files = [...html.matchAll(/(?:href|src)="(\/console\/[^"]+)"/g)].map(([, path = '']) => path);
+  assert.ok(files.some((path) => path.endsWith('.js')) && files.some((path) => path.endsWith('.css')), html);
+  for (const path of files) {
+    const file = await fetch(shop.url + path, { headers: { 'accept-encoding': 'br' } });
+    assert.equal(file.status, 200, path);
+    assert.equal(file.headers.get('cache-control'), path.includes('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache', path);
+    await file.arrayBuffer();
+  }
+});
+
 test('the first admin, created by command, creates a key, lists a plant and sells its stock', async () => {
   const key = await toured.keyOfFirstAdmin();
 
@@ -82,6 +96,12 @@ test('the first admin, created by command, creates a key, lists a plant and sell
   assert.deepEqual([placed.status, placed.body.status], [200, 'placed'], JSON.stringify(placed.body));
   assert.deepEqual((await send('GET', '/v3/store/inventory', { key })).body, { available: 3, pending: 2, sold: 0 });
   staff = { key, plantId: plant.body.id };
+});
+
+test('the console\'s OAuth client is registered as deploy/README.md says', async () => {
+  const [, json = ''] = /--data '(\{"name": "Console".*?\})'/s.exec(textOf('deploy/README.md')) ?? [];
+  const { status, body } = await send('POST', '/v3/oauth/clients', { key: staff?.key ?? '', json: JSON.parse(json) });
+  assert.deepEqual([status, body.public, body.secret], [200, true, undefined], JSON.stringify(body));
 });
 
 test('after a command revokes a leaked signing key, API and stream refuse its tokens within a second', async () => {

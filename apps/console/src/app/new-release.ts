@@ -1,10 +1,10 @@
 import { Cell } from '../shop/cell.js';
 
-/** A page that is open while the shop gets a new release asks for files that are gone. Then it must be loaded again. */
+/** Whether a file of this release is gone, because the shop got a new one before this page had loaded all of its own. */
 export const isOutdated = new Cell(false);
 
 export function watchForNewRelease(): void {
-  // Vite's own event: a dynamic import failed.
+  // Dispatched by Vite when a dynamic import fails.
   window.addEventListener('vite:preloadError', (event) => {
     event.preventDefault();
     isOutdated.set(true);

@@ -11,7 +11,7 @@ import { Shell } from './shell.js';
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 const getParentRoute = (): typeof root => root;
 
-// One line a page. Each page is a file of its own that is loaded when somebody goes there.
+// One line per page. Each page is a separate chunk, loaded when it is first needed.
 const routes = [
   createRoute({ getParentRoute, path: '/', component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
   createRoute({ getParentRoute, path: '/orders/$orderId', component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
@@ -35,6 +35,11 @@ export const router = createRouter({
   defaultErrorComponent: PageError,
   scrollRestoration: true,
 });
+
+/** Loads the files of all pages: a release removes them, and a page that is open must go on working. */
+export async function loadAllPages(): Promise<void> {
+  await Promise.all([import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
+}
 
 declare module '@tanstack/react-router' {
   interface Register {

@@ -3,17 +3,24 @@ import { RouterProvider } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useCell, useSession } from '../auth/session.js';
 import { newQueryClient } from './queries.js';
-import { router } from './router.js';
+import { loadAllPages, router } from './router.js';
 
-/** The pages, for a person who is logged in. */
+/** The first page and its data come first. */
+const loadAllPagesAfterMs = 2_000;
+
+/** The console's pages, for a logged-in user. */
 export function Workplace(): ReactNode {
   const { connection } = useSession();
   const [client] = useState(newQueryClient);
   const { isAway } = useCell(connection.state);
-  // Back again: everything that is shown is read once more.
+  // The shop is reachable again: refetch everything.
   useEffect(() => {
     if (!isAway) void client.invalidateQueries();
   }, [client, isAway]);
+  useEffect(() => {
+    const timer = setTimeout(() => void loadAllPages(), loadAllPagesAfterMs);
+    return () => clearTimeout(timer);
+  }, []);
   return (
     <QueryClientProvider client={client}>
       <RouterProvider router={router} />

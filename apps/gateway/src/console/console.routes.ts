@@ -16,7 +16,7 @@ const immutable = 'public, max-age=31536000, immutable';
  */
 export function serveConsole(instance: FastifyInstance, options: GatewayOptions, folder = consoleBuildFolder()): boolean {
   const files = readConsoleFiles(folder);
-  const policy = policyOf(options);
+  const policy = consolePolicy(options);
   const settings = JSON.stringify({ publicUrl: options.publicUrl, oauthClient: options.consoleOAuthClient, streamUrl: options.streamPublicUrl });
 
   instance.get('/console/settings.json', { config: { spec: undocumentedRoute('getConsoleSettings') } }, (_request, reply) => {
@@ -37,7 +37,7 @@ export function serveConsole(instance: FastifyInstance, options: GatewayOptions,
 }
 
 /** `unsafe-inline`: the page's components set style attributes and add style elements. The stream may have its own origin. */
-function policyOf({ publicUrl, streamPublicUrl }: GatewayOptions): string {
+export function consolePolicy({ publicUrl, streamPublicUrl }: Pick<GatewayOptions, 'publicUrl' | 'streamPublicUrl'>): string {
   const stream = streamPublicUrl === '' ? '' : ` ${new URL(streamPublicUrl.replace(/^ws/, 'http')).origin}`;
   return (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; " +

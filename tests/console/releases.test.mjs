@@ -1,0 +1,52 @@
+import { after, before, describe, test } from 'node:test';
+import { Chrome } from './kit/console.mjs';
+import { address, newPerson } from './kit/people.mjs';
+
+const labels = ['Orders', 'Plants', 'Stream', 'Webhooks', 'Today'];
+
+describe('a new release of the console', () => {
+  const chrome = new Chrome();
+  before(() => chrome.open());
+  after(() => chrome.close());
+
+  test('does not break a page that is open: it has loaded the files of all pages', async () => {
+    const visit = await chrome.visit(await newPerson('staff'), { path: '/webhooks' });
+    const { page } = visit;
+    // The charts are the last of them.
+    await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => /\/assets\/charts-/.test(name)));
+    await page.waitForLoadState('networkidle');
+    await page.route('**/console/assets/**', (route) => route.fulfill({ status: 404 }));
+    for (const name of labels) {
+      await page.getByRole('link', { name, exact: true }).click();
+      await page.getByRole('heading', { name, level: 1 }).waitFor();
+    }
+    await page.getByRole('img', { name: /orders? in the last hour/ }).waitFor();
+    await visit.leave();
+  });
+
+  test('is announced by a page whose files are gone', async () => {
+    const staff = await newPerson('staff');
+    await (await chrome.visit(staff)).leave();
+    const visit = await chrome.visit(staff, { missing: /assets\/orders-page-/ });
+    const { page } = visit;
+    await page.getByRole('link', { name: 'Orders', exact: true }).click();
+    await page.getByText('The console has a new version').waitFor();
+    await visit.assertAccessible();
+    await page.unroute(/assets\/orders-page-/);
+    await page.getByRole('button', { name: 'Reload', exact: true }).click();
+    await page.getByRole('heading', { name: 'Orders', level: 1 }).waitFor();
+    await visit.leave(/404|orders-page|undefined/);
+  });
+
+  test('is waited for by a page that cannot start, because an old replica answered', async () => {
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    let answers = 0;
+    await page.route(/assets\/index-.*\.js/, (route) => (++answers <= 2 ? route.fulfill({ status: 404 }) : route.continue()));
+    await page.goto(`${address}/console`);
+    await page.getByText('This page reloads in a moment.').waitFor();
+    await visit.assertAccessible();
+    await page.getByLabel('Username').waitFor();
+    await visit.leave(/404/);
+  });
+});
