@@ -1,5 +1,5 @@
 /**
- * What one sees once everything answers.
+ * The text printed once the shop is up.
  * @param {object} shop
  * @param {[string, ...string[]]} shop.gatewayUrls of each replica
  * @param {[string, ...string[]]} shop.streamUrls
@@ -32,7 +32,7 @@ export function banner({ gatewayUrls, streamUrls, dataDir, logs, seconds }) {
   get a token      curl -u plant-admin:plant-secret -d grant_type=client_credentials ${gatewayUrl}/oauth/token
   watch orders     curl -N -H 'api_key: special-key' -H 'accept: text/event-stream' ${httpOf(streamUrl)}/v1/orders/updates
 
-  data             ${dataDir}    (npm start -- --fresh begins anew)
+  data             ${dataDir}    (delete it: npm start -- --fresh)
   logs             ${logs}
   stop             Ctrl-C
 `;

@@ -7,7 +7,7 @@ import { ROOT } from './toolchain.mjs';
 import { lastLinesOf } from './watch.mjs';
 
 /**
- * The NATS server that the services talk over.
+ * The NATS server that the services use.
  * @typedef {object} Broker
  * @property {string} url
  * @property {Partial<Record<import('./services.mjs').NatsUser, string>>} passwords of the users that NATS knows; none where NATS wants none
@@ -26,12 +26,12 @@ export function givenBroker(env) {
 }
 
 /**
- * One of our own servers.
+ * A NATS server started by the launcher.
  * @typedef {{ url: string, server: import('./kept-process.mjs').KeptProcess }} OwnServer
  */
 
 /**
- * Starts our own NATS server, or a cluster of several, with the accounts of a deployment and passwords for this run.
+ * Starts a NATS server, or a cluster, with the accounts of a deployment and new passwords.
  * @param {Pick<import('./shop.mjs').Site, 'dataDir' | 'runFile' | 'shutdown' | 'stop' | 'watch'>} site
  * @param {import('./nats-binary.mjs').NatsServer} found
  * @param {number} [count] of the servers; `url` is the first one's

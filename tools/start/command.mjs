@@ -14,7 +14,7 @@ import { sendSignal } from './processes.mjs';
  */
 
 /**
- * Runs a command to its end.
+ * Runs a command and waits for its end.
  * @param {string} command
  * @param {string[]} args
  * @param {CommandOptions} [options]
@@ -24,9 +24,9 @@ export function attempt(command, args, options = {}) {
   const { cwd, env, as, input, show = false, signal, endLimitMs = 5_000 } = options;
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    // Both streams shown on one keep their order.
+    // On one stream, both outputs keep their order.
     const out = show === true ? process.stdout.fd : show === false ? 'pipe' : show;
-    // A group of its own: Ctrl-C in a terminal reaches only us, and one kill reaches all that the command started.
+    // Its own process group: Ctrl-C reaches only the launcher, and one signal reaches all that the command started.
     const child = spawn(command, args, {
       cwd,
       env,
@@ -37,7 +37,7 @@ export function attempt(command, args, options = {}) {
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
     child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
-    // A command that fails early closes its input; its exit code tells more than our broken pipe.
+    // A command that fails early closes its input. Its exit code says more than EPIPE.
     child.stdin?.on('error', () => {}).end(input);
 
     const group = child.pid === undefined ? undefined : -child.pid;
@@ -65,7 +65,7 @@ export function attempt(command, args, options = {}) {
 }
 
 /**
- * Like `attempt`, but a command that fails is an error that shows what it printed.
+ * Like `attempt`, but throws with the command's output if it fails.
  * @param {string} command
  * @param {string[]} args
  * @param {CommandOptions & { what: string }} options what: named in the error, as in "installing packages"

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { filesBelow } from './stamp.mjs';
 
-/** From its folder. */
+/** Run in the console's folder. */
 export const viteArguments = ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn'];
 
-/** Everything that its bundle is made of. @param {string} root @returns {string[]} */
+/** Returns all source files of the bundle. @param {string} root @returns {string[]} */
 export const consoleSources = (root) => [
   ...filesBelow(join(root, 'apps', 'console'), /\.(tsx?|js|css|html|svg|json)$/),
   ...filesBelow(join(root, 'libs', 'client', 'src'), /\.ts$/),

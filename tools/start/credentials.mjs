@@ -9,7 +9,7 @@ export const DATABASES = /** @type {const} */ (['catalog', 'store', 'identity', 
 /** @typedef {typeof DATABASES[number]} Database */
 
 /**
- * What must stay the same from start to start.
+ * Credentials that persist between starts.
  * @typedef {object} Credentials
  * @property {string} admin password of the Postgres superuser
  * @property {Record<Database, string>} databases password of each database's owner, who migrates it
@@ -19,14 +19,14 @@ export const DATABASES = /** @type {const} */ (['catalog', 'store', 'identity', 
  */
 
 /**
- * Reads the credentials, or draws and saves them.
+ * Reads the credentials, or generates and saves them.
  * @param {string} path
  * @param {{ needed: boolean }} options needed: there are data already that only the old ones open
  * @returns {Credentials}
  */
 export function loadCredentials(path, { needed }) {
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
-  if (needed) throw new StartError(`${path} is missing: without its passwords the data beside it are lost. Begin anew: npm start -- --fresh`);
+  if (needed) throw new StartError(`${path} is missing: without its passwords the data cannot be read. Delete it and start again: npm start -- --fresh`);
   const credentials = {
     admin: secret(),
     databases: passwords(),
@@ -44,7 +44,7 @@ export const passwords = () => ({ catalog: secret(), store: secret(), identity: 
 /** Keeps what was drawn for data that are there already. @param {string} path @param {Credentials} credentials */
 export const saveCredentials = (path, credentials) => writePrivately(path, JSON.stringify(credentials, null, 2));
 
-/** 256 random bits that need no escaping in a URL, in SQL, or (beginning with a letter) in a NATS configuration. */
+/** Returns 256 random bits as text that needs no escaping in URLs, SQL and NATS configurations. */
 export function secret() {
   return `s${randomBytes(32).toString('hex')}`;
 }

@@ -6,7 +6,7 @@ import { removeDrafts } from './postgres.mjs';
 import { SERVICES } from './services.mjs';
 import { canReach, postgresUser } from './system-user.mjs';
 
-/** The folder of one demo shop: its databases, passwords and logs. */
+/** The data folder of a shop: databases, passwords and logs. */
 export class DataDir {
   /** @param {string} path */
   constructor(path) {
@@ -28,21 +28,21 @@ export class DataDir {
     return join(this.path, `${service}.env`);
   }
 
-  /** The folder of the Postgres cluster: here, unless the user Postgres runs as cannot get here. */
+  /** The folder of the Postgres cluster: in the data folder, unless the user of Postgres cannot access it. */
   get postgres() {
     if (existsSync(this.postgresLocation)) return readFileSync(this.postgresLocation, 'utf8');
     if (canReach(this.path, postgresUser())) return join(this.path, 'postgres');
     return join(`/var/lib/plant-shop-${createHash('sha256').update(this.path).digest('hex').slice(0, 12)}`, 'postgres');
   }
 
-  /** Prepares the place of the cluster, and keeps it where it is even if permissions change later. */
+  /** Chooses the cluster's folder, and keeps the choice even if permissions change later. */
   createPostgresPlace() {
     const folder = this.postgres;
     makePassage(dirname(folder));
     if (dirname(folder) !== this.path) writePrivately(this.postgresLocation, folder);
   }
 
-  /** Begins anew: removes what we made here, and nothing that somebody else put beside it. */
+  /** Deletes the launcher's own files, and no others in the folder. */
   empty() {
     const cluster = this.postgres;
     removeDrafts(cluster);

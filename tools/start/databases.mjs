@@ -11,7 +11,7 @@ import { lastLinesOf } from './watch.mjs';
 /** @typedef {import('./credentials.mjs').Database} Database */
 
 /**
- * Where the databases are.
+ * Addresses of the databases.
  * @typedef {object} Databases
  * @property {Record<Database, string>} urls as the services' roles
  * @property {Partial<Record<Database, string>>} ownerUrls as the owners of the tables, where those are others
@@ -19,7 +19,7 @@ import { lastLinesOf } from './watch.mjs';
  */
 
 /**
- * Those of a Postgres that we started.
+ * Databases of a Postgres started by the launcher.
  * @typedef {Databases & { cluster: import('./postgres.mjs').Cluster, server: import('./kept-process.mjs').KeptProcess }} OwnDatabases
  */
 
@@ -35,7 +35,7 @@ export const serverSettings = {
 };
 
 /**
- * The four databases that the user's environment names. All or none: half of a shop elsewhere is a mistake.
+ * The four databases named in the environment: all or none, since a mixture is a mistake.
  * @param {NodeJS.ProcessEnv} env
  * @returns {Databases | undefined}
  */
@@ -56,7 +56,7 @@ export function givenDatabases(env) {
 export const ownerVariable = (service) => `${service.toUpperCase()}_MIGRATION_DATABASE_URL`;
 
 /**
- * Starts our own Postgres with a database and two roles for each service.
+ * Starts Postgres with a database and two roles for each service.
  * @param {import('./shop.mjs').Site} site
  * @returns {Promise<OwnDatabases>}
  */
@@ -71,9 +71,9 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
   const cluster = { folder, binaries, user };
   await createCluster(cluster, { statements: provisioning(credentials), durable: true, signal });
   if (!credentials.services) {
-    say('Giving each service a role that owns nothing');
+    say('Creating a restricted database role for each service');
     const services = passwords();
-    // Kept when the roles are there: a start that is interrupted begins this anew.
+    // Saved once the roles exist; an interrupted start repeats this.
     await alterCluster(cluster, { statements: serviceRoles(services), signal });
     credentials.services = services;
     saveCredentials(dataDir.credentials, credentials);
@@ -103,8 +103,8 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
 }
 
 /**
- * Each service gets a database that nobody else can so much as connect to. Its owner migrates it, and grants the service's own
- * role what that needs.
+ * Creates a database per service, to which no other service can connect. Its owner migrates it, and grants the service's
+ * role the necessary rights.
  * @param {import('./credentials.mjs').Credentials} credentials
  */
 export function provisioning(credentials) {

@@ -8,8 +8,8 @@ import { cacheFolder } from './system-user.mjs';
 /** @typedef {(...args: string[]) => Promise<{ code: number, output: string }>} Apt */
 
 /**
- * Fetches a package of Debian or Ubuntu as any user may, and takes one file out of it; nothing is installed. apt checks the
- * signatures as it always does.
+ * Downloads a package of Debian or Ubuntu without root and extracts one file; installs nothing. apt verifies the
+ * signatures.
  * @param {object} wanted
  * @param {string} wanted.name of the package
  * @param {string} wanted.binary name of the program or library in it
@@ -24,7 +24,7 @@ export async function fetchBinary({ name, binary, newest = false }, target, { si
   const cache = cacheFolder(undefined);
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, `${name}-`));
-  // As root, apt would fetch as a user of its own who cannot write here.
+  // As root, apt would download as its own user, which cannot write to this folder.
   const options = ['-q', '-o', 'APT::Sandbox::User=root', '-o', 'Acquire::http::Timeout=15', '-o', 'Acquire::https::Timeout=15'];
   /** @type {Apt} */
   const apt = (...args) => attempt('apt-get', [...options, ...args], { cwd: work, signal });
@@ -33,7 +33,7 @@ export async function fetchBinary({ name, binary, newest = false }, target, { si
       if (!(await fetch(apt, name, work))) continue;
       const file = await unpack({ name, binary, work, signal });
       if (!file || (newest && !(await runsHere(file, signal)))) continue;
-      // Libraries are links to the file of their version.
+      // Libraries are symbolic links to a versioned file.
       renameSync(realpathSync(file), target);
       return true;
     }
@@ -46,7 +46,7 @@ export async function fetchBinary({ name, binary, newest = false }, target, { si
 /** @param {Apt} apt @param {string} name @param {string} work @returns {Promise<boolean>} */
 async function fromOwnSuite(apt, name, work) {
   if ((await apt('download', name)).code === 0) return true;
-  // The machine's package lists are missing or too old: ours, for this once.
+  // The machine's package lists are missing or outdated: use temporary ones.
   return fromFreshLists(apt, name, privateLists(join(work, 'own')));
 }
 
@@ -78,7 +78,7 @@ function privateLists(folder) {
   return ['-o', `Dir::State::lists=${join(folder, 'lists')}`, '-o', `Dir::Cache=${join(folder, 'cache')}`];
 }
 
-/** Where this machine's packages come from. */
+/** The machine's package sources. */
 function sourceFiles() {
   const parts = '/etc/apt/sources.list.d';
   const files = existsSync(parts) ? readdirSync(parts).map((file) => join(parts, file)) : [];

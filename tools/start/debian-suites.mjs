@@ -1,5 +1,5 @@
 /**
- * The release that a machine has, and the one that its distribution prepares.
+ * A machine's distribution release, and the next one.
  * @typedef {{ from: string, to: string }} Suites
  */
 
@@ -15,8 +15,8 @@ export function newerSuiteOf(osRelease) {
 }
 
 /**
- * Keeps those package sources that serve the machine's release, and has them serve the newer one: same servers, same
- * keys. Updates and sources of other parties are left out.
+ * Rewrites the package sources of the machine's release to the newer one, with the same servers and keys. Omits updates and
+ * third-party sources.
  * @param {string} file its name tells the format: `.list` has a line for each source, `.sources` a paragraph
  * @param {string} text
  * @param {Suites} suites

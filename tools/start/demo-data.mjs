@@ -5,7 +5,7 @@ const STAFF = { api_key: 'special-key' };
 const LIMIT_MS = 15_000;
 const DAY_MS = 86_400_000;
 
-/** `name, category, tags, free units, status`; the ids begin at 101, so that the README's first plant can be number 7. */
+/** `name, category, tags, free units, status`; ids begin at 101, so that the README's first plant can have id 7. */
 const PLANTS = [
   ['Swiss cheese vine', 'Climbers', ['easy', 'shade'], 40],
   ['Fiddle-leaf fig', 'Trees', ['bright light'], 12],
@@ -57,11 +57,11 @@ const CUSTOMERS = ['maria', 'jonas', 'aiko'].map((username, n) => ({
 /** @type {readonly Story[]} */
 const ORDERS = ['delivered', 'waits', 'delivered', 'shipped', 'waits', 'cancelled', 'waits', 'delivered', 'late', 'shipped', 'waits', 'delivered', 'moves', 'moves', 'moves'];
 
-/** Where `npm run receive` would listen: until then deliveries fail, and the console says why. */
+/** The address of `npm run receive`. Until it runs, deliveries fail, and the console shows why. */
 const WEBHOOK = { url: 'http://127.0.0.1:8090/', description: 'Warehouse. Nothing listens there yet.' };
 
 /**
- * Fills an empty shop.
+ * Adds demo data to an empty shop.
  * @param {string} gatewayUrl
  * @param {AbortSignal} stop
  * @returns {Promise<string>} what it made, as one line
@@ -82,7 +82,7 @@ export async function addDemoData(gatewayUrl, stop) {
 }
 
 /**
- * Places the n-th order and takes it through its story.
+ * Places the n-th order and moves it to its final state.
  * @param {Send} send
  * @param {Record<string, string>} customer headers of the customer's session
  * @param {number} n
@@ -96,7 +96,7 @@ async function tell(send, customer, n, story) {
   if (story === 'moves') return;
   if (story === 'cancelled' || story === 'late') await send('DELETE', path, customer);
   if (story === 'cancelled') return;
-  // The shop refuses a late payment and notes the refund.
+  // The shop refuses a late payment and records the refund.
   const isLate = story === 'late';
   await send('POST', `${path}/payment`, STAFF, { outcome: 'succeeded', reference: `demo-payment-${order.id}` }, isLate ? 409 : 200);
   if (story === 'shipped') await send('POST', `${path}/shipment`, STAFF, { carrier: 'Green Post', trackingNumber: `GP${order.id}` });

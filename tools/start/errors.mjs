@@ -1,4 +1,4 @@
-/** Something the person at the keyboard can mend: printed as its message alone, without a stack. */
+/** An error that the user can fix: printed without a stack trace. */
 export class StartError extends Error {}
 
 /** @param {unknown} error @returns {string} */

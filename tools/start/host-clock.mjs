@@ -6,8 +6,8 @@ import { cacheFolder } from './system-user.mjs';
 const LIBRARY = 'libfaketimeMT.so.1';
 
 /**
- * The time of day of one process, for tests and experiments: what `date` would say on its host. Its monotonic clock is the real
- * one, as on a host whose clock is set. It may be set before the process starts and while it runs.
+ * The wall clock of one process, for tests and experiments; its monotonic clock stays real. It can be set before the process
+ * starts and while it runs.
  */
 export class HostClock {
   #library;
@@ -32,12 +32,12 @@ export class HostClock {
     return isThere ? new HostClock(library, file) : undefined;
   }
 
-  /** What the process has in its environment. */
+  /** The process's environment variables. */
   get environment() {
     return {
       LD_PRELOAD: this.#library,
       FAKETIME_TIMESTAMP_FILE: this.#file,
-      // Without this file's content kept for a second, each look at the clock would read it.
+      // Caches the file for a second; otherwise each reading of the clock would read it.
       FAKETIME_CACHE_DURATION: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
       FAKETIME_DONT_RESET: '1',
@@ -48,7 +48,7 @@ export class HostClock {
   set(aheadMs) {
     const draft = `${this.#file}.new`;
     writeFileSync(draft, `${aheadMs < 0 ? '-' : '+'}${(Math.abs(aheadMs) / 1000).toFixed(3)}\n`);
-    // The process reads the file at any moment.
+    // The process may read the file at any time.
     renameSync(draft, this.#file);
   }
 }

@@ -6,16 +6,16 @@ import { markOf, sendSignal } from './processes.mjs';
  * @property {() => import('node:child_process').ChildProcess} launch must start it detached, in a group of its own
  * @property {import('./processes.mjs').StopStep[]} stopSteps
  * @property {(how: { code: number | null, signal: string | null, error?: Error }) => boolean} onEnd
- *   called when it ends without being asked to; answers whether it shall be started again
+ *   called on an unexpected end; returns whether to restart it
  * @property {() => void} [onChange] called after each start and each unasked end, with `mark` as it is then
  */
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
-/** One that lived this long is taken for healthy: its next end is answered by the first, short pause again. */
+/** A process that ran this long counts as healthy: after its next end, the pauses start short again. */
 const HEALTHY_AFTER_MS = 10_000;
 
-/** One process that is started again when it dies, until it is stopped. */
+/** A process that is restarted when it ends, until it is stopped. */
 export class KeptProcess {
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
@@ -60,7 +60,7 @@ export class KeptProcess {
     this.keeping.onChange?.();
   }
 
-  /** Ends it for good: every step's signal with its time limit, then SIGKILL for the whole group. */
+  /** Stops it: each step's signal with its time limit, then SIGKILL for the whole group. */
   async stop() {
     this.#stopping = true;
     clearTimeout(this.#restart);

@@ -1,6 +1,5 @@
 /**
- * Cuts a stream of text into whole lines, handed on in as few calls as it came in: a busy service writes thousands of
- * lines a second.
+ * Splits a stream of text into lines, with one call per chunk: a busy service writes thousands of lines a second.
  * @param {import('node:stream').Readable} stream
  * @param {(lines: string[]) => void} take
  */

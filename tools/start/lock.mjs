@@ -2,7 +2,7 @@ import { linkSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { markOf, sleep, stillRuns } from './processes.mjs';
 import { writePrivately } from './files.mjs';
 
-/** Thrown when a living process has the lock. */
+/** Thrown when a running process holds the lock. */
 export class Held extends Error {
   /** @param {number} pid */
   constructor(pid) {
@@ -12,8 +12,8 @@ export class Held extends Error {
 }
 
 /**
- * Takes a lock file, also from a holder that died. Node has no `flock`, so the file names its holder, and the two
- * steps that matter (creating, taking over) are single atomic calls.
+ * Acquires a lock file, also from a holder that has died. Node has no `flock`, so the file names its holder; creating it and
+ * taking it over are atomic calls.
  * @param {string} path
  * @returns {() => void} gives it back
  */
@@ -42,7 +42,7 @@ export function takeLock(path) {
 }
 
 /**
- * The same, but waits for a living holder.
+ * Like `takeLock`, but waits for a running holder.
  * @param {string} path
  * @param {{ signal: AbortSignal, onWait: (pid: number) => void }} options
  */
@@ -64,7 +64,7 @@ function takeAway(path, stale) {
   const aside = `${path}.${process.pid}.stale`;
   try {
     renameSync(path, aside);
-    // Somebody took the stale lock over between our look and our move: theirs goes back.
+    // Another process took over the stale lock in between: restore its file.
     if (read(aside) !== stale) linkSync(aside, path);
   } catch (error) {
     if (!['ENOENT', 'EEXIST'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? '')) throw error;

@@ -15,7 +15,7 @@ export class LogFile {
   }
 
   /**
-   * Appends at once: what a dying process wrote must be on disk should we die, too.
+   * Appends synchronously, so that a dying process's output is on disk even if the launcher dies, too.
    * @param {string} text
    */
   append(text) {

@@ -1,14 +1,14 @@
 /**
- * A log line of a service, read.
+ * A parsed log line of a service.
  * @typedef {{ level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal', text: string }} LogLine
  */
 
 const LEVELS = /** @type {const} */ ({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' });
-/** Known from the column or of no use to a reader. */
+/** Fields that are shown elsewhere or do not help a reader. */
 const UNSHOWN = new Set(['level', 'time', 'msg', 'pid', 'hostname', 'name', 'service', 'v', 'err']);
 
 /**
- * One JSON line of a service as one readable line; a line that is no JSON is shown as it is.
+ * Formats a JSON log line for reading. Other lines stay as they are.
  * @param {string} label of the process
  * @param {string} line
  * @param {boolean} colours

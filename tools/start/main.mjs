@@ -1,5 +1,5 @@
-// `npm start`: the whole shop on this machine. Runs on whatever Node there is and before anything is installed, so it
-// uses nothing but Node itself.
+// `npm start`: the whole shop on this machine. Uses only Node, of any supported version, because it runs before packages
+// are installed.
 import { explain } from './errors.mjs';
 import { parseOptions, usage } from './options.mjs';
 import { Screen } from './screen.mjs';
@@ -27,7 +27,7 @@ async function main() {
     failed = !(error instanceof StopRequest);
     if (failed) screen.complain(`\n${explain(error)}\n`);
     else screen.say('\nStopping ...');
-    // Whatever is still under way ends, too.
+    // Also ends operations that are still running.
     stop.abort(error);
   }
   const clean = await shutdown.run();

@@ -6,17 +6,17 @@ import { StartError } from './errors.mjs';
 import { onPath } from './path.mjs';
 import { cacheFolder } from './system-user.mjs';
 
-/** The one of docker-compose.yml. */
+/** The image of docker-compose.yml. */
 const DOCKER_IMAGE = 'nats:2.14.2-alpine';
 
-/** Before 2.9.16 half-open members of queue groups stay; Debian 12 has 2.9.10, which also has CVE-2023-47090. */
+/** Before 2.9.16, half-open members stay in queue groups. Debian 12 has 2.9.10, which also has CVE-2023-47090. */
 const RECENT = [2, 10];
 
-/** An older server in the cache is kept where no newer one can be had; this is how often we look again. */
+/** How often to look for a newer server than an old one in the cache. */
 const LOOK_AGAIN_MS = 24 * 60 * 60_000;
 
 /**
- * How a NATS server can be started here.
+ * A way to start a NATS server on this machine.
  * @typedef {{ binary: string } | { image: string }} NatsServer
  */
 

@@ -4,7 +4,7 @@ import { createConnection } from 'node:net';
 import { KeptProcess } from './kept-process.mjs';
 import { sleep } from './processes.mjs';
 
-/** SIGTERM lets nats-server close its connections; it has no data that could be lost. */
+/** SIGTERM lets nats-server close its connections. It stores no data. */
 /** @type {import('./processes.mjs').StopStep[]} */
 const stopSteps = [{ signal: 'SIGTERM', limitMs: 5_000 }];
 

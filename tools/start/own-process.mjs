@@ -7,11 +7,11 @@ import { writePrivately } from './files.mjs';
 import { nextFreePort } from './ports.mjs';
 import { pinnedNode, ROOT } from './toolchain.mjs';
 
-/** Node's own default, and the first port that editors and browsers look at. */
+/** Node's default, which editors and browsers try first. */
 const FIRST_INSPECTOR_PORT = 9229;
 
 /**
- * A service that a developer runs in place of ours.
+ * A service that a developer runs instead of the launcher's.
  * @typedef {object} LeftOut
  * @property {import('./services.mjs').ServiceName} service
  * @property {NodeJS.ProcessEnv} env what ours would have had
@@ -38,7 +38,7 @@ async function settingsOf(service, signal) {
 }
 
 /**
- * Lines that `node --env-file` and a shell read alike.
+ * Returns lines that `node --env-file` and shells read alike.
  * @param {NodeJS.ProcessEnv} env
  * @param {string[]} comments
  */

@@ -52,7 +52,7 @@ test('a store of one\'s own takes the place of the one that was left out, with a
   assert.match(command, /--watch --inspect=/);
   const { PATH = '' } = process.env;
   const own = begin(t, '/bin/sh', ['-c', `exec ${command}`], { PATH });
-  await shop.says(/store answered: the shop is whole/);
+  await shop.says(/store responds: the shop is complete/);
 
   await post('/plant', { id: 7, name: 'Monstera', photoUrls: [], status: 'available' });
   const order = await post('/store/order', { plantId: 7, quantity: 7 });

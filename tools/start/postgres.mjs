@@ -7,21 +7,21 @@ import { KeptProcess } from './kept-process.mjs';
 import { commandLine, markOf, sleep, stopStranger } from './processes.mjs';
 
 /**
- * A Postgres cluster of our own.
+ * A Postgres cluster of the launcher.
  * @typedef {object} Cluster
  * @property {string} folder its data
  * @property {import('./postgres-binaries.mjs').Binaries} binaries
  * @property {import('./system-user.mjs').SystemUser | undefined} user who runs it, when that is not us
  */
 
-/** SIGINT is Postgres' fast shutdown (sessions are ended, everything is written), SIGQUIT its immediate one. */
+/** Postgres' fast shutdown, which ends sessions and writes everything; then its immediate one. */
 /** @type {import('./processes.mjs').StopStep[]} */
 const stopSteps = [
   { signal: 'SIGINT', limitMs: 15_000 },
   { signal: 'SIGQUIT', limitMs: 5_000 },
 ];
 
-/** Nothing of our own environment reaches the server; the time zone would otherwise be guessed from the machine. */
+/** The server inherits no environment. Without the time zone, it would take the machine's. */
 const environment = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LANG: 'C', TZ: 'UTC' };
 
 /** @param {string} folder @returns {number | undefined} the major version that made it, if it exists */
@@ -31,8 +31,8 @@ export function majorOf(folder) {
 }
 
 /**
- * Makes the cluster unless it is there. It is built beside its place and moved there when it is whole, so that an
- * interrupted start leaves nothing half made.
+ * Creates the cluster if it does not exist: in a temporary folder that is renamed at the end, so that an interrupted start
+ * leaves no partial cluster.
  * @param {Cluster} cluster
  * @param {object} content
  * @param {string[]} content.statements SQL run once, one statement each, before anybody can connect
@@ -78,8 +78,8 @@ async function fill(draft, { binaries, user }, { statements, durable, signal }) 
 }
 
 /**
- * Runs statements on a cluster that no server runs on. Single-user mode needs no client, and passwords on standard input show
- * neither in `ps` nor in a log.
+ * Runs statements on a stopped cluster. Single-user mode needs no client, and passwords on standard input appear neither in
+ * `ps` nor in a log.
  * @param {Cluster} cluster
  * @param {{ statements: string[], signal: AbortSignal }} what one statement to a line
  */
@@ -98,7 +98,7 @@ export function removeDrafts(folder) {
     try {
       rmSync(join(parent, name), { recursive: true });
     } catch {
-      // The initdb of a launcher that was killed may still write there; another start will remove it.
+      // The initdb of a killed launcher may still write there; a later start removes it.
     }
   }
 }
@@ -129,7 +129,7 @@ export function serverOf({ folder, binaries, user }, { port, logFile, settings, 
       const log = openSync(logFile, 'a', 0o600);
       try {
         return spawn(join(binaries.folder, 'postgres'), ['-D', folder, ...args], {
-          // Ours is one that its user may not be allowed to enter.
+          // The launcher's folder may be inaccessible to the server's user.
           cwd: '/',
           env: environment,
           ...user,
@@ -144,7 +144,7 @@ export function serverOf({ folder, binaries, user }, { port, logFile, settings, 
 }
 
 /**
- * Waits until the server accepts connections, if only to read, which it tells in its pid file as `pg_ctl` reads it.
+ * Waits until the server accepts connections, at least read-only. Reads its pid file, as `pg_ctl` does.
  * @param {string} folder
  * @param {KeptProcess} server
  * @param {AbortSignal} signal

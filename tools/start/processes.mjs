@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Names one process for good. A pid alone is used again by the system sooner or later, and killing whoever has it
- * now would be a crime; together with the moment the process began it is unique.
+ * Identifies a process. The system reuses pids, so a pid alone might belong to another process by now; with the start time it
+ * is unique.
  * @typedef {{ pid: number, began: string }} Mark
  */
 
@@ -29,7 +29,7 @@ export function commandLine(pid) {
 }
 
 /**
- * Stops a process that is no child of ours: each signal in turn with its time limit, in the end SIGKILL for its group.
+ * Stops a process that is not a child: each signal in turn with its time limit, finally SIGKILL for its group.
  * @param {Mark} mark
  * @param {StopStep[]} steps
  */
@@ -78,10 +78,10 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 function beganLinux(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the command in brackets and may itself hold brackets and spaces: count from its end.
+    // The second field, the command in parentheses, may contain parentheses and spaces: parse after its end.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state, ticksSinceBoot] = [fields[0], fields[19]];
-    // A zombie is dead; where pid 1 never reaps, as in many containers, it would otherwise look alive for ever.
+    // A zombie is dead. In many containers pid 1 never reaps it, so it would look alive forever.
     if (state === 'Z' || state === 'X') return undefined;
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${ticksSinceBoot}`;
   } catch {

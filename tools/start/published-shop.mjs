@@ -8,7 +8,7 @@ import { ROOT } from './toolchain.mjs';
 const LIMIT_MS = 3_000;
 
 /**
- * Where clients on this machine reach a shop.
+ * Addresses of a shop for clients on this machine.
  * @typedef {object} PublishedShop
  * @property {string} [gatewayUrl] absent while the shop is not open yet
  * @property {string} [streamUrl]
@@ -51,6 +51,6 @@ async function answers(url) {
     await (await fetch(url, { signal: AbortSignal.timeout(LIMIT_MS) })).body?.cancel();
     return true;
   } catch {
-    return false; // nobody listens there
+    return false; // nothing listens there
   }
 }

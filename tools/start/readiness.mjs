@@ -2,7 +2,7 @@ import { StartError } from './errors.mjs';
 import { sleep } from './processes.mjs';
 
 /**
- * Waits until an address answers 200, or something else that is enough.
+ * Waits until an address answers 200, or another accepted status.
  * @param {string} url
  * @param {{ limitMs: number, signal: AbortSignal, isEnough?: (body: string) => boolean }} options
  */

@@ -5,8 +5,8 @@ import { writePrivately } from './files.mjs';
 import { ROOT } from './toolchain.mjs';
 
 /**
- * What runs, and where: written for tests that kill or inspect single parts, and for the next start, should this one
- * die without cleaning up.
+ * Running processes and their ports, for tests that stop or inspect single parts, and for the next start if this one dies
+ * without cleaning up.
  * @typedef {object} Run
  * @property {number} pid of the launcher
  * @property {string} [gatewayUrl]
@@ -34,7 +34,7 @@ export class RunFile {
   }
 
   /**
-   * One instance of a service has started, or ended when there is no mark.
+   * Records that an instance of a service has started, or, without a mark, ended.
    * @param {import('./services.mjs').Instance} instance
    * @param {import('./processes.mjs').Mark | undefined} mark
    */
@@ -62,7 +62,7 @@ export function readRun(path) {
 }
 
 /**
- * The shop that runs here, for tools that run beside it: by RUN_FILE or DATA_DIR, else that of a plain `npm start`.
+ * Returns the running shop for other tools: that of RUN_FILE or DATA_DIR, else that of a plain `npm start`.
  * @param {NodeJS.ProcessEnv} env
  * @param {string} otherwise how else one can be named
  * @returns {Run & { path: string }}

@@ -3,20 +3,20 @@ import { Socket } from 'node:net';
 import { isProblem, isSurelyNoProblem, readable } from './log.mjs';
 import { sleep } from './processes.mjs';
 
-/** Beyond this many unread bytes lines are left out: services must never wait for a reader. */
+/** Beyond this many unread bytes, lines are dropped: services must never wait for a reader. */
 const MOST_UNREAD = 1_000_000;
 
-/** Everything the launcher shows, on standard output. */
+/** The launcher's standard output. */
 export class Screen {
   #out = standardOutput();
   #leftOut = 0;
 
-  /** Whether services' lines below a warning are left out. */
+  /** Whether services' lines below a warning are hidden. */
   quiet = false;
 
   constructor() {
     this.colours = process.stdout.isTTY === true && !process.env['NO_COLOR'];
-    // `npm start | head` closes the pipe: the shop goes on, unseen.
+    // `npm start | head` closes the pipe; the shop continues without output.
     this.#out.on('error', () => {});
   }
 
@@ -30,7 +30,7 @@ export class Screen {
     this.say(this.colours ? `\u001b[31m${message}\u001b[0m` : message);
   }
 
-  /** Waits until all was written, but not for a reader who has gone. */
+  /** Waits until everything is written, unless the reader has gone. */
   async flush() {
     await Promise.race([new Promise((resolve) => this.#out.write('', resolve)), sleep(1_000)]);
   }
@@ -44,15 +44,15 @@ export class Screen {
     }
     const shown = wanted.map((line) => readable(label, line, this.colours)).filter(({ level }) => !this.quiet || isProblem(level));
     if (shown.length === 0) return;
-    if (this.#leftOut > 0) this.say(`(${this.#leftOut} lines left out here; the log files have them)`);
+    if (this.#leftOut > 0) this.say(`(${this.#leftOut} lines omitted; the log files contain them)`);
     this.#leftOut = 0;
     this.say(shown.map(({ text }) => text).join('\n'));
   }
 }
 
 /**
- * Node writes to a pipe synchronously: a reader who stops reading (a script that waits for the banner and no longer) would
- * stop us and, once their pipes are full, all services. Opened as a socket, the same pipe is written to without waiting.
+ * Opens a pipe as a socket. Node writes to pipes synchronously, so a reader that stops reading (such as a script that waits
+ * only for the banner) would block the launcher and, once their pipes are full, all services.
  */
 function standardOutput() {
   const kind = fstatSync(1);

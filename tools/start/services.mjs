@@ -5,13 +5,13 @@ export const SERVICES = /** @type {const} */ (['gateway', 'catalog', 'store', 'i
 
 /** @typedef {typeof SERVICES[number]} ServiceName */
 
-/** Who is known to NATS: the services, and whoever mends them from outside (tools/reconcile). */
+/** NATS users: the services, and an operator (tools/reconcile). */
 export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
 
 /** @typedef {typeof NATS_USERS[number]} NatsUser */
 
 /**
- * One process to run.
+ * A service instance to run.
  * @typedef {object} Instance
  * @property {ServiceName} service
  * @property {string} label the service's name, numbered when it has several replicas
@@ -20,7 +20,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  */
 
 /**
- * What all instances are wired to.
+ * Connections that all instances share.
  * @typedef {object} Wiring
  * @property {Instance[]} instances
  * @property {string} publicUrl
@@ -54,8 +54,8 @@ export async function planInstances(replicas, ports) {
 }
 
 /**
- * The environment of one instance. What the user set wins over the demo's defaults, but not over the wiring, which
- * differs from process to process.
+ * Returns an instance's environment. The user's variables override the demo's defaults, but not connections, which differ
+ * between processes.
  * @param {Instance} instance
  * @param {Wiring} wiring
  * @param {NodeJS.ProcessEnv} inherited
@@ -73,7 +73,7 @@ export function environmentOf(instance, wiring, inherited) {
     ...onlyFor(service, inherited),
     PUBLIC_URL: wiring.publicUrl,
     NATS_URL: wiring.broker.url,
-    // Empty for servers of ours, which have no certificates, whatever `psql` is told on this machine.
+    // Empty for the launcher's servers, which have no certificates, regardless of the machine's settings for `psql`.
     NATS_CA: wiring.broker.ca ?? '',
     PGSSLROOTCERT: wiring.databaseCa ?? '',
     ...(password === undefined ? {} : { NATS_USER: service, NATS_PASSWORD: password }),
@@ -84,7 +84,7 @@ export function environmentOf(instance, wiring, inherited) {
 
 /** Settings of the demo; docker-compose.yml has the same, as tests/deploy sees to. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
 export const demoDefaults = {
-  // Pages of this machine, such as a front end that is being written.
+  // Pages on this machine, such as a front end in development.
   gateway: { RATE_LIMIT_PER_MINUTE: '6000000', CORS_ORIGINS: 'loopback', DOCS_OAUTH_CLIENT: 'plant-docs', CONSOLE_OAUTH_CLIENT: 'plant-console' },
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
@@ -121,8 +121,8 @@ function ownSecrets(service, credentials) {
 }
 
 /**
- * A variable named after a service (STORE_DATABASE_URL, IDENTITY_SECRET) is that service's and reaches no other. Its database's
- * owner is for migrations alone.
+ * A variable that begins with a service's name (STORE_DATABASE_URL, IDENTITY_SECRET) reaches only that service. The database
+ * owner's address reaches only migrations.
  * @param {NodeJS.ProcessEnv} env
  * @param {ServiceName} service
  */
@@ -132,7 +132,7 @@ function withoutOthers(env, service) {
 }
 
 /**
- * What is set for one service alone under any name: IDENTITY_ENV_NODE_OPTIONS is its NODE_OPTIONS.
+ * Variables for one service under any name: IDENTITY_ENV_NODE_OPTIONS sets its NODE_OPTIONS.
  * @param {ServiceName} service
  * @param {NodeJS.ProcessEnv} env
  */

@@ -25,7 +25,7 @@ import { Watch } from './watch.mjs';
 const READY_LIMIT_MS = 90_000;
 
 /**
- * What the parts of one shop share while it comes up.
+ * Context that the parts of a starting shop share.
  * @typedef {object} Site
  * @property {AbortController} stop aborted by whatever ends the shop: a signal, or a failure
  * @property {import('./shutdown.mjs').Shutdown<typeof import('./shutdown.mjs').ORDER[number]>} shutdown
@@ -37,7 +37,7 @@ const READY_LIMIT_MS = 90_000;
  */
 
 /**
- * Brings everything up and returns when it answers.
+ * Starts everything and returns when the shop responds.
  * @param {import('./options.mjs').Options} options
  * @param {Pick<Site, 'stop' | 'shutdown' | 'screen'>} means
  */
@@ -66,7 +66,7 @@ export async function openShop(options, means) {
   /** @type {Site} */
   const site = { ...means, dataDir, runFile, watch: new Watch(stop, screen), credentials };
 
-  // Before the installation: a machine without a NATS server is told at once.
+  // Before the installation, so that a missing NATS server is reported at once.
   const nats = givenBroker(process.env) ?? (await findNats({ signal: stop.signal, say }));
   const [env, databases, broker] = await together(stop, [
     readyToolchain({ signal: stop.signal, say }),
@@ -101,13 +101,13 @@ export async function openShop(options, means) {
   if (leftOut.length === 0) return;
   say(await instructions(leftOut));
   answers(`${gatewayUrl}/readyz`, { limitMs: Infinity, signal: stop.signal }).then(
-    () => say(`${leftOut.map(({ service }) => service).join(', ')} answered: the shop is whole.`),
+    () => say(`${leftOut.map(({ service }) => service).join(', ')} responds: the shop is complete.`),
     (error) => stop.abort(error),
   );
 }
 
 /**
- * Prepares what the user runs instead of our process, and takes away what an earlier run prepared.
+ * Writes the environment files of services that the user runs, and removes those of an earlier run.
  * @param {Site} site
  * @param {Planned[]} processes
  * @param {import('./databases.mjs').Databases} databases
@@ -158,7 +158,7 @@ function lock(dataDir) {
 /** @typedef {{ instance: import('./services.mjs').Instance, env: NodeJS.ProcessEnv }} Planned */
 
 /**
- * Brings every database up to this build, as a deployment's migration Jobs do.
+ * Migrates every database, as a deployment's migration Jobs do.
  * @param {Site} site
  * @param {Planned[]} processes
  * @param {import('./databases.mjs').Databases} databases

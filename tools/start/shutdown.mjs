@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 
 /**
- * What must be undone at the end, in a fixed order whatever the order of the start was. Steps run one after the other;
- * one that fails is reported and does not keep the others from running.
+ * Cleanup steps, run one after another in a fixed order, independent of the order of the start. A failing step is reported,
+ * and the others still run.
  * @template {string} Step
  */
 export class Shutdown {
@@ -45,10 +45,10 @@ export class Shutdown {
   }
 }
 
-/** Services use NATS and Postgres to the last; the run file and the lock tell others that something still runs. */
+/** Services need NATS and Postgres until they end; run file and lock show others that something still runs. */
 export const ORDER = /** @type {const} */ (['services', 'NATS', 'Postgres', 'run file', 'lock']);
 
-/** Not a failure: somebody wants us to end. */
+/** A requested stop, not a failure. */
 export class StopRequest extends Error {}
 
 /** Aborted by the first SIGINT, SIGTERM or SIGHUP; later ones (npm and the terminal both send theirs) change nothing. */
@@ -67,7 +67,7 @@ export async function untilStopped(signal) {
 }
 
 /**
- * Runs tasks side by side. When one fails the others are told to end and waited for, so that nothing of them is left.
+ * Runs tasks concurrently. When one fails, aborts the others and waits for them.
  * @template {readonly unknown[]} T
  * @param {AbortController} stop
  * @param {{ [K in keyof T]: T[K] | Promise<T[K]> }} tasks

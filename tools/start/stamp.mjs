@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Never sources. */
+/** Folders without sources. */
 const SKIPPED = new Set(['node_modules', 'dist', 'coverage']);
 
 /** @param {string} root @returns {string[]} the folders of all workspace packages */
@@ -25,7 +25,7 @@ export function filesBelow(folder, name) {
 }
 
 /**
- * Changes when a file's content changes: for few files whose times say nothing.
+ * A stamp of the files' contents, for few files whose times are meaningless.
  * @param {string[]} files @param {string[]} [salt]
  */
 export function contentStamp(files, salt = []) {

@@ -7,8 +7,7 @@ import { StartError } from './errors.mjs';
 /** @typedef {{ uid: number, gid: number }} SystemUser */
 
 /**
- * The user that Postgres runs as when we are root, because it refuses to be root. For everybody else: nobody, they
- * run it themselves.
+ * The user that Postgres runs as if the launcher is root, since it refuses to run as root; undefined for other users.
  * @returns {SystemUser | undefined}
  */
 export function postgresUser() {
@@ -24,7 +23,7 @@ export function postgresUser() {
 }
 
 /**
- * Whether `user` gets as far as into this folder. Root's home, where a checkout may well be, is closed to others.
+ * Whether `user` can enter this folder. Root's home, where a checkout may be, is closed to other users.
  * @param {string} folder one that does not exist yet counts as its nearest parent
  * @param {SystemUser | undefined} user
  */

@@ -50,7 +50,7 @@ export async function readyToolchain({ signal, say }) {
 }
 
 /**
- * Installs only: `npm test` builds by itself, to show its outcome as a step.
+ * Installs without building: `npm test` builds in a step of its own.
  * @param {Need} need
  */
 export async function readyPackages({ signal, say }) {
@@ -78,14 +78,14 @@ export async function compile({ signal, say, env }) {
   }
 }
 
-/** The binary of the pinned Node for this machine. */
+/** Returns the binary of the pinned Node for this machine. */
 export function pinnedNode() {
   const binary = join(ROOT, 'node_modules', nodePackage(), 'bin', 'node');
   if (existsSync(binary)) return binary;
   throw new StartError(`The package ${nodePackage()} is not installed. Remove node_modules, then npm start.`);
 }
 
-/** Where Node keeps compiled code between starts: a service is up noticeably sooner. */
+/** Node's compile cache, which makes services start noticeably sooner. */
 const compileCache = join(ROOT, 'node_modules', '.cache', 'compiled');
 
 /** @returns {NodeJS.ProcessEnv} */
@@ -101,7 +101,7 @@ async function install({ signal, say }) {
   if (savedStamp('install') === stamp) return;
   const manager = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).packageManager;
   say(`Installing packages (${manager})`);
-  // CI: never ask anything, also where a terminal is attached.
+  // CI: never prompt, even with a terminal.
   const env = { ...process.env, CI: 'true' };
   await run('npx', ['--yes', manager, 'install', '--frozen-lockfile'], { what: 'Installing packages', cwd: ROOT, env, show: true, signal });
   saveStamp('install', stamp);
@@ -111,8 +111,8 @@ async function install({ signal, say }) {
 const LIBATOMIC = 'libatomic.so.1';
 
 /**
- * Sees to it that the pinned Node runs: where its library is missing, Debian's is unpacked into the cache (nothing is installed), and
- * processes from here on find it there.
+ * Makes the pinned Node run: if its library is missing, extracts Debian's into the cache, without installing it, and adds it to
+ * the environment of later processes.
  * @param {Need} need
  */
 async function readyNode({ signal, say }) {
@@ -125,7 +125,7 @@ async function readyNode({ signal, say }) {
   if (!existsSync(library) && !(await fetchBinary({ name: 'libatomic1', binary: LIBATOMIC }, library, { signal, say }))) {
     throw new StartError(`The pinned Node needs the library ${LIBATOMIC}: install it (Debian, Ubuntu: libatomic1; Fedora: libatomic), and run this again.`);
   }
-  // npm would run the next command by it, without that path.
+  // npm would run its next command with this Node, without the library's path.
   rmSync(join(ROOT, 'node_modules', '.bin', 'node'), { force: true });
   process.env['LD_LIBRARY_PATH'] = [folder, process.env['LD_LIBRARY_PATH'] ?? []].flat().join(':');
 }
@@ -136,14 +136,14 @@ async function build({ signal, say }) {
   const unbuilt = packageFolders(ROOT).some((folder) => existsSync(join(folder, 'src')) && !existsSync(join(folder, 'dist')));
   if (savedStamp('build') !== stamp || unbuilt) {
     say('Building');
-    // tsc does not notice that its output was deleted.
+    // tsc does not notice deleted output.
     await run(pinnedNode(), [...tsc(), ...(unbuilt ? ['--force'] : [])], { what: 'Building', cwd: ROOT, env: pinnedEnvironment(), show: true, signal });
     saveStamp('build', stamp);
   }
   if (!(await bundleConsole({ signal, say, env: pinnedEnvironment() }))) throw new StartError('The console could not be built.');
 }
 
-/** What browsers load. tsc has checked the types; the bundler takes them out. @param {Need & { env: NodeJS.ProcessEnv }} need @returns {Promise<boolean>} whether it is there */
+/** Builds the console's bundle; tsc checks its types. @param {Need & { env: NodeJS.ProcessEnv }} need @returns {Promise<boolean>} whether it succeeded */
 async function bundleConsole({ signal, say, env }) {
   const stamp = changeStamp(consoleSources(ROOT));
   if (savedStamp('console') === stamp && consoleIsBuilt(ROOT)) return true;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { StartError } from './errors.mjs';
 
-/** Decides what it means that a process ended: until the shop is open the start has failed, later it is started again. */
+/** Handles the end of a process: while the shop starts, the start has failed; later, the process is restarted. */
 export class Watch {
   isOpen = false;
 
