@@ -13,19 +13,19 @@ export default defineConfig({
     outDir: 'dist/site',
     target: 'es2023',
     emptyOutDir: true,
-    // Data URLs would need another line in the Content-Security-Policy.
+    // The Content-Security-Policy allows no scripts and styles from data URLs.
     assetsInlineLimit: 0,
-    // An inline script would be refused.
+    // The polyfill is an inline script, which the Content-Security-Policy refuses.
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 600,
     reportCompressedSize: false,
   },
-  // Everything but the console itself is the running shop's.
+  // Forwards everything else to the running shop.
   server: { host: '127.0.0.1', port: 5173, strictPort: true, proxy: { '^/(v3|oauth|readyz|\\.well-known|console/settings\\.json)': { target: shop, changeOrigin: false } } },
 });
 
 /**
- * The gateway sends the files as they are on the disk, in the form that the browser takes.
+ * Compresses the files at build time; the gateway sends the encoding that the browser accepts.
  * @returns {import('vite').Plugin}
  */
 function precompress() {

@@ -74,7 +74,7 @@ describe('logging in and out', () => {
     const visit = await chrome.visit(staff);
     await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });
     // The event stream closes with the session, so the page notices at once.
-    await visit.page.getByText('Your log-in has ended').waitFor();
+    await visit.page.getByText('Your session has ended').waitFor();
     await visit.leave(/401|400/);
   });
 });

@@ -72,9 +72,26 @@ describe('the orders pages', () => {
     await page.getByText('it can be neither cancelled nor transferred afterwards').waitFor();
     await visit.assertAccessible();
     await page.getByRole('button', { name: 'It was delivered' }).click();
-    const happened = page.getByRole('region', { name: 'What happened' });
+    const happened = page.getByRole('region', { name: 'Timeline' });
     await happened.getByText('approved → delivered').waitFor();
     await page.getByRole('button', { name: 'Cancel the order' }).waitFor({ state: 'detached' });
+    await visit.leave();
+  });
+
+  test('the filters follow the address, and a plant is reached from its order', async () => {
+    const name = fresh('Plant');
+    const plantId = await newPlant(10, name);
+    const id = await placeOrder(plantId);
+    const visit = await chrome.visit(staff, { path: '/orders?status=approved' });
+    const { page } = visit;
+    const chip = page.getByRole('checkbox', { name: 'approved' });
+    assert.equal(await chip.isChecked(), true);
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
+    await page.getByRole('button', { name: 'Clear' }).waitFor({ state: 'detached' });
+    assert.equal(await chip.isChecked(), false);
+    await page.getByRole('link', { name: String(id), exact: true }).click();
+    await page.getByRole('region', { name: 'Details' }).getByRole('link', { name }).click();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
     await visit.leave();
   });
 
@@ -151,7 +168,7 @@ describe('the orders pages', () => {
     await page.getByRole('button', { name: 'Back', exact: true }).click();
     const refund = page.getByRole('region', { name: 'Refund' });
     await refund.getByText('late-1').waitFor();
-    await refund.getByRole('button', { name: 'It was given back' }).click();
+    await refund.getByRole('button', { name: 'Mark as refunded' }).click();
     await page.getByLabel('Reference').fill('back-1');
     await page.getByRole('button', { name: 'Complete the refund' }).click();
     await refund.getByText('completed').waitFor();

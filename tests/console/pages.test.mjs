@@ -38,7 +38,7 @@ describe('every page', () => {
 
   test('has a replacement for unknown paths, with a message', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/nowhere' });
-    await visit.page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await visit.page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await visit.assertAccessible();
     await visit.leave();
   });

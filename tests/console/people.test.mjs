@@ -71,7 +71,7 @@ describe('people', () => {
     const { page } = visit;
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });
-    await page.getByText('Your log-in has ended.').waitFor();
+    await page.getByText('Your session has ended.').waitFor();
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByLabel('Username').fill(staff.username);
     await page.getByLabel('Password').fill(staff.password);
@@ -106,7 +106,7 @@ describe('people', () => {
     await page.getByLabel('only some of it').check();
     await page.getByLabel('write:orders').check();
     await visit.assertAccessible();
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('button', { name: 'Create the key' }).click();
     const key = await shownKey();
     assert.ok(await isValid(key));
     await page.getByRole('button', { name: 'I have stored it' }).click();
@@ -114,7 +114,7 @@ describe('people', () => {
     assert.ok(!(await page.content()).includes(key), 'the key is no longer in the page');
 
     await row.getByRole('button', { name: 'Replace' }).click();
-    await page.getByRole('combobox', { name: 'The old key ends' }).click();
+    await page.getByRole('combobox', { name: 'The old key expires' }).click();
     await page.getByRole('option', { name: 'at once' }).click();
     await page.getByRole('button', { name: 'Replace the key' }).click();
     const next = await shownKey();

@@ -150,12 +150,12 @@ describe('plants', () => {
     await ada.page.getByLabel('Name').fill('Name of Ada');
     await admin.PUT('/plant', { body: { id: plant.id, name: 'Name of Bob', status: 'sold' } });
     await ada.page.getByRole('button', { name: 'Save', exact: true }).click();
-    const choice = ada.page.getByRole('alertdialog', { name: 'Somebody changed this plant meanwhile' });
+    const choice = ada.page.getByRole('alertdialog', { name: 'Someone else has changed this plant' });
     await choice.getByText('Name of Bob').waitFor();
     assert.deepEqual(await choice.getByRole('row').allTextContents(), ['WhatIn the shop nowYours', 'NameName of BobName of Ada', 'Statussoldavailable', 'Tags–old']);
     assert.equal(await ada.page.getByLabel('Name').inputValue(), 'Name of Ada');
     await ada.assertAccessible();
-    await choice.getByRole('button', { name: 'Save mine over it' }).click();
+    await choice.getByRole('button', { name: 'Overwrite with mine' }).click();
     await heading(ada.page, 'Name of Ada').waitFor();
     assert.deepEqual((({ name, status }) => ({ name, status }))(await readPlant(plant.id)), { name: 'Name of Ada', status: 'available' });
     await ada.leave(/412/);
@@ -173,7 +173,7 @@ describe('plants', () => {
     await set(bob, '30');
     await bob.page.getByText('30 units can be ordered.').waitFor();
     await set(ada, '40');
-    const choice = ada.page.getByRole('alertdialog', { name: 'The stock changed meanwhile' });
+    const choice = ada.page.getByRole('alertdialog', { name: 'The stock has changed' });
     await choice.waitFor();
     assert.equal((await stockOf(plant.id)).free, 30);
     assert.equal(await ada.page.getByLabel('Free units').inputValue(), '40');
@@ -216,7 +216,7 @@ describe('plants', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByText('its images and its stock are deleted').waitFor();
     await dialog.getByRole('button', { name: 'Delete the plant' }).click();
-    const link = dialog.getByRole('list', { name: 'Orders in the way' }).getByRole('link', { name: `Order ${order.id}` });
+    const link = dialog.getByRole('list', { name: 'Open orders of the plant' }).getByRole('link', { name: `Order ${order.id}` });
     await link.waitFor();
     await visit.assertAccessible();
     await link.click();
@@ -238,7 +238,7 @@ describe('plants', () => {
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), pressEnterOn(page.getByRole('button', { name: 'Choose pictures' }))]);
     await chooser.setFiles([{ name, mimeType: 'image/png', buffer: dot }, { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') }]);
     await page.getByRole('progressbar', { name: `${name} is uploaded` }).waitFor({ state: 'attached' });
-    await page.getByText('This is no picture.').waitFor();
+    await page.getByText('This is not an image.').waitFor();
     await visit.assertAccessible();
     seen.give();
     const first = page.getByRole('img', { name: `Image 1 of ${plant.name}` });
@@ -252,7 +252,7 @@ describe('plants', () => {
       data.items.add(new File([new Uint8Array(bytes)], 'dropped.png', { type: 'image/png' }));
       return data;
     }, [...dot]);
-    await page.getByText('Drop pictures here').dispatchEvent('drop', { dataTransfer: dropped });
+    await page.getByText('Drop images here').dispatchEvent('drop', { dataTransfer: dropped });
     await page.getByRole('img', { name: `Image 2 of ${plant.name}` }).waitFor();
     assert.equal((await readPlant(plant.id)).photoUrls.length, 2);
 

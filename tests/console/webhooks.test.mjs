@@ -99,7 +99,7 @@ describe('the webhooks pages', () => {
     await visit.assertAccessible();
     await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('1 event is scheduled.').waitFor();
-    await page.getByText('Nothing waits any more.').waitFor();
+    await page.getByText('No event is waiting any more.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
     await delivered.nth(1).waitFor();
     await visit.leave();

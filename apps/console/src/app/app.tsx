@@ -11,35 +11,35 @@ import { Workplace } from './workplace.js';
 export const App = (): ReactNode => (
   <MantineProvider theme={theme} defaultColorScheme="auto">
     <Notifications position="bottom-right" />
-    <Entrance />
+    <LoginGate />
   </MantineProvider>
 );
 
 type Stage =
   | { readonly at: 'opening' }
-  | { readonly at: 'door'; readonly settings: Settings; readonly text: string }
-  | { readonly at: 'broken'; readonly error: unknown }
-  | { readonly at: 'inside'; readonly settings: Settings; readonly session: Session };
+  | { readonly at: 'logged-out'; readonly settings: Settings; readonly text: string }
+  | { readonly at: 'failed'; readonly error: unknown }
+  | { readonly at: 'logged-in'; readonly settings: Settings; readonly session: Session };
 
-/** From the first request to a person who is logged in. */
-function Entrance(): ReactNode {
+/** Reads the settings and logs the user in. */
+function LoginGate(): ReactNode {
   const [stage, setStage] = useState<Stage>({ at: 'opening' });
   useEffect(() => {
-    enter().then(setStage, (error: unknown) => setStage({ at: 'broken', error }));
+    enter().then(setStage, (error: unknown) => setStage({ at: 'failed', error }));
   }, []);
   if (stage.at === 'opening') return <Welcome text="Opening the console …" isBusy />;
-  if (stage.at === 'broken') return <Welcome text="The console cannot open." error={stage.error} action="Try again" onAction={() => location.reload()} />;
-  if (stage.at === 'door') return <Welcome text={stage.text} action="Log in" onAction={() => void beginLogin(stage.settings)} />;
-  return <Inside settings={stage.settings} session={stage.session} />;
+  if (stage.at === 'failed') return <Welcome text="The console cannot open." error={stage.error} action="Try again" onAction={() => location.reload()} />;
+  if (stage.at === 'logged-out') return <Welcome text={stage.text} action="Log in" onAction={() => void beginLogin(stage.settings)} />;
+  return <LoggedIn settings={stage.settings} session={stage.session} />;
 }
 
 let entering: Promise<Stage> | undefined;
-/** Once: the code of a log-in is good for one use. */
+/** Runs once: an authorization code can be used only once. */
 const enter = (): Promise<Stage> => (entering ??= enterOnce());
 
 async function enterOnce(): Promise<Stage> {
   const settings = await readSettings();
-  // People log in at the public address, and are sent back to it: another name of the same machine would forget what it began.
+  // The login returns to the public address. Started at another name of this host, it would not find its state.
   if (!import.meta.env.DEV && location.origin !== new URL(settings.publicUrl).origin) {
     location.replace(new URL(location.pathname + location.search, settings.publicUrl).href);
     return { at: 'opening' };
@@ -50,18 +50,18 @@ async function enterOnce(): Promise<Stage> {
     if (answer) {
       const session = new Session(settings, answer.grant);
       await session.open();
-      return { at: 'inside', settings, session };
+      return { at: 'logged-in', settings, session };
     }
   } catch (error) {
-    if (error instanceof LoginFailed) return { at: 'door', settings, text: `You are not logged in. ${error.message}` };
+    if (error instanceof LoginFailed) return { at: 'logged-out', settings, text: `You are not logged in. ${error.message}` };
     throw error;
   }
-  if (wasLoggedOut()) return { at: 'door', settings, text: 'You are logged out.' };
+  if (wasLoggedOut()) return { at: 'logged-out', settings, text: 'You are logged out.' };
   await beginLogin(settings);
   return { at: 'opening' };
 }
 
-function Inside({ settings, session }: { readonly settings: Settings; readonly session: Session }): ReactNode {
+function LoggedIn({ settings, session }: { readonly settings: Settings; readonly session: Session }): ReactNode {
   const ended = useCell(session.ended);
   if (ended === undefined) {
     return (
@@ -70,6 +70,6 @@ function Inside({ settings, session }: { readonly settings: Settings; readonly s
       </SessionProvider>
     );
   }
-  const text = ended === 'logged-out' ? 'You are logged out.' : 'Your log-in has ended. What you see in other tabs may be out of date.';
+  const text = ended === 'logged-out' ? 'You are logged out.' : 'Your session has ended. What you see in other tabs may be out of date.';
   return <Welcome text={text} action="Log in" onAction={() => void beginLogin(settings)} />;
 }

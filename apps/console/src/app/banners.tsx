@@ -5,22 +5,22 @@ import { useCell, useSession } from '../auth/session.js';
 import type { Services } from '../shop/connection.js';
 import { isOutdated } from './new-release.js';
 
-/** What concerns every page: the shop is away, or this page is of an older release. */
+/** Messages for all pages: the shop cannot be reached, or the console has a new version. */
 export function Banners(): ReactNode {
   const connection = useCell(useSession().connection.state);
   const outdated = useCell(isOutdated);
   return (
     <div aria-live="polite">
       {connection.isAway && (
-        <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title="The shop is away">
-          {whatIsAway(connection.services)} What you see may be out of date. It is refreshed as soon as the shop is back.
+        <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title="The shop cannot be reached">
+          {whatIsAway(connection.services)} This page may be out of date. It refreshes when the shop is back.
         </Alert>
       )}
       {outdated && (
-        <Alert color="blue" variant="light" mb="md" icon={<IconRefresh />} title="The shop has a new release">
+        <Alert color="blue" variant="light" mb="md" icon={<IconRefresh />} title="The console has a new version">
           <Group justify="space-between">
-            <Text size="sm">This page is from the one before. Load it again to continue; forms that you have not sent are lost.</Text>
-            <Button size="xs" onClick={() => location.reload()}>Load it again</Button>
+            <Text size="sm">Reload this page to continue. Entries that you have not saved are lost.</Text>
+            <Button size="xs" onClick={() => location.reload()}>Reload</Button>
           </Group>
         </Alert>
       )}

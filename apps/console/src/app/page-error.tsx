@@ -5,16 +5,16 @@ import { ProblemAlert } from '../ui/problem-alert.js';
 
 export const NotFound = (): ReactNode => (
   <Stack align="flex-start">
-    <Title order={1} size="h2">There is no such page</Title>
-    <Text>The address may be from an older release, or mistyped.</Text>
+    <Title order={1} size="h2">Page not found</Title>
+    <Text>The address may be outdated or mistyped.</Text>
     <Button component={Link} to="/">Go to Today</Button>
   </Stack>
 );
 
 export const PageError = ({ error }: { readonly error: unknown }): ReactNode => (
   <Stack>
-    <Title order={1} size="h2">This page broke</Title>
+    <Title order={1} size="h2">This page failed</Title>
     <ProblemAlert error={error} />
-    <Button w="fit-content" onClick={() => location.reload()}>Load the page again</Button>
+    <Button w="fit-content" onClick={() => location.reload()}>Reload the page</Button>
   </Stack>
 );

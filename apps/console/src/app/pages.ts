@@ -6,7 +6,7 @@ export interface PageEntry {
   readonly path: '/' | '/orders' | '/plants' | '/stream' | '/webhooks' | '/people';
   readonly label: string;
   readonly icon: ComponentType<IconProps>;
-  /** Offered to whoever has one of them; none: to everybody. */
+  /** The page is offered to users with one of these permissions; empty: to all. */
   readonly needs: readonly Permission[];
 }
 

@@ -3,7 +3,7 @@ import { QueryClient } from '@tanstack/react-query';
 export const newQueryClient = (): QueryClient =>
   new QueryClient({
     defaultOptions: {
-      // The client library repeats what is worth it.
+      // The client library already retries.
       queries: { retry: false, staleTime: 5_000, networkMode: 'always' },
       mutations: { retry: false, networkMode: 'always' },
     },

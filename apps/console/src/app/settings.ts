@@ -1,15 +1,15 @@
-/** What the gateway tells the page about the shop. */
+/** Settings of the shop, served by the gateway. */
 export interface Settings {
-  /** Where people log in. */
+  /** Public address of the API and the login page. */
   readonly publicUrl: string;
-  /** Client id of the console; empty where none is set. */
+  /** The console's OAuth client id; empty if none is configured. */
   readonly oauthClient: string;
-  /** Empty: the stream has the same address as the API. */
+  /** Address of the event stream. Empty: that of the API. */
   readonly streamUrl: string;
 }
 
 export async function readSettings(): Promise<Settings> {
   const response = await fetch(`${import.meta.env.BASE_URL}settings.json`);
-  if (!response.ok) throw new Error(`The shop answered ${response.status} to the console's first question.`);
+  if (!response.ok) throw new Error(`The shop answered ${response.status} when the console asked for its settings.`);
   return (await response.json()) as Settings;
 }

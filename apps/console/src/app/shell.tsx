@@ -8,7 +8,7 @@ import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { type PageEntry, pages } from './pages.js';
 
-/** What surrounds every page. */
+/** Header and navigation around every page. */
 export function Shell(): ReactNode {
   const [isOpen, { toggle, close }] = useDisclosure();
   const session = useSession();
@@ -22,7 +22,7 @@ export function Shell(): ReactNode {
   }, [current, close]);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
-      <a className="skip-link" href="#content">Skip to the page</a>
+      <a className="skip-link" href="#content">Skip to content</a>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">

@@ -1,12 +1,12 @@
 import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, Notification, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
 
-// The ninth is darker than Mantine's: white text on it has 5.9:1.
+// Shade 9 is darker than Mantine's, so that white text on it has a contrast of 5.9:1.
 const green = [...DEFAULT_THEME.colors.green.slice(0, 9), '#237032'] as unknown as MantineColorsTuple;
 
-/** Coloured text on a light tint of its colour has at least 4.5:1 (WCAG AA) in both schemes; Mantine's own has less. */
+/** Gives coloured text on a tint of its colour a contrast of at least 4.5:1 (WCAG AA) in both colour schemes, unlike Mantine. */
 const variantColorResolver: VariantColorsResolver = (input) => {
   const resolved = defaultVariantColorsResolver(input);
-  // The shade beside the ninth is lighter: white text on it would have 3.4:1.
+  // By default the lighter shade 8, on which white text has a contrast of only 3.4:1.
   if (input.variant === 'filled' && resolved.color === 'var(--mantine-color-white)') return { ...resolved, hover: `color-mix(in srgb, ${resolved.background}, black 15%)` };
   if (!['light', 'subtle', 'transparent', 'outline'].includes(input.variant)) return resolved;
   const { value, isThemeColor, color } = parseThemeColor({ color: input.color ?? input.theme.primaryColor, theme: input.theme });
@@ -25,7 +25,7 @@ export const theme = createTheme({
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
   components: {
-    // A dialog's header is none of the page's.
+    // Otherwise a dialog's header would count as a second page header.
     Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
   },

@@ -2,7 +2,7 @@ import { Button, Center, Image, Loader, Paper, Stack, Text, Title } from '@manti
 import type { ReactNode } from 'react';
 import { problemText } from '../ui/problem.js';
 
-/** Everything before and after a log-in: one card in the middle. */
+/** The centred card shown before login and after logout. */
 export function Welcome({ text, error, isBusy = false, action, onAction }: {
   readonly text: string;
   readonly error?: unknown;

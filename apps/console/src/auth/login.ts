@@ -3,21 +3,21 @@ import { permissions } from './permissions.js';
 import { newChallenge, randomText } from './pkce.js';
 import type { Grant } from './tokens.js';
 
-/** What is kept while the person is on the shop's log-in page. A verifier is worth nothing without the code. */
+/** State kept while the user is on the login page. A verifier is useless without the code. */
 interface Pending {
   readonly verifier: string;
   readonly state: string;
-  /** Where in the console to continue. */
+  /** Path in the console to return to. */
   readonly path: string;
 }
 
 const pendingKey = 'console-login';
 const loggedOutKey = 'console-logged-out';
 
-/** Where the shop sends people back to. */
+/** The redirect URI of the login. */
 const redirectUri = (): string => new URL(import.meta.env.BASE_URL, location.origin).href;
 
-/** Leaves for the shop's log-in page. */
+/** Navigates to the shop's login page. */
 export async function beginLogin(settings: Settings): Promise<void> {
   const { verifier, challenge } = await newChallenge();
   const state = randomText();
@@ -37,12 +37,12 @@ export async function beginLogin(settings: Settings): Promise<void> {
   location.assign(address.href);
 }
 
-/** The log-in did not end with a code. */
+/** The login ended without a code. */
 export class LoginFailed extends Error {}
 
 /**
- * Takes the answer of the log-in page out of the address, so that it stays in no history.
- * @returns nothing when there is none
+ * Reads the response of the login page from the URL, and removes it from the history.
+ * @returns undefined without a response
  * @throws LoginFailed
  */
 export function takeAnswer(): { readonly grant: Grant } | undefined {
@@ -51,13 +51,13 @@ export function takeAnswer(): { readonly grant: Grant } | undefined {
   const pending = JSON.parse(sessionStorage.getItem(pendingKey) ?? 'null') as Pending | null;
   sessionStorage.removeItem(pendingKey);
   history.replaceState(null, '', pending?.path ?? import.meta.env.BASE_URL);
-  if (answer.get('state') !== pending?.state) throw new LoginFailed('This is not the answer to a log-in that began on this page.');
+  if (answer.get('state') !== pending?.state) throw new LoginFailed('This is not the answer to the login that this page started.');
   if (answer.has('error')) throw new LoginFailed(answer.get('error_description') ?? answer.get('error') ?? 'The shop gave no reason.');
   sessionStorage.removeItem(loggedOutKey);
   return { grant: { grant_type: 'authorization_code', code: answer.get('code') ?? '', redirect_uri: redirectUri(), code_verifier: pending.verifier } };
 }
 
-/** Whether the last thing that happened in this tab was a log-out. Then loading the page again does not log in. */
+/** Whether the user has logged out in this tab. Then a reload does not log in again. */
 export const wasLoggedOut = (): boolean => sessionStorage.getItem(loggedOutKey) !== null;
 
 export const rememberLogOut = (): void => sessionStorage.setItem(loggedOutKey, 'yes');

@@ -1,4 +1,4 @@
-/** What the console's pages ask of a person; the names are the shop's permissions and OAuth scopes. */
+/** The permissions that pages depend on. Their names are also the OAuth scopes. */
 export const permissions = [
   'write:plants',
   'write:stock',
@@ -13,7 +13,7 @@ export const permissions = [
 
 export type Permission = (typeof permissions)[number];
 
-/** Permissions of a scope as the token endpoint gives it. */
+/** Returns the permissions in the scope of a token response. */
 export function permissionsOf(scope: string): ReadonlySet<Permission> {
   const granted = scope.split(' ');
   return new Set(permissions.filter((one) => granted.includes(one)));

@@ -1,4 +1,4 @@
-/** The bytes of authorization code with PKCE (RFC 7636). */
+/** Code verifier and code challenge of PKCE (RFC 7636). */
 
 export interface Challenge {
   readonly verifier: string;

@@ -1,8 +1,8 @@
 import type { Person } from './tokens.js';
 
 /**
- * A person without the permissions for whose lack the shop has just refused a request: the role was changed while the page
- * is open. Tokens keep the scope that they were given, so only the refusal tells.
+ * Removes the permissions that a 403 response names as missing: the user's role was changed while the page is open. A
+ * token's scope does not change, so only the refusal shows it.
  */
 export function withoutRefused(person: Person, { status, headers }: Response): Person {
   if (status !== 403) return person;

@@ -9,16 +9,16 @@ import type { Permission } from './permissions.js';
 import { withoutRefused } from './refused-permissions.js';
 import { type Grant, type Person, Tokens } from './tokens.js';
 
-/** Reads wait so long for a shop that is away before they fail; the banner is there after the first failure. */
+/** How long calls wait for an unreachable shop. The banner appears after the first failure. */
 const deadlineMs = 15_000;
 
-/** A person at work: the shop as they may use it. */
+/** A logged-in user's session: the shop's client, the live events, and what the user may do. */
 export class Session {
   readonly shop: Shop;
   readonly connection = new Connection();
   readonly live: LiveEvents;
   readonly person = new Cell<Person>({ username: '', permissions: new Set() });
-  /** Why it is over, once it is. */
+  /** Why the session ended; undefined while it lasts. */
   readonly ended = new Cell<'logged-out' | 'ended' | undefined>(undefined);
   private readonly tokens: Tokens;
 
@@ -47,7 +47,7 @@ export class Session {
     return response;
   };
 
-  /** Gets the first token, and with it what the person may do. */
+  /** Gets the first token, which has the user's permissions. */
   async open(): Promise<void> {
     await this.shop.GET('/plant/facets');
   }
@@ -75,16 +75,16 @@ export function useSession(): Session {
   return session;
 }
 
-/** The shop, with the person's credential. */
+/** The shop's client, with the user's credential. */
 export const useShop = (): Shop => useSession().shop;
 
-/** Whether the person has one of the permissions. What they have not is not offered; the shop refuses it all the same. */
+/** Whether the user has one of the permissions. Pages offer nothing else, and the API enforces it. */
 export function useMay(...anyOf: readonly Permission[]): boolean {
   const { permissions } = usePerson();
   return anyOf.some((one) => permissions.has(one));
 }
 
-/** Who has logged in. */
+/** The logged-in user. */
 export const usePerson = (): Person => useCell(useSession().person);
 
 export const useCell = <Value,>(cell: Cell<Value>): Value => useSyncExternalStore(cell.subscribe, cell.get);

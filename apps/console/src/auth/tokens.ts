@@ -1,7 +1,7 @@
 import type { Token, TokenRequest } from '@plant-shop/client';
 import { type Permission, permissionsOf } from './permissions.js';
 
-/** What the token endpoint is shown. */
+/** The grant sent to the token endpoint. */
 export type Grant =
   | { readonly grant_type: 'authorization_code'; readonly code: string; readonly redirect_uri: string; readonly code_verifier: string }
   | { readonly grant_type: 'refresh_token'; readonly refresh_token: string };
@@ -14,18 +14,18 @@ interface TokenAnswer {
   readonly id_token?: string;
 }
 
-/** Who has logged in, as the shop says with each token. */
+/** The logged-in user, as in the latest token response. */
 export interface Person {
   readonly username: string;
   readonly permissions: ReadonlySet<Permission>;
 }
 
-/** The log-in has ended: the person ended it elsewhere, or it ran out. */
+/** The session was ended elsewhere, or has expired. */
 export class SessionEnded extends Error {}
 
 const pauseMs = 1_000;
 
-/** A person's tokens. They are in memory alone, so they are gone with the page. */
+/** A user's tokens, kept in memory only: they end with the page. */
 export class Tokens {
   private refreshToken: string | undefined;
 
@@ -37,15 +37,15 @@ export class Tokens {
     private readonly onAway: () => void,
   ) {}
 
-  /** For the client library, which shares one renewal among all calls under way. */
+  /** Called by the client library, which shares one refresh among all concurrent calls. */
   readonly next = async ({ signal }: TokenRequest): Promise<Token> => {
     const response = await this.persistently(signal);
     if (!response.ok) {
       this.onEnd();
-      throw new SessionEnded('Your log-in has ended. Log in again.');
+      throw new SessionEnded('Your session has ended. Log in again.');
     }
     const { access_token: token, refresh_token: refreshToken, expires_in: seconds, scope = '', id_token: idToken } = (await response.json()) as TokenAnswer;
-    // A refresh token is used once: the answer has the next one.
+    // Refresh tokens rotate: each is used once.
     if (refreshToken !== undefined) {
       this.refreshToken = refreshToken;
       this.grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
@@ -54,7 +54,7 @@ export class Tokens {
     return { token, expiresInMs: seconds * 1_000 };
   };
 
-  /** Ends all that this log-in gave, and the log-in of this browser. */
+  /** Revokes the tokens, and ends the browser's login at identity. */
   async revoke(): Promise<void> {
     const answers = await Promise.all([
       ...(this.refreshToken === undefined ? [] : [this.ask('/oauth/revoke', { token: this.refreshToken, token_type_hint: 'refresh_token' })]),
@@ -63,7 +63,7 @@ export class Tokens {
     for (const one of answers) await one.text();
   }
 
-  /** Asks again while the shop is away: until it decides, or nobody waits any more. */
+  /** Repeats the request while the shop cannot be reached, until it answers or the call is aborted. */
   private async persistently(signal: AbortSignal): Promise<Response> {
     for (;;) {
       try {
@@ -84,7 +84,7 @@ export class Tokens {
   }
 }
 
-/** It came from the token endpoint itself, so its signature proves nothing more (OpenID Connect Core, 3.1.3.7). */
+/** Does not verify the signature: the token comes directly from the token endpoint (OpenID Connect Core, 3.1.3.7). */
 function usernameOf(idToken: string): string {
   const payload = (idToken.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
   const bytes = Uint8Array.from(atob(payload), (character) => character.charCodeAt(0));

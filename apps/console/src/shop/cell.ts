@@ -1,4 +1,4 @@
-/** A value that components watch (`useCell`). */
+/** An observable value (`useCell`). */
 export class Cell<Value> {
   private readonly listeners = new Set<() => void>();
 

@@ -1,7 +1,7 @@
 import { Cell } from './cell.js';
 import { fetchOrUpload } from './uploads.js';
 
-/** Per service `ready`, or what keeps it from working. */
+/** State of each service: `ready`, or why it is not. */
 export type Services = Readonly<Record<string, string>>;
 
 export type ConnectionState = { readonly isAway: false } | { readonly isAway: true; readonly services: Services | undefined };
@@ -9,18 +9,18 @@ export type ConnectionState = { readonly isAway: false } | { readonly isAway: tr
 const here: ConnectionState = { isAway: false };
 const probeMs = 1_500;
 const probeLimitMs = 5_000;
-/** What a proxy or the gateway answers when what is behind it is away. */
+/** Statuses with which a proxy or the gateway reports an unreachable service. */
 const awayStatuses = [502, 503, 504];
 
 /**
- * Whether the shop answers. A request that fails is only a hint: `/readyz` decides, and is asked until it says that all is
- * well again.
+ * Whether the shop can be reached. A failed request is only a hint: it starts polling `/readyz`, until all services are
+ * ready.
  */
 export class Connection {
   readonly state = new Cell<ConnectionState>(here);
   private probing: Promise<void> | undefined;
 
-  /** For the client library: it repeats requests itself, so only here is seen that one failed. */
+  /** `fetch` for the client library. The library retries on its own, so failures are only visible here. */
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     try {
       const response = await fetchOrUpload(input, init);
@@ -49,13 +49,13 @@ export class Connection {
   }
 }
 
-/** @returns nothing when the gateway does not answer */
+/** @returns undefined if the gateway does not answer */
 export async function readReadiness(): Promise<Services | undefined> {
   try {
     const response = await fetch('/readyz', { signal: AbortSignal.timeout(probeLimitMs) });
     return ((await response.json()) as { services?: Services }).services;
   } catch {
-    // That it does not answer is the answer.
+    // No answer is a result, too.
     return undefined;
   }
 }

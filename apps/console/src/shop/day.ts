@@ -8,39 +8,39 @@ export type OrderStatus = Order['status'];
 
 export const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
-/** Minutes that are drawn. */
+/** Minutes shown in the charts. */
 const minutes = 60;
-/** Beyond it a page would read for seconds; the newest count. */
+/** Orders counted per list, the newest: more would take seconds to read. */
 const maxOrders = 5_000;
 const publishMs = 500;
 const lagSamples = 50;
 
-/** What Today shows of the orders: those that are open, and all of the last 24 hours. */
+/** Figures of the Today page: about open orders, and all orders of the last 24 hours. */
 export interface DayFigures {
-  /** False until the orders were read. */
+  /** False until the orders have been read. */
   readonly isRead: boolean;
   readonly counts: Readonly<Record<OrderStatus, number>>;
-  /** There are more than were read. */
+  /** There are more orders than were read. */
   readonly isCut: boolean;
-  /** Paid, and not with a carrier; the one that waits longest first. */
+  /** Paid orders that are not shipped, oldest first. */
   readonly toShip: readonly Order[];
   /** For the last hour, oldest first. */
   readonly perMinute: readonly MinuteFigures[];
-  /** From a change to its event on this page: the median of the last ones, by this computer's clock. */
+  /** Median delay from a change to its event on this page, by the browser's clock. */
   readonly lagMs: number | undefined;
 }
 
 export interface MinuteFigures {
-  /** Its beginning. */
+  /** Start of the minute. */
   readonly at: number;
   readonly placed: number;
-  /** Median from placing to delivery of those delivered in it, as far as this page has seen; absent without any. */
+  /** Median time from placing to delivery of the orders delivered in this minute while the page was open; absent if none. */
   readonly deliveryMs: number | undefined;
 }
 
 const ranks: Readonly<Record<OrderStatus, number>> = { placed: 0, approved: 1, delivered: 2, cancelled: 2 };
 
-/** The day as orders and events tell it. Pure: reads no clock and no network. */
+/** The day's orders, from lists and events. Pure: uses neither clock nor network. */
 export class Day {
   private readonly orders = new Map<number, Order>();
   private readonly deliveries = new Map<number, number[]>();
@@ -48,7 +48,7 @@ export class Day {
   isRead = false;
   isCut = false;
 
-  /** An order of a list. It may be older than what events have told. */
+  /** Adds an order of a list, which may be older than the events taken so far. */
   add(order: Order): void {
     const known = this.orders.get(order.id);
     this.orders.set(order.id, known && ranks[known.status] > ranks[order.status] ? { ...order, status: known.status } : order);
@@ -98,7 +98,7 @@ export class Day {
     if (known) this.orders.set(id, { ...known, ...changed });
   }
 
-  /** Closed orders leave after a day, so that a page that is open for weeks stays small. */
+  /** Drops orders closed for a day, so that a page that stays open for weeks does not grow. */
   private forget(now: number): void {
     for (const [id, order] of this.orders) if (ranks[order.status] === 2 && placedMs(order) < now - dayMs) this.orders.delete(id);
     for (const minute of this.deliveries.keys()) if (minute < now - minutes * minuteMs) this.deliveries.delete(minute);
@@ -113,7 +113,7 @@ export function median(values: readonly number[]): number | undefined {
   return sorted[Math.floor(sorted.length / 2)];
 }
 
-/** The day of a session, live: begun with the first page that shows it, and kept while the person moves about. */
+/** The day's figures, updated live. Starts with the first page that shows it, and stays for the session. */
 export class LiveDay {
   readonly figures: Cell<DayFigures>;
   readonly error = new Cell<unknown>(undefined);
@@ -133,7 +133,7 @@ export class LiveDay {
       this.day.take(message, Date.now());
       this.publishSoon();
     });
-    // Back again: what failed is read once more.
+    // The shop is reachable again: read what failed.
     connection.state.subscribe(() => {
       if (!connection.state.get().isAway) this.read();
     });
@@ -141,7 +141,7 @@ export class LiveDay {
     this.read();
   }
 
-  /** Reads the orders again; events go on counting meanwhile. */
+  /** Reads the orders again; events are still counted meanwhile. */
   read(): void {
     if (this.isReading) return;
     this.isReading = true;
@@ -174,7 +174,7 @@ export class LiveDay {
     this.publishSoon();
   }
 
-  /** At most twice a second, however much happens. */
+  /** Publishes at most twice a second. */
   private publishSoon(): void {
     this.timer ??= setTimeout(() => {
       this.timer = undefined;

@@ -7,21 +7,21 @@ export type LiveState = 'off' | 'connecting' | 'live' | 'refused';
 const types: readonly EventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
 
 /**
- * The shop's order events from now on, over one connection for all pages that watch. It opens with the first listener and
- * stays: moving from page to page loses nothing.
+ * The shop's order events from now on, over one connection for all pages. It opens with the first listener and stays open,
+ * so navigation loses no event.
  */
 export class LiveEvents {
   readonly state = new Cell<LiveState>('off');
   private readonly listeners = new Set<(message: LiveMessage) => void>();
   private events: ShopEvents<EventType> | undefined;
 
-  /** @param onBroken told when the connection ends, which may mean that the shop is away */
+  /** @param onBroken called when the connection breaks: the shop may be unreachable */
   constructor(
     private readonly shop: Shop,
     private readonly onBroken: () => void,
   ) {}
 
-  /** @returns ends it */
+  /** @returns a function that unsubscribes */
   subscribe(listener: (message: LiveMessage) => void): () => void {
     this.listeners.add(listener);
     if (!this.events) void this.follow();
@@ -45,7 +45,7 @@ export class LiveEvents {
       for await (const message of this.events) for (const listener of this.listeners) listener(message);
       this.state.set('off');
     } catch {
-      // The library has tried all that can help. The state says so where events are shown.
+      // The client library gave up. The live badge shows it.
       this.state.set('refused');
     }
     this.events = undefined;

@@ -2,12 +2,12 @@ type OnProgress = (part: number) => void;
 
 const watched = new WeakMap<object, OnProgress>();
 
-/** Tells how much of this body was sent while it is sent, as a part from 0 to 1. */
+/** Reports the upload progress of this body, from 0 to 1. */
 export function watchUpload(body: FormData, onProgress: OnProgress): void {
   watched.set(body, onProgress);
 }
 
-/** `fetch`, but by `XMLHttpRequest` where somebody watches the body: browsers tell of that alone how much was sent. */
+/** `fetch`, or `XMLHttpRequest` for a watched body: only that reports upload progress. */
 export const fetchOrUpload: typeof globalThis.fetch = (input, init) => {
   const body = init?.body;
   const onProgress = body instanceof FormData ? watched.get(body) : undefined;

@@ -8,7 +8,7 @@ export interface Difference {
   readonly mine: string;
 }
 
-/** Somebody else was faster: both versions, and the choice between them. What was typed stays in its form meanwhile. */
+/** Shows both versions after an edit conflict (412), to choose from. The form keeps what was typed. */
 export function ChangedMeanwhile({ title, differences, takeTheirs, keepMine, isBusy, onTakeTheirs, onKeepMine }: {
   readonly title: string;
   readonly differences: readonly Difference[];
@@ -20,11 +20,11 @@ export function ChangedMeanwhile({ title, differences, takeTheirs, keepMine, isB
   readonly onKeepMine: () => void;
 }): ReactNode {
   const choice = useRef<HTMLDivElement>(null);
-  // Whoever saved with the keyboard is at the choice.
+  // Keyboard users continue at the choice.
   useEffect(() => choice.current?.focus(), []);
   return (
     <Alert ref={choice} tabIndex={-1} color="yellow" variant="light" icon={<IconArrowsSplit2 />} title={title} role="alertdialog" aria-label={title}>
-      <Text size="sm">Nothing of yours was saved yet. Choose which to keep.</Text>
+      <Text size="sm">Your changes are not saved yet. Choose which version to keep.</Text>
       <Table my="xs" withRowBorders={false} layout="fixed">
         <Table.Thead>
           <Table.Tr>

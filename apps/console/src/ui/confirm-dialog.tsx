@@ -3,8 +3,8 @@ import type { ReactNode } from 'react';
 import { ProblemAlert } from './problem-alert.js';
 
 /**
- * Asks before something is destroyed. `children` say what will happen. It stays open while the shop works and when it
- * refuses, so that the refusal is shown where the question was.
+ * Asks for confirmation. `children` say what will happen. Stays open while the request runs and when it is refused, to
+ * show the refusal.
  */
 export function ConfirmDialog({ title, action, isOpen, isBusy, error, onConfirm, onClose, children, color = 'red' }: {
   readonly title: string;
@@ -24,7 +24,7 @@ export function ConfirmDialog({ title, action, isOpen, isBusy, error, onConfirm,
         <div>{children}</div>
         <ProblemAlert error={error} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onClose} data-autofocus>Keep it</Button>
+          <Button variant="default" onClick={onClose} data-autofocus>Back</Button>
           <Button color={color} loading={isBusy} onClick={onConfirm}>{action}</Button>
         </Group>
       </Stack>

@@ -1,6 +1,6 @@
 import { notifications } from '@mantine/notifications';
 
-/** Says in the corner that something has happened. Refusals are shown where they belong instead (`ProblemAlert`). */
+/** Shows a short notice of success in the corner. Errors are shown in place instead (`ProblemAlert`). */
 export const sayDone = (message: string): void => {
   notifications.show({ message, color: 'green', autoClose: 4_000, withBorder: true, closeButtonProps: { 'aria-label': 'Close' } });
 };

@@ -2,7 +2,7 @@ import { Center, Stack, Text, ThemeIcon, Title } from '@mantine/core';
 import type { IconProps } from '@tabler/icons-react';
 import type { ComponentType, ReactNode } from 'react';
 
-/** Where a list has nothing: why, and what to do first. */
+/** Shown instead of an empty list: why it is empty, and what to do first. */
 export const EmptyState = ({ icon: Icon, title, text, children }: {
   readonly icon: ComponentType<IconProps>;
   readonly title: string;

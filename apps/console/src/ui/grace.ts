@@ -1,4 +1,4 @@
-/** How long a secret goes on beside its successor, in seconds. */
+/** How long a replaced secret stays valid, in seconds. */
 export const graceChoices = [
   { value: '0', label: 'at once' },
   { value: '3600', label: 'in an hour' },

@@ -5,13 +5,13 @@ import type { LiveState } from '../shop/live-events.js';
 import { formatDuration } from './numbers.js';
 
 const texts: Readonly<Record<LiveState, readonly [label: string, color: string, meaning: string]>> = {
-  live: ['Live', 'green', 'Orders that change are shown as they do.'],
-  connecting: ['Connecting …', 'yellow', 'The event stream is away; what was missed follows when it is back.'],
+  live: ['Live', 'green', 'Changes appear as they happen.'],
+  connecting: ['Connecting …', 'yellow', 'The event stream is interrupted. Missed events follow when it is back.'],
   off: ['Not live', 'gray', 'No event stream is open.'],
-  refused: ['Not live', 'red', 'The shop refused the event stream. Load the page again.'],
+  refused: ['Not live', 'red', 'The shop refused the event stream. Reload the page.'],
 };
 
-/** Whether the page follows the event stream, and how late that is. */
+/** Shows whether the page follows the event stream, and its delay. */
 export function LiveBadge({ lagMs }: { readonly lagMs?: number | undefined }): ReactNode {
   const [label, color, meaning] = texts[useCell(useSession().live.state)];
   const lag = lagMs === undefined ? '' : ` The last events came ${formatDuration(lagMs)} after the change, by this computer’s clock.`;

@@ -3,7 +3,7 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { problemText } from './problem.js';
 
-/** An error where it belongs: beside what was asked for. Nothing without one. */
+/** Shows an error where it occurred; renders nothing without one. */
 export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {
   if (error === null || error === undefined) return null;
   const { what, todo, faults, requestId, help } = problemText(error);

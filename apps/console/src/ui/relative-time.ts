@@ -11,7 +11,7 @@ const steps: readonly (readonly [limitMs: number, unitMs: number, unit: Intl.Rel
 /** "12 sec. ago", "in 3 hr.", the date when it is more than two weeks away. */
 export function relativeTo(at: number, now: number): string {
   const difference = at - now;
-  // The clocks of the shop and of the reader differ by a little.
+  // The clocks of the shop and of the browser differ slightly.
   if (Math.abs(difference) < 5_000) return 'just now';
   const [, unitMs, unit] = steps.find(([limitMs]) => Math.abs(difference) < limitMs) ?? [];
   return unit === undefined || unitMs === undefined ? day.format(at) : words.format(Math.trunc(difference / unitMs), unit);

@@ -3,8 +3,8 @@ import { IconCopy, IconEye } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 
 /**
- * Shows a secret that the shop says only once. It closes by its button alone, so that nobody loses the secret by a click
- * beside it.
+ * Shows a secret that the shop returns only once. Closes by its button alone, so that a click outside the dialog does not
+ * lose the secret.
  */
 export const SecretDialog = ({ title, secret, onClose, children }: {
   readonly title: string;
@@ -16,7 +16,7 @@ export const SecretDialog = ({ title, secret, onClose, children }: {
   <Modal opened={secret !== undefined} onClose={onClose} title={title} centered size="lg" withCloseButton={false} closeOnClickOutside={false} closeOnEscape={false}>
     <Stack>
       <Alert color="yellow" variant="light" icon={<IconEye />} title="Copy it now">
-        It is shown this once. The shop cannot show it again, only replace it.
+        It is shown only once. The shop cannot show it again, only replace it.
       </Alert>
       {children !== undefined && <Text size="sm">{children}</Text>}
       <Code block aria-label="Secret" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>{secret}</Code>

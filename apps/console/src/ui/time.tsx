@@ -4,7 +4,7 @@ import { relativeTo } from './relative-time.js';
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
-/** How long ago, in words that stay true; the exact time, in the reader's zone, on hover and for screen readers. */
+/** A time relative to now, kept up to date; on hover, the exact time in the reader's time zone. */
 export function Time({ at, ...props }: { readonly at: string | undefined } & TextProps): ReactNode {
   const now = useNow();
   if (at === undefined) return <Text span inherit {...props}>–</Text>;
@@ -18,7 +18,7 @@ export function Time({ at, ...props }: { readonly at: string | undefined } & Tex
   );
 }
 
-/** The exact time alone. */
+/** The exact time, without the relative one. */
 export const formatExact = (at: string): string => exact.format(new Date(at));
 
 // One clock for all times of the page.

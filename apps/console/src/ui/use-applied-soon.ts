@@ -3,7 +3,7 @@ import { useRef } from 'react';
 
 type Change = Readonly<Record<string, unknown>>;
 
-/** For filters that are typed: applies what was changed once nothing was typed for a while, several fields together. */
+/** Applies the changes of one or several text filters together, once the user has stopped typing. */
 export function useAppliedSoon(apply: (change: Change) => void, waitMs: number): (change: Change) => void {
   const pending = useRef<Change>({});
   const flush = useDebouncedCallback(() => {

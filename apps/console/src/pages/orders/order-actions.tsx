@@ -12,7 +12,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 
 type Action = 'pay' | 'ship' | 'deliver' | 'transfer' | 'cancel';
 
-/** What the person may do with an order of this status. The shop decides all the same: another may have been faster. */
+/** Actions for an order of this status, as far as the user may. The API checks again: the order may have changed. */
 export function OrderActions({ order }: { readonly order: Order }): ReactNode {
   const [open, setOpen] = useState<Action>();
   const { username } = usePerson();
@@ -47,20 +47,20 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-/** Does one thing with an order; what the shop answers is what is shown from then on. */
+/** Runs an action on an order, and shows the order in the response. */
 function useOrderAction(order: Order, done: string, onClose: () => void, act: (shop: ReturnType<typeof useShop>) => Promise<{ readonly data: Order }>) {
   const shop = useShop();
   const client = useQueryClient();
   return useMutation({
     mutationFn: async () => (await act(shop)).data,
     onSuccess: async (changed) => {
-      // Its answer is for the caller, and may leave out the owner.
+      // The response may omit the owner.
       client.setQueryData<Order>(['order', order.id], (known) => ({ ...known, ...changed }));
       sayDone(done);
       onClose();
       await client.invalidateQueries({ queryKey: ['order', order.id] });
     },
-    // Refused: it is not what this page believed.
+    // Refused: the order is not in the state that this page shows.
     onError: () => client.invalidateQueries({ queryKey: ['order', order.id] }),
   });
 }
@@ -94,9 +94,9 @@ function PayDialog({ order, onClose }: DialogProps): ReactNode {
   const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, onClose, (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference } }));
   return (
     <FormDialog title={`Payment of order ${order.id}`} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
-      {order.status === 'cancelled' && <Text size="sm">The order is cancelled. A payment that succeeded makes a refund that is due.</Text>}
+      {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
       <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => setOutcome(value === 'failed' ? 'failed' : 'succeeded')} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
-      <TextInput label="Reference" description="The payment provider’s name for this payment. Reported twice, it counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(pay.error, 'reference')} />
+      <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(pay.error, 'reference')} />
       {outcome === 'failed' && <Text size="sm">The order is cancelled, and its {counted(order.quantity, 'unit')} can be ordered again.</Text>}
     </FormDialog>
   );
@@ -130,7 +130,7 @@ function TransferDialog({ order, onClose }: DialogProps): ReactNode {
   const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username}.`, onClose, (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username } }));
   return (
     <FormDialog title={`Transfer order ${order.id}`} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
-      <Text size="sm">Earlier events stay with {order.owner ?? 'the former owner'}; later ones are for the new one.</Text>
+      <Text size="sm">{order.owner ?? 'The former owner'} keeps access to earlier events; later ones go to the new owner.</Text>
       <TextInput label="New owner" description="A username." required data-autofocus value={username} onChange={({ currentTarget: { value } }) => setUsername(value)} error={faultOf(transfer.error, 'username')} />
     </FormDialog>
   );
@@ -140,7 +140,7 @@ function CancelDialog({ order, onClose }: DialogProps): ReactNode {
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.DELETE('/store/order/{orderId}', { params: { path: { orderId: order.id } } }));
   return (
     <ConfirmDialog title={`Cancel order ${order.id}?`} action="Cancel the order" isOpen isBusy={cancel.isPending} error={cancel.error} onConfirm={() => cancel.mutate()} onClose={onClose}>
-      {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. ${order.status === 'approved' ? 'It is paid: giving the money back is yours to arrange. ' : ''}A cancelled order stays readable, and cannot be opened again.`}
+      {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. ${order.status === 'approved' ? 'It is paid: you must arrange the refund. ' : ''}A cancelled order stays visible and cannot be reopened.`}
     </ConfirmDialog>
   );
 }

@@ -8,15 +8,15 @@ import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
 import { useOrderDeliveries } from './queries.js';
 
-/** What was sent of this order to the person's own webhooks. */
+/** Deliveries of this order's events to the user's own webhooks. */
 export function OrderDeliveries({ orderId }: { readonly orderId: number }): ReactNode {
   const { data, error } = useOrderDeliveries(orderId);
   if (!useMay('webhooks')) return null;
   return (
     <Card title="Webhook deliveries" aside={<AnchorLink to="/webhooks" size="xs">your webhooks</AnchorLink>}>
-      <ProblemAlert error={error} title="The deliveries could not be read" />
+      <ProblemAlert error={error} title="The deliveries could not be loaded" />
       {!data && !error && <Skeleton h={60} />}
-      {data?.length === 0 && <Text size="sm" c="dimmed">Nothing of this order is among the newest 1,000 deliveries of each of your webhooks.</Text>}
+      {data?.length === 0 && <Text size="sm" c="dimmed">None of the newest 1,000 deliveries of each of your webhooks is about this order.</Text>}
       {data && data.length > 0 && (
         <Table.ScrollContainer minWidth={360}>
           <Table>

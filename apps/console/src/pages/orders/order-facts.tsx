@@ -1,23 +1,23 @@
 import { Table, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { useShop } from '../../auth/session.js';
+import { useMay } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
+import { usePlantName } from '../../shop/plant-name.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Card } from '../../ui/card.js';
 import { counted } from '../../ui/numbers.js';
 import { Time } from '../../ui/time.js';
 
 export function OrderFacts({ order: { plantId, quantity, owner, placedAt, reservedUntil, shipDate, carrier, trackingNumber } }: { readonly order: Order }): ReactNode {
-  const shop = useShop();
-  const plant = useQuery({ queryKey: ['plant', plantId], queryFn: async ({ signal }) => (await shop.GET('/plant/{plantId}', { params: { path: { plantId } }, signal })).data });
+  const plantName = usePlantName(plantId);
+  const seesPlants = useMay('write:plants', 'write:stock');
   const facts: readonly (readonly [string, ReactNode])[] = [
-    ['Plant', <>{plant.data?.name ?? (plant.error === null ? '…' : 'deleted')} · <AnchorLink to="/orders" search={{ plantId }} inherit>orders of plant {plantId}</AnchorLink></>],
+    ['Plant', <>{seesPlants ? <AnchorLink to="/plants/$plantId" params={{ plantId: String(plantId) }} inherit>{plantName}</AnchorLink> : plantName} · <AnchorLink to="/orders" search={{ plantId }} inherit>all its orders</AnchorLink></>],
     ['Units', counted(quantity, 'unit')],
-    ['Owner', owner === undefined ? 'not told, or deleted' : <AnchorLink to="/orders" search={{ owner }} inherit>{owner}</AnchorLink>],
+    ['Owner', owner === undefined ? 'hidden or deleted' : <AnchorLink to="/orders" search={{ owner }} inherit>{owner}</AnchorLink>],
     ['Placed', <Time at={placedAt} />],
-    ...(reservedUntil === undefined ? [] : [['Expires without a payment', <Time at={reservedUntil} />] as const]),
-    ...(shipDate === undefined ? [] : [['Wished ship date', <Time at={shipDate} />] as const]),
+    ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} />] as const]),
+    ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} />] as const]),
     ['Shipment', carrier === undefined ? 'none yet' : <>{carrier}, <Text span inherit ff="monospace">{trackingNumber}</Text></>],
   ];
   return (

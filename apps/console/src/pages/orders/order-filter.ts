@@ -3,17 +3,17 @@ import type { Order, OrderStatus } from '../../shop/day.js';
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const satisfies readonly OrderStatus[];
 
-/** What the list shows, as its address says it: `?status=placed,approved&plantId=7`. */
+/** The list's filter, as in the URL: `?status=placed,approved&plantId=7`. */
 export interface OrderFilter {
   readonly status?: string;
   readonly plantId?: number;
   readonly owner?: string;
-  /** Local time, as the input has it. */
+  /** Local time, as in the input. */
   readonly from?: string;
   readonly before?: string;
 }
 
-/** Drops what is none. */
+/** Omits invalid values. */
 export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
   const plantId = Number(search['plantId']);
   const text = (name: string): string | undefined => {
@@ -35,7 +35,7 @@ const isTime = (text: string | undefined): text is string => text !== undefined 
 
 export const statusesOf = (text = ''): OrderStatus[] => orderStatuses.filter((one) => text.split(',').includes(one));
 
-/** As the API asks for it. @param seesAll whether the person may read everybody's orders */
+/** Returns the API's query parameters. @param seesAll whether the user may read all orders */
 export function toQuery({ status, plantId, owner, from, before }: OrderFilter, seesAll: boolean): ListQuery<'/store/order'> {
   const statuses = statusesOf(status);
   return {
@@ -47,7 +47,7 @@ export function toQuery({ status, plantId, owner, from, before }: OrderFilter, s
   };
 }
 
-/** Whether an order with this plant and status can be in the list; its owner and time only the shop knows. */
+/** Whether an order with this plant and status may match; events do not contain owner and time. */
 export function mayMatch({ status, plantId }: OrderFilter, order: Pick<Order, 'plantId' | 'status'>): boolean {
   const statuses = statusesOf(status);
   return (statuses.length === 0 || statuses.includes(order.status)) && (plantId === undefined || plantId === order.plantId);

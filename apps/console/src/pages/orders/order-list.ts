@@ -15,10 +15,10 @@ export interface OrderListState {
 const pageSize = 500;
 const newestSize = 200;
 const publishMs = 250;
-/** At most so often the newest page is read again while orders come in. */
+/** Minimum interval between reloads of the newest page while orders come in. */
 const newestMs = 1_500;
 
-/** The orders of one filter: pages as far as somebody scrolled, rows that change with their events, new ones on top. */
+/** The orders of one filter: the pages scrolled to so far, rows updated by events, new orders on top. */
 export class OrderList {
   readonly state = new Cell<OrderListState>({ rows: [], isEnd: false, isLoading: false, error: undefined });
   private rows: readonly Order[] = [];
@@ -36,7 +36,7 @@ export class OrderList {
     private readonly seesAll: boolean,
   ) {}
 
-  /** @returns ends it */
+  /** @returns a function that unsubscribes */
   open(): () => void {
     this.abort = new AbortController();
     const stop = this.live.subscribe((message) => this.take(message));
@@ -78,14 +78,14 @@ export class OrderList {
     } catch (error) {
       if (this.abort.signal.aborted || pages !== this.pages) return;
       this.error = error;
-      // A generator that has thrown is over.
+      // A generator ends when it throws.
       this.isEnd = true;
     }
     this.isLoading = false;
     this.publish();
   }
 
-  /** Puts an order in the place of its row. */
+  /** Replaces an order's row. */
   replace(order: Order): void {
     this.rows = this.rows.map((row) => (row.id === order.id ? order : row));
     this.publish();
@@ -123,7 +123,7 @@ export class OrderList {
       if (merged) this.rows = merged;
       else this.start();
     } catch {
-      // It is read again with the next event, and all is read when the shop is back.
+      // The next event reads it again, and a reconnect reads all.
     }
     delete this.timers.newest;
     if (!this.abort.signal.aborted) this.publish();

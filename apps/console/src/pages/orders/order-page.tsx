@@ -26,7 +26,7 @@ export function OrderPage(): ReactNode {
       <PageHeader title={`Order ${id}`}>
         {order.data && <StatusBadge status={order.data.status} />}
       </PageHeader>
-      <ProblemAlert error={order.error} title="The order could not be read" />
+      <ProblemAlert error={order.error} title="The order could not be loaded" />
       {order.isPending && <Loading />}
       {order.data && (
         <Stack>

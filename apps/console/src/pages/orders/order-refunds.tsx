@@ -10,23 +10,23 @@ import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
 import type { Refund } from './queries.js';
 
-/** Money that the order owes its owner. Nothing where there is none. */
+/** Refunds of the order; renders nothing without any. */
 export function OrderRefunds({ orderId, refunds, error }: { readonly orderId: number; readonly refunds: readonly Refund[]; readonly error: unknown }): ReactNode {
   const [open, setOpen] = useState<Refund>();
   if (refunds.length === 0 && !error) return null;
   return (
     <Card title="Refund">
-      <ProblemAlert error={error} title="The refund could not be read" />
+      <ProblemAlert error={error} title="The refund could not be loaded" />
       <Stack gap="sm">
         {refunds.map((refund) => (
           <Group key={refund.id} justify="space-between">
             <div>
               <Text size="sm">Payment <Text span inherit ff="monospace">{refund.paymentReference}</Text></Text>
-              <Text size="sm" c="dimmed">{refund.status === 'due' ? <>due since <Time at={refund.dueAt} /></> : <>given back <Time at={refund.completedAt} />, {refund.reference}</>}</Text>
+              <Text size="sm" c="dimmed">{refund.status === 'due' ? <>due since <Time at={refund.dueAt} /></> : <>refunded <Time at={refund.completedAt} />, {refund.reference}</>}</Text>
             </div>
             <Group gap="xs">
               <StatusBadge status={refund.status} />
-              {refund.status === 'due' && <Button size="xs" onClick={() => setOpen(refund)}>It was given back</Button>}
+              {refund.status === 'due' && <Button size="xs" onClick={() => setOpen(refund)}>Mark as refunded</Button>}
             </Group>
           </Group>
         ))}
@@ -49,10 +49,10 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
     },
   });
   return (
-    <Modal opened onClose={onClose} title="The money was given back" centered>
+    <Modal opened onClose={onClose} title="Complete the refund" centered>
       <form onSubmit={(event) => { event.preventDefault(); complete.mutate(); }}>
         <Stack>
-          <TextInput label="Reference" description="The payment provider’s name for the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(complete.error, 'reference')} />
+          <TextInput label="Reference" description="The payment provider’s id of the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(complete.error, 'reference')} />
           <ProblemAlert error={complete.error} />
           <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" loading={complete.isPending}>Complete the refund</Button></Group>
         </Stack>

@@ -1,7 +1,7 @@
 import type { Order } from '../../shop/day.js';
 import type { LiveMessage } from '../../shop/live-events.js';
 
-/** The newest page, read again, in front of what was there. Rows that left it no longer match. @returns nothing when rows between them are missing */
+/** Merges the reloaded newest page into the rows. Rows missing from it no longer match. @returns undefined if there is a gap between the two */
 export function withNewest(rows: readonly Order[], newest: readonly Order[], isWhole: boolean): readonly Order[] | undefined {
   if (isWhole) return newest;
   const ids = new Set(newest.map(({ id }) => id));
@@ -10,7 +10,7 @@ export function withNewest(rows: readonly Order[], newest: readonly Order[], isW
   return [...newest, ...rows.slice(last + 1)];
 }
 
-/** A row after an event of its order. */
+/** Returns a row as changed by an event of its order. */
 export function changedRow(row: Order, message: LiveMessage): Order {
   if (message.event === 'order.status_changed') return { ...row, status: message.data.newStatus, complete: message.data.newStatus === 'delivered' };
   if (message.event === 'order.shipped') return { ...row, carrier: message.data.carrier, trackingNumber: message.data.trackingNumber };

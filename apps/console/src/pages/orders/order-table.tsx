@@ -9,7 +9,7 @@ import { Time } from '../../ui/time.js';
 import classes from './order-table.module.css';
 
 const rowHeight = 44;
-/** The next page is asked for when so many rows are left below. */
+/** Loads the next page when this many rows are left below. */
 const ahead = 100;
 
 interface Column {
@@ -29,7 +29,7 @@ const columns: readonly Column[] = [
 ];
 const ownerColumn: Column = { name: 'Owner', cell: ({ owner }) => owner ?? '–' };
 
-/** Only the rows that can be seen are in the page, however many there are. */
+/** A virtualised table: only visible rows are in the DOM. */
 export function OrderTable({ rows, isEnd, isLoading, seesAll, onMore }: {
   readonly rows: readonly Order[];
   readonly isEnd: boolean;
@@ -68,7 +68,7 @@ export function OrderTable({ rows, isEnd, isLoading, seesAll, onMore }: {
   );
 }
 
-/** New rows on top do not move what somebody is reading further down. */
+/** Keeps the scroll position when new rows are added on top. */
 function useStillView(scrolled: React.RefObject<HTMLDivElement | null>, rows: readonly Order[]): void {
   const first = useRef<number>(undefined);
   useLayoutEffect(() => {

@@ -6,11 +6,11 @@ import { statusColors } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
 import type { TimelineEntry } from './queries.js';
 
-const actors: Readonly<Record<TimelineEntry['actor'], string>> = { owner: 'the owner', staff: 'staff', store: 'the shop itself' };
+const actors: Readonly<Record<TimelineEntry['actor'], string>> = { owner: 'the owner', staff: 'staff', store: 'the shop' };
 
 export const OrderTimeline = ({ entries, error }: { readonly entries: readonly TimelineEntry[] | undefined; readonly error: unknown }): ReactNode => (
-  <Card title="What happened">
-    <ProblemAlert error={error} title="The timeline could not be read" />
+  <Card title="Timeline">
+    <ProblemAlert error={error} title="The timeline could not be loaded" />
     {!entries && !error && <Skeleton h={160} />}
     {entries && (
       <Timeline active={entries.length - 1} bulletSize={18} lineWidth={2}>

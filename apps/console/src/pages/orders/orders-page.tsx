@@ -24,23 +24,23 @@ export function OrdersPage(): ReactNode {
   const { isAway } = useCell(session.connection.state);
   const key = JSON.stringify(filter);
   const list = useMemo(() => new OrderList(session.shop, session.live, JSON.parse(key) as OrderFilter, seesAll), [session, key, seesAll]);
-  // Also when the shop is back: everything may have changed meanwhile.
+  // Also after a reconnect, since everything may have changed.
   useEffect(() => (isAway ? undefined : list.open()), [list, isAway]);
   const { rows, isEnd, isLoading, error } = useCell(list.state);
   const isFiltered = key !== '{}';
   return (
     <>
-      <PageHeader title="Orders" text={seesAll ? 'Everybody’s, newest first.' : 'Yours, newest first.'}>
+      <PageHeader title="Orders" text={seesAll ? 'All orders, newest first.' : 'Your orders, newest first.'}>
         <LiveBadge />
-        <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Read again</Button>
+        <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Refresh</Button>
       </PageHeader>
       <OrderFilters filter={filter} seesAll={seesAll} onChange={(search) => void navigate({ search, replace: true })} />
-      <ProblemAlert error={error} title="The orders could not be read" />
+      <ProblemAlert error={error} title="The orders could not be loaded" />
       {rows.length > 0 && <OrderTable rows={rows} isEnd={isEnd} isLoading={isLoading} seesAll={seesAll} onMore={() => void list.loadMore()} />}
       {rows.length === 0 && isLoading && <Loading />}
       {rows.length === 0 && !isLoading && isEnd && error === undefined && (
         isFiltered ? (
-          <EmptyState icon={IconPackage} title="No order matches" text="Take away a filter to see more.">
+          <EmptyState icon={IconPackage} title="No order matches" text="Remove a filter to see more.">
             <Button variant="default" onClick={() => void navigate({ search: {} })}>Show all orders</Button>
           </EmptyState>
         ) : (

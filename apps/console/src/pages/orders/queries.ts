@@ -9,7 +9,7 @@ export type TimelineEntry = Schemas['TimelineEntry'];
 export type Refund = Schemas['Refund'];
 export type Delivery = Schemas['Delivery'];
 
-/** One order, read again with each of its events. */
+/** An order, refetched with each of its events. */
 export function useOrder(id: number): UseQueryResult<Order> {
   const shop = useShop();
   const client = useQueryClient();

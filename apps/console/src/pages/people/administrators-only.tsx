@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 import { EmptyState } from '../../ui/empty-state.js';
 import { PageHeader } from '../../ui/page-header.js';
 
-/** The shop lets no application manage a person's own sessions and keys, so without the permission there is nothing to show. */
+/** Applications cannot manage users' own sessions and keys, so without the permission the page is empty. */
 export const AdministratorsOnly = (): ReactNode => (
   <>
     <PageHeader title="People" />
-    <EmptyState icon={IconUsers} title="Only administrators see people" text="Your role does not include users, or does not any more. Ask an administrator." />
+    <EmptyState icon={IconUsers} title="Only administrators see people" text="Your role does not allow managing users. Ask an administrator." />
   </>
 );

@@ -25,7 +25,7 @@ export function ApiKeys({ username }: { readonly username: string }): ReactNode 
         <Title order={2} size="h4" id="api-keys">API keys</Title>
         <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ dialog: 'new' })}>New API key</Button>
       </Group>
-      <ProblemAlert error={error} title="The API keys could not be read" />
+      <ProblemAlert error={error} title="The API keys could not be loaded" />
       {isPending && <Loading />}
       {apiKeys?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>No API keys. A program that acts for {username} needs one.</Text>}
       {apiKeys !== undefined && apiKeys.length > 0 && <KeyTable apiKeys={apiKeys} onOpen={setOpen} />}
@@ -39,7 +39,7 @@ export function ApiKeys({ username }: { readonly username: string }): ReactNode 
 const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; readonly onOpen: (open: Open) => void }): ReactNode => (
   <Table.ScrollContainer minWidth={760}>
     <Table aria-labelledby="api-keys">
-      <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Begins with</Table.Th><Table.Th>Permissions</Table.Th><Table.Th>Made</Table.Th><Table.Th>Last used</Table.Th><Table.Th>Ends</Table.Th><Table.Th w={170}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+      <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Begins with</Table.Th><Table.Th>Permissions</Table.Th><Table.Th>Created</Table.Th><Table.Th>Last used</Table.Th><Table.Th>Expires</Table.Th><Table.Th w={170}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
       <Table.Tbody>
         {apiKeys.map((apiKey) => (
           <Table.Tr key={apiKey.id}>
@@ -75,7 +75,7 @@ function RevokeApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { r
   });
   return (
     <ConfirmDialog title={`Revoke ${name}?`} action="Revoke the API key" isOpen isBusy={revoke.isPending} error={revoke.error} onConfirm={() => revoke.mutate()} onClose={onClose}>
-      <Text size="sm">Within a second every program that uses the key is refused. It cannot be undone; to change over without a break, replace the key instead.</Text>
+      <Text size="sm">Programs that use the key are refused within a second. This cannot be undone. To switch without interruption, replace the key instead.</Text>
     </ConfirmDialog>
   );
 }

@@ -11,10 +11,10 @@ import { type AuditEntry, useAudit } from './people-reads.js';
 import { type PeopleSearch, peopleSearch } from './people-search.js';
 
 const route = getRouteApi('/people');
-/** After the last key. */
+/** Delay after the last keystroke. */
 const typingMs = 400;
 
-/** What staff did, newest first. */
+/** The audit log, newest first. */
 export function AuditLog(): ReactNode {
   const { by, operation } = route.useSearch();
   const navigate = route.useNavigate();
@@ -35,11 +35,11 @@ export function AuditLog(): ReactNode {
           applySoon({ operation: change.currentTarget.value.trim() });
         }} />
       </Group>
-      <ProblemAlert error={error} title="The audit log could not be read" />
+      <ProblemAlert error={error} title="The audit log could not be loaded" />
       {isPending && <Loading />}
-      {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title="No entries" text="Everything that took effect and needed more than being oneself is listed here: stock that was set, orders that were moved, roles that were given." />}
+      {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title="No entries" text="Actions that needed a permission are listed here, such as setting stock, cancelling a customer’s order or changing a role." />}
       {error === null && entries.length > 0 && <EntryTable entries={entries} />}
-      {error === null && hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older ones</Button></Center>}
+      {error === null && hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older</Button></Center>}
     </>
   );
 }
@@ -68,5 +68,5 @@ const EntryTable = ({ entries }: { readonly entries: readonly AuditEntry[] }): R
 
 function Who({ entry: { subject, username } }: { readonly entry: AuditEntry }): ReactNode {
   if (username !== undefined) return <Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">{username}</Anchor>;
-  return <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{subject === undefined ? 'an operator' : `a user who is gone (${subject})`}</Text>;
+  return <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{subject === undefined ? 'an operator' : `a deleted user (${subject})`}</Text>;
 }

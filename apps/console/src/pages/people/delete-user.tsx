@@ -21,7 +21,7 @@ export function DeleteUser({ username, onClose }: { readonly username: string; r
   });
   return (
     <ConfirmDialog title={`Delete ${username}?`} action="Delete the user" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
-      <Text size="sm">The profile, all sessions and all API keys are deleted for ever. It is refused while {username} has open orders.</Text>
+      <Text size="sm">The profile, all sessions and all API keys are deleted permanently. This is refused while {username} has open orders.</Text>
     </ConfirmDialog>
   );
 }

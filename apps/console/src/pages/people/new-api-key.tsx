@@ -21,7 +21,7 @@ export function NewApiKey({ username, onClose }: { readonly username: string; re
   return (
     <>
       <Modal opened={!create.data} onClose={onClose} title={`New API key for ${username}`} size="lg">
-        <KeyForm isBusy={create.isPending} error={create.error} onSubmit={(wishes) => create.mutate(wishes)} onCancel={onClose} />
+        <KeyForm isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
       </Modal>
       <SecretDialog title="The new API key" secret={create.data?.key} onClose={onClose}>Programs send it in the header api_key.</SecretDialog>
     </>
@@ -31,7 +31,7 @@ export function NewApiKey({ username, onClose }: { readonly username: string; re
 function KeyForm({ isBusy, error, onSubmit, onCancel }: {
   readonly isBusy: boolean;
   readonly error: unknown;
-  readonly onSubmit: (wishes: components['schemas']['NewApiKey']) => void;
+  readonly onSubmit: (input: components['schemas']['NewApiKey']) => void;
   readonly onCancel: () => void;
 }): ReactNode {
   const [name, setName] = useState('');
@@ -51,11 +51,11 @@ function KeyForm({ isBusy, error, onSubmit, onCancel }: {
           <Stack gap={6} mt={4}><Radio value="all" label="everything that the user may do" /><Radio value="some" label="only some of it" /></Stack>
         </Radio.Group>
         {isLimited && <PermissionChoice label="Permissions" value={permissions} onChange={setPermissions} error={faultOf(error, 'permissions')} />}
-        <TextInput type="datetime-local" label="Ends" description="Empty: never." value={expiresAt} onChange={(change) => setExpiresAt(change.currentTarget.value)} error={faultOf(error, 'expiresAt')} />
+        <TextInput type="datetime-local" label="Expires" description="Empty: never." value={expiresAt} onChange={(change) => setExpiresAt(change.currentTarget.value)} error={faultOf(error, 'expiresAt')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>
-          <Button type="submit" loading={isBusy} disabled={isLimited && permissions.length === 0}>Make the key</Button>
+          <Button type="submit" loading={isBusy} disabled={isLimited && permissions.length === 0}>Create the key</Button>
         </Group>
       </Stack>
     </form>

@@ -30,9 +30,9 @@ export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): R
   return (
     <>
       <Modal opened={create.data?.secret === undefined} onClose={onClose} title="New OAuth client" size="lg">
-        <ClientForm isBusy={create.isPending} error={create.error} onSubmit={(wishes) => create.mutate(wishes)} onCancel={onClose} />
+        <ClientForm isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
       </Modal>
-      <SecretDialog title="The client secret" secret={create.data?.secret} onClose={onClose}>The application shows it together with its client id, {create.data?.clientId}.</SecretDialog>
+      <SecretDialog title="The client secret" secret={create.data?.secret} onClose={onClose}>The application sends it with its client id, {create.data?.clientId}.</SecretDialog>
     </>
   );
 }
@@ -40,7 +40,7 @@ export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): R
 function ClientForm({ isBusy, error, onSubmit, onCancel }: {
   readonly isBusy: boolean;
   readonly error: unknown;
-  readonly onSubmit: (wishes: NewClient) => void;
+  readonly onSubmit: (input: NewClient) => void;
   readonly onCancel: () => void;
 }): ReactNode {
   const [name, setName] = useState('');
@@ -61,7 +61,7 @@ function ClientForm({ isBusy, error, onSubmit, onCancel }: {
   return (
     <form onSubmit={submit}>
       <Stack>
-        <TextInput label="Name" description="People are asked whether they trust the client of this name." required maxLength={200} data-autofocus value={name} onChange={(change) => setName(change.currentTarget.value)} error={faultOf(error, 'name')} />
+        <TextInput label="Name" description="Users see it when they are asked for consent." required maxLength={200} data-autofocus value={name} onChange={(change) => setName(change.currentTarget.value)} error={faultOf(error, 'name')} />
         <Radio.Group label="It is" value={kind} onChange={setKind}>
           <Stack gap={6} mt={4}><Radio value="application" label="an application that people log in to" /><Radio value="program" label="a program that gets tokens for itself" /></Stack>
         </Radio.Group>
@@ -69,11 +69,11 @@ function ClientForm({ isBusy, error, onSubmit, onCancel }: {
           ? <TextInput label="Acts for the user" required value={owner} onChange={(change) => setOwner(change.currentTarget.value)} error={faultOf(error, 'owner')} />
           : (
             <>
-              <Textarea label="Redirect addresses" description="One a line, compared letter by letter." required autosize minRows={2} placeholder="https://planner.example/callback" value={redirectUris} onChange={(change) => setRedirectUris(change.currentTarget.value)} error={faultOf(error, 'redirectUris')} />
-              <Checkbox label="Public: it runs where nothing is secret, such as a browser, and gets no secret" checked={isPublic} onChange={(change) => setPublic(change.currentTarget.checked)} />
+              <Textarea label="Redirect addresses" description="One per line, compared exactly." required autosize minRows={2} placeholder="https://planner.example/callback" value={redirectUris} onChange={(change) => setRedirectUris(change.currentTarget.value)} error={faultOf(error, 'redirectUris')} />
+              <Checkbox label="Public: it cannot keep a secret, for instance in a browser, and gets none" checked={isPublic} onChange={(change) => setPublic(change.currentTarget.checked)} />
             </>
           )}
-        <PermissionChoice label="It may ask for" value={scopes} onChange={setScopes} error={faultOf(error, 'scopes')} />
+        <PermissionChoice label="Scopes" value={scopes} onChange={setScopes} error={faultOf(error, 'scopes')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

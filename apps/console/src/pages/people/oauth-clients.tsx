@@ -16,7 +16,7 @@ import { RotateClientSecret } from './rotate-client-secret.js';
 
 type Open = { readonly dialog: 'new' } | { readonly dialog: 'rotate' | 'delete'; readonly oauthClient: OAuthClient };
 
-/** Applications that people log in to, and programs that get tokens for themselves. */
+/** OAuth clients: applications that users log in to, and programs with tokens of their own. */
 export function OAuthClients(): ReactNode {
   const { data: clients, error, isPending } = useOAuthClients();
   const [open, setOpen] = useState<Open>();
@@ -27,7 +27,7 @@ export function OAuthClients(): ReactNode {
         <Text size="sm" c="dimmed">Applications that people log in to with this shop, and programs that get tokens for themselves.</Text>
         <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ dialog: 'new' })}>New client</Button>
       </Group>
-      <ProblemAlert error={error} title="The OAuth clients could not be read" />
+      <ProblemAlert error={error} title="The OAuth clients could not be loaded" />
       {isPending && <Loading />}
       {clients?.length === 0 && <EmptyState icon={IconApps} title="No OAuth clients yet" text="Register an application here before people can log in to it with this shop." />}
       {clients !== undefined && clients.length > 0 && <ClientTable clients={clients} onOpen={setOpen} />}
@@ -42,7 +42,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
   <Paper withBorder>
     <Table.ScrollContainer minWidth={820}>
       <Table aria-label="OAuth clients">
-        <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Client id</Table.Th><Table.Th>Gets tokens by</Table.Th><Table.Th>May ask for</Table.Th><Table.Th>Made</Table.Th><Table.Th w={180}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+        <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Client id</Table.Th><Table.Th>Grant types</Table.Th><Table.Th>Scopes</Table.Th><Table.Th>Created</Table.Th><Table.Th w={180}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
         <Table.Tbody>
           {clients.map((oauthClient) => (
             <Table.Tr key={oauthClient.clientId}>
@@ -84,7 +84,7 @@ function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly o
   });
   return (
     <ConfirmDialog title={`Delete ${name}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
-      <Text size="sm">Nobody can log in to it any more, what people granted to it ends, and within a second its tokens are refused.</Text>
+      <Text size="sm">Users can no longer log in to it, their consents end, and its tokens are refused within a second.</Text>
     </ConfirmDialog>
   );
 }

@@ -18,7 +18,7 @@ export function PeoplePage(): ReactNode {
   if (!mayManage) return <AdministratorsOnly />;
   return (
     <>
-      <PageHeader title="People" text="Who may do what, and what was done."><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">Your own sessions and keys</Anchor></PageHeader>
+      <PageHeader title="People" text="Users and their permissions, and the audit log."><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">Your own sessions and keys</Anchor></PageHeader>
       <Everybody />
     </>
   );

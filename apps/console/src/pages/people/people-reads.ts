@@ -9,7 +9,7 @@ export type OpenSession = components['schemas']['Session'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type OAuthClient = components['schemas']['OAuthClient'];
 export type AuditEntry = components['schemas']['AuditEntry'];
-/** What keys and clients may be restricted to. */
+/** Permissions that keys and clients can be restricted to. */
 export type GrantedPermission = ApiKey['permissions'][number];
 
 export interface ListPage<Entry> {
@@ -17,14 +17,14 @@ export interface ListPage<Entry> {
   readonly next: string | undefined;
 }
 
-/** A user with the ETag that a change is bound to. */
+/** A user with the ETag, for conditional requests. */
 export interface SeenUser {
   readonly user: User;
   readonly etag: string | undefined;
 }
 
 const pageSize = 50;
-/** Sessions come and go by themselves. */
+/** Refetched regularly, since sessions start and end elsewhere. */
 const sessionsMs = 5_000;
 const auditMs = 10_000;
 

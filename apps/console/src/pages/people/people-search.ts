@@ -4,14 +4,14 @@ export const roles: readonly Role[] = ['customer', 'staff', 'admin'];
 export const tabs = ['users', 'clients', 'audit'] as const;
 export type PeopleTab = (typeof tabs)[number];
 
-/** What the address says: the open tab and its filters. */
+/** The open tab and its filters, kept in the URL. */
 export interface PeopleSearch {
   /** Absent: users. */
   readonly tab?: PeopleTab;
-  /** Users whose names begin with it. */
+  /** Prefix of usernames. */
   readonly q?: string;
   readonly role?: Role;
-  /** Who did what the audit log lists. */
+  /** Username of the actor in the audit log. */
   readonly by?: string;
   readonly operation?: string;
 }

@@ -2,7 +2,7 @@ import { Badge, Checkbox, Group, SimpleGrid, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { GrantedPermission } from './people-reads.js';
 
-/** All there are, as the shop names them. */
+/** All permissions, by their names in the API. */
 export const allPermissions: readonly GrantedPermission[] = ['read:plants', 'write:plants', 'write:stock', 'read:orders', 'write:orders', 'manage:orders', 'write:payments', 'write:shipments', 'write:users', 'webhooks'];
 
 export const PermissionBadges = ({ of }: { readonly of: readonly GrantedPermission[] }): ReactNode =>

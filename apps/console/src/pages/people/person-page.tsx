@@ -30,7 +30,7 @@ function Person({ username }: { readonly username: string }): ReactNode {
       <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
         {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}
       </PageHeader>
-      <ProblemAlert error={error} title="The user could not be read" />
+      <ProblemAlert error={error} title="The user could not be loaded" />
       {isPending && <Loading />}
       {seen?.user.role && <RoleCard key={seen.user.role} username={username} role={seen.user.role} etag={seen.etag} />}
       {seen && (

@@ -6,7 +6,7 @@ const colors: Readonly<Record<Role, string>> = { customer: 'gray', staff: 'blue'
 
 export const RoleBadge = ({ role }: { readonly role: Role | undefined }): ReactNode => (role === undefined ? null : <Badge variant="light" color={colors[role]} tt="none">{role}</Badge>);
 
-/** What somebody of the role may do. */
+/** What users with the role may do. */
 export const roleTexts: Readonly<Record<Role, string>> = {
   customer: 'their own orders and webhooks',
   staff: 'plants, stock, everybody’s orders, payments and shipments, but no users',

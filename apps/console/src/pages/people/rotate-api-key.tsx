@@ -20,11 +20,11 @@ export function RotateApiKey({ username, apiKey: { id: apiKeyId, name }, onClose
     <>
       <Modal opened={!rotate.data} onClose={onClose} title={`Replace ${name}?`} centered>
         <Stack>
-          <Text size="sm">The shop makes another key with the same name and permissions. The old one goes on beside it until the program has changed over.</Text>
-          <Select label="The old key ends" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
+          <Text size="sm">The shop creates another key with the same name and permissions. The old key stays valid for a while, so that the program can switch.</Text>
+          <Select label="The old key expires" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose} data-autofocus>Keep it</Button>
+            <Button variant="default" onClick={onClose} data-autofocus>Back</Button>
             <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>Replace the key</Button>
           </Group>
         </Stack>

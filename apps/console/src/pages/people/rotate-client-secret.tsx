@@ -15,7 +15,7 @@ export function RotateClientSecret({ oauthClient: { clientId, name }, onClose }:
   return (
     <>
       <ConfirmDialog title={`Replace the secret of ${name}?`} action="Replace the secret" isOpen={!rotate.data} isBusy={rotate.isPending} error={rotate.error} onConfirm={() => rotate.mutate()} onClose={onClose}>
-        <Text size="sm">The old secret is refused at once, and within a second the tokens that it got. People stay logged in to the application once it has the new secret.</Text>
+        <Text size="sm">The old secret is refused at once, and its tokens within a second. Users stay logged in to the application once it has the new secret.</Text>
       </ConfirmDialog>
       <SecretDialog title="The new client secret" secret={rotate.data?.secret} onClose={onClose}>Give it to the application in place of the old one.</SecretDialog>
     </>

@@ -11,7 +11,7 @@ import { type OpenSession, useSessions } from './people-reads.js';
 
 const kinds: Readonly<Record<OpenSession['kind'], string>> = { token: 'Program', application: 'Browser' };
 
-/** Where a person is logged in, and the end of it. */
+/** A user's sessions, which can be ended. */
 export function Sessions({ username }: { readonly username: string }): ReactNode {
   const { data: sessions, error, isPending } = useSessions(username);
   const [ending, setEnding] = useState<OpenSession | 'all'>();
@@ -21,7 +21,7 @@ export function Sessions({ username }: { readonly username: string }): ReactNode
         <Title order={2} size="h4" id="sessions">Sessions</Title>
         {sessions !== undefined && sessions.length > 0 && <Button size="xs" variant="default" onClick={() => setEnding('all')}>Log out everywhere</Button>}
       </Group>
-      <ProblemAlert error={error} title="The sessions could not be read" />
+      <ProblemAlert error={error} title="The sessions could not be loaded" />
       {isPending && <Loading />}
       {sessions?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>{username} is logged in nowhere.</Text>}
       {sessions !== undefined && sessions.length > 0 && <SessionTable sessions={sessions} onEnd={setEnding} />}
@@ -33,7 +33,7 @@ export function Sessions({ username }: { readonly username: string }): ReactNode
 const SessionTable = ({ sessions, onEnd }: { readonly sessions: readonly OpenSession[]; readonly onEnd: (session: OpenSession) => void }): ReactNode => (
   <Table.ScrollContainer minWidth={640}>
     <Table aria-labelledby="sessions">
-      <Table.Thead><Table.Tr><Table.Th>Kind</Table.Th><Table.Th>Begun with</Table.Th><Table.Th>Begun</Table.Th><Table.Th>Last used</Table.Th><Table.Th>Ends</Table.Th><Table.Th w={90}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+      <Table.Thead><Table.Tr><Table.Th>Kind</Table.Th><Table.Th>Program</Table.Th><Table.Th>Started</Table.Th><Table.Th>Last used</Table.Th><Table.Th>Expires</Table.Th><Table.Th w={90}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
       <Table.Tbody>
         {sessions.map((session) => (
           <Table.Tr key={session.id}>
@@ -42,7 +42,7 @@ const SessionTable = ({ sessions, onEnd }: { readonly sessions: readonly OpenSes
             <Table.Td><Time at={session.createdAt} /></Table.Td>
             <Table.Td><Time at={session.lastUsedAt} /></Table.Td>
             <Table.Td><Time at={session.expiresAt} /></Table.Td>
-            <Table.Td><Button size="compact-sm" variant="default" aria-label={`End the session begun with ${session.userAgent ?? 'an unknown program'}`} onClick={() => onEnd(session)}>End</Button></Table.Td>
+            <Table.Td><Button size="compact-sm" variant="default" aria-label={`End the session of ${session.userAgent ?? 'an unknown program'}`} onClick={() => onEnd(session)}>End</Button></Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>
@@ -68,8 +68,8 @@ function EndSession({ username, ending, onClose }: { readonly username: string; 
   });
   return (
     <ConfirmDialog title={isAll ? `Log ${username} out everywhere?` : 'End the session?'} action={isAll ? 'Log out everywhere' : 'End the session'} isOpen isBusy={end.isPending} error={end.error} onConfirm={() => end.mutate()} onClose={onClose}>
-      <Text size="sm">{isAll ? 'All sessions end, and what was granted to applications. API keys go on.' : 'Within a second it is refused everywhere.'}</Text>
-      {isSelf && <Text size="sm" mt="xs" fw={600}>This is you. This page may be logged out, too.</Text>}
+      <Text size="sm">{isAll ? 'All sessions and consents end. API keys stay valid.' : 'It is refused within a second.'}</Text>
+      {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: this page may be logged out, too.</Text>}
     </ConfirmDialog>
   );
 }

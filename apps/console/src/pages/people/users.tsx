@@ -11,10 +11,10 @@ import { type User, useUsers } from './people-reads.js';
 import { RoleBadge } from './role-badge.js';
 
 const route = getRouteApi('/people');
-/** After the last key. */
+/** Delay after the last keystroke. */
 const typingMs = 250;
 
-/** Everybody by name and role. */
+/** All users, filtered by name and role. */
 export function Users(): ReactNode {
   const { q, role } = route.useSearch();
   const navigate = route.useNavigate();
@@ -32,9 +32,9 @@ export function Users(): ReactNode {
         }} />
         <Select label="Role" placeholder="any" data={[...roles]} value={role ?? null} onChange={(value) => apply({ role: value })} clearable clearButtonProps={{ 'aria-label': 'Any role' }} w={160} />
       </Group>
-      <ProblemAlert error={error} title="The users could not be read" />
+      <ProblemAlert error={error} title="The users could not be loaded" />
       {isPending && <Loading />}
-      {data !== undefined && users.length === 0 && <EmptyState icon={IconUsers} title="Nobody has such a name" text="Names are found by how they begin. Clear a filter to see more." />}
+      {data !== undefined && users.length === 0 && <EmptyState icon={IconUsers} title="No user matches" text="The search compares the beginning of names. Clear a filter to see more." />}
       {users.length > 0 && <UserTable users={users} />}
       {hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show more</Button></Center>}
     </>

@@ -12,7 +12,7 @@ import { counted } from '../../ui/numbers.js';
 import type { Plant } from './plant-filter.js';
 import type { Versioned } from './plants-queries.js';
 
-/** So many of the orders that are in the way are named. */
+/** Open orders listed at most. */
 const mostNamed = 20;
 
 export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly plant: Versioned<Plant> }): ReactNode {
@@ -28,7 +28,7 @@ export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly
       client.removeQueries({ queryKey: ['plant', id] });
       void client.invalidateQueries({ queryKey: ['plants'] });
     },
-    // It may be another plant by now: show what it is.
+    // The plant may have changed: show its current version.
     onError: () => client.invalidateQueries({ queryKey: ['plant', id] }),
   });
   const orders = deleting.error instanceof ShopProblem && deleting.error.is('plant-has-pending-orders') ? deleting.error.members.orders : [];
@@ -47,11 +47,11 @@ export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly
           deleting.reset();
         }}
       >
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}><b>{name}</b>, its images and its stock are deleted. Nobody can order it any more. Past orders stay.</Text>
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}><b>{name}</b>, its images and its stock are deleted. It can no longer be ordered. Past orders remain.</Text>
         {orders.length > 0 && (
           <Alert color="red" variant="light" role="alert" mt="sm" icon={<IconAlertTriangle />} title="The plant was not deleted">
             <Text size="sm">{orders.length === 1 ? 'An order of it is' : `${counted(orders.length, 'order')} of it are`} open. Deliver or cancel {orders.length === 1 ? 'it' : 'them'} first:</Text>
-            <List size="sm" aria-label="Orders in the way">
+            <List size="sm" aria-label="Open orders of the plant">
               {orders.slice(0, mostNamed).map((orderId) => (
                 <List.Item key={orderId}><AnchorLink to="/orders/$orderId" params={{ orderId: String(orderId) }} inherit>Order {orderId}</AnchorLink></List.Item>
               ))}

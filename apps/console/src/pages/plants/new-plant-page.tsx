@@ -26,7 +26,7 @@ export function NewPlantPage(): ReactNode {
   });
   return (
     <>
-      <PageHeader title="New plant" text="Images are added once the plant is there." />
+      <PageHeader title="New plant" text="You can add images after creating the plant." />
       <Card withBorder maw={640}>
         <form onSubmit={(event) => {
           event.preventDefault();
@@ -34,7 +34,7 @@ export function NewPlantPage(): ReactNode {
         }}>
           <Stack>
             <PlantFields values={values} error={creating.error} onChange={setValues} />
-            <NumberInput label="Units in stock" description="Empty: as many as the shop gives a new plant." min={0} max={1_000_000_000} allowDecimal={false} allowNegative={false} thousandSeparator value={quantity} onChange={setQuantity} error={faultOf(creating.error, 'quantity')} w={260} />
+            <NumberInput label="Units in stock" description="Empty: the shop’s default." min={0} max={1_000_000_000} allowDecimal={false} allowNegative={false} thousandSeparator value={quantity} onChange={setQuantity} error={faultOf(creating.error, 'quantity')} w={260} />
             <ProblemAlert error={creating.error} title="The plant was not added" />
             <Group justify="flex-end">
               <Button component={Link} to="/plants" variant="default">Cancel</Button>

@@ -13,7 +13,7 @@ import { replacePlant } from './plant-replacement.js';
 import { plantQuery, type Versioned } from './plants-queries.js';
 import { useVersionedForm } from './use-versioned-form.js';
 
-/** What the plant is called and where it is listed. */
+/** Edits a plant's name, status, category and tags. */
 export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Plant>; readonly mayWrite: boolean }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
@@ -43,10 +43,10 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
             <ProblemAlert error={editing.error} title="The plant was not saved" />
             {theirs ? (
               <ChangedMeanwhile
-                title="Somebody changed this plant meanwhile"
+                title="Someone else has changed this plant"
                 differences={differences(theirs, editing.form).map((field) => ({ label: formLabels[field], theirs: textOf(theirs, field), mine: textOf(editing.form, field) }))}
-                takeTheirs="Use what is in the shop"
-                keepMine="Save mine over it"
+                takeTheirs="Use the current version"
+                keepMine="Overwrite with mine"
                 isBusy={editing.isSaving}
                 onTakeTheirs={editing.takeTheirs}
                 onKeepMine={editing.keepMine}

@@ -8,10 +8,10 @@ import { usePlantFacets } from './plants-queries.js';
 type Count = components['schemas']['FacetCount'];
 type Change = (changed: Parameters<typeof changedFilter>[1]) => void;
 
-/** So many values of a facet are shown at first. */
+/** Values of a facet shown at first. */
 const firstShown = 8;
 
-/** What the plants can be narrowed down to. Each group counts what its choices would show: without its own condition. */
+/** The search facets. Each group's counts ignore its own filter, so that they show the effect of another choice. */
 export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter; readonly onChange: Change }): ReactNode {
   const byStatus = usePlantFacets(changedFilter(filter, { status: undefined }));
   const byCategory = usePlantFacets(changedFilter(filter, { category: undefined }));
@@ -57,7 +57,7 @@ const Facet = ({ label, children }: { readonly label: string; readonly children:
   </div>
 );
 
-/** The most frequent values, and those that are chosen though no plant has them. */
+/** The most frequent values, and selected ones that no plant has. */
 function Choices({ label, counts, chosen, children }: { readonly label: string; readonly counts: readonly Count[]; readonly chosen: readonly string[]; readonly children: (values: readonly Count[]) => ReactNode }): ReactNode {
   const [showsAll, setShowsAll] = useState(false);
   const missing = chosen.filter((one) => !counts.some(({ value }) => value === one)).map((value) => ({ value, plants: 0 }));

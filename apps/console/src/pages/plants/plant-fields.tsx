@@ -5,7 +5,7 @@ import { plantStatuses } from './plant-filter.js';
 import { formLabels, type PlantFormValues } from './plant-form-values.js';
 import { usePlantFacets } from './plants-queries.js';
 
-/** The fields of a plant, with the shop's faults beside them. Categories and tags that exist are proposed. */
+/** A plant's fields with the shop's errors. Suggests existing categories and tags. */
 export function PlantFields({ values, error, onChange }: { readonly values: PlantFormValues; readonly error: unknown; readonly onChange: (values: PlantFormValues) => void }): ReactNode {
   const facets = usePlantFacets({});
   const statusLabel = useId();
@@ -22,7 +22,7 @@ export function PlantFields({ values, error, onChange }: { readonly values: Plan
         label={formLabels.tags}
         description="Enter adds a tag."
         maxTags={64}
-        // A tag may have a comma.
+        // Tags may contain commas.
         splitChars={[]}
         limit={20}
         data={facets.data?.tags.map(({ value }) => value) ?? []}

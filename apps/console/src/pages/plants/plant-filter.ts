@@ -6,7 +6,7 @@ export type PlantStatus = Plant['status'];
 export const plantStatuses = ['available', 'pending', 'sold'] as const satisfies readonly PlantStatus[];
 export const plantSorts = ['relevance', 'name', 'newest'] as const;
 
-/** What is looked for; it is in the address of the page. */
+/** The search, kept in the URL. */
 export interface PlantFilter {
   readonly q?: string;
   readonly status?: readonly PlantStatus[];
@@ -15,7 +15,7 @@ export interface PlantFilter {
   readonly sort?: (typeof plantSorts)[number];
 }
 
-/** From an address, which anybody may have written. */
+/** Reads the search from a URL, ignoring invalid values. */
 export function readPlantFilter(search: Readonly<Record<string, unknown>>): PlantFilter {
   const q = textOf(search['q']);
   const category = textOf(search['category']);
@@ -31,12 +31,12 @@ export function readPlantFilter(search: Readonly<Record<string, unknown>>): Plan
   };
 }
 
-/** The same with some parts changed; what is empty is left out. */
+/** Returns a changed copy without empty values. */
 export const changedFilter = (filter: PlantFilter, changed: { readonly [Part in keyof PlantFilter]?: PlantFilter[Part] | undefined }): PlantFilter => readPlantFilter({ ...filter, ...changed });
 
 export const isFiltered = ({ q, status, tags, category }: PlantFilter): boolean => [q, status, tags, category].some((part) => part !== undefined);
 
-/** As the API takes it. */
+/** Returns the API's query parameters. */
 export const queryOf = ({ q, status, tags, category }: PlantFilter): { q?: string; status?: PlantStatus[]; tags?: string[]; category?: string } => ({
   ...(q !== undefined && { q }),
   ...(status && { status: [...status] }),
@@ -44,7 +44,7 @@ export const queryOf = ({ q, status, tags, category }: PlantFilter): { q?: strin
   ...(category !== undefined && { category }),
 });
 
-/** Addresses may have a number where a text is meant: `q=12`. */
+/** The router parses `q=12` as a number. */
 const textOf = (value: unknown): string | undefined => {
   const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
   return text === '' ? undefined : text.slice(0, 200);

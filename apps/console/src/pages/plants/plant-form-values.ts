@@ -1,6 +1,6 @@
 import type { Plant, PlantStatus } from './plant-filter.js';
 
-/** What the form of a plant asks. Its images and its stock have places of their own. */
+/** Values of a plant's form. Images and stock are edited elsewhere. */
 export interface PlantFormValues {
   readonly name: string;
   readonly status: PlantStatus;
@@ -16,7 +16,7 @@ export const sameForm = (one: PlantFormValues, other: PlantFormValues): boolean 
 
 export const formLabels = { name: 'Name', status: 'Status', category: 'Category', tags: 'Tags' } as const satisfies Record<keyof PlantFormValues, string>;
 
-/** The fields in which two forms differ. */
+/** Returns the fields in which two forms differ. */
 export const differences = (one: PlantFormValues, other: PlantFormValues): readonly (keyof PlantFormValues)[] =>
   (Object.keys(formLabels) as (keyof PlantFormValues)[]).filter((field) => JSON.stringify(one[field]) !== JSON.stringify(other[field]));
 
@@ -27,13 +27,13 @@ interface Labelled {
   readonly tags: { readonly id?: number; readonly name: string }[];
 }
 
-/** As the shop takes it. Tags and a category that the plant has already keep their ids. */
+/** Returns the request's plant. Existing tags and categories keep their ids. */
 export function plantOfForm({ name, status, category, tags }: PlantFormValues, before?: Plant): Labelled {
   const hasCategory = category.trim() !== '';
   return {
     name,
     status,
-    // A category without a name has an id alone.
+    // A category may have an id without a name.
     ...(hasCategory ? { category: before?.category?.name === category ? before.category : { name: category.trim() } } : before?.category && before.category.name === undefined && { category: before.category }),
     tags: tags.map((tag) => before?.tags.find((one) => one.name === tag) ?? { name: tag }),
   };

@@ -14,7 +14,7 @@ import { replacePlant } from './plant-replacement.js';
 import type { Versioned } from './plants-queries.js';
 import { type Upload, useImageUploads } from './use-image-uploads.js';
 
-/** The pictures of a plant; new ones are dropped on it, or chosen. */
+/** A plant's images. New ones are added by drag and drop or a file dialog. */
 export function PlantImages({ plant, mayWrite }: { readonly plant: Versioned<Plant>; readonly mayWrite: boolean }): ReactNode {
   const { photoUrls, id } = plant.value;
   const { uploads, add, dismiss } = useImageUploads(id);
@@ -47,7 +47,7 @@ export function PlantImages({ plant, mayWrite }: { readonly plant: Versioned<Pla
             onDrop={onDrop}
           >
             <IconPhoto size={24} aria-hidden />
-            <Text size="sm">Drop pictures here, or</Text>
+            <Text size="sm">Drop images here, or</Text>
             <Button variant="default" size="xs" onClick={() => input.current?.click()}>Choose pictures</Button>
             <Text size="xs" c="dimmed">JPEG, PNG, GIF, WebP or AVIF, up to 10 MiB each</Text>
             <input

@@ -21,7 +21,7 @@ const route = getRouteApi('/plants/$plantId');
 /** One plant: what it is, its images, its stock. */
 export function PlantPage(): ReactNode {
   const { plantId: text } = route.useParams();
-  // Of another plant, everything that was typed is gone.
+  // The key resets the forms when another plant is shown.
   return <OnePlant key={text} plantId={Number(text)} />;
 }
 
@@ -37,7 +37,7 @@ function OnePlant({ plantId }: { readonly plantId: number }): ReactNode {
       <Stack>
         {back}
         <PageHeader title={`Plant ${String(plantId)}`} />
-        {isGone ? <EmptyState icon={IconLeafOff} title="There is no such plant" text="It may have been deleted." /> : <ProblemAlert error={plant.error} title="The plant could not be read" />}
+        {isGone ? <EmptyState icon={IconLeafOff} title="Plant not found" text="It may have been deleted." /> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
       </Stack>
     );
   }
@@ -48,7 +48,7 @@ function OnePlant({ plantId }: { readonly plantId: number }): ReactNode {
       <PageHeader title={value.name} text={`Plant ${String(value.id)}`}>
         {mayWrite && <DeletePlant plant={plant.data} />}
       </PageHeader>
-      <ProblemAlert error={plant.error} title="The plant could not be read again" />
+      <ProblemAlert error={plant.error} title="The plant could not be refreshed" />
       <Grid gap="md">
         <Grid.Col span={{ base: 12, lg: 7 }}>
           <PlantEditor plant={plant.data} mayWrite={mayWrite} />

@@ -5,7 +5,7 @@ import { type Versioned, versionOf } from './plants-queries.js';
 
 type Changes = Pick<Plant, 'photoUrls'> | ReturnType<typeof plantOfForm>;
 
-/** Changes some of a plant; the rest stays as it was in the version `base`. @throws ShopProblem with status 412 where that is not the newest */
+/** Changes some fields of a plant; the others stay as in version `base`. @throws ShopProblem with status 412 if `base` is outdated */
 export async function replacePlant(shop: Shop, base: Versioned<Plant>, changes: Changes): Promise<Versioned<Plant>> {
   const { id, photoUrls } = base.value;
   const described = 'name' in changes ? changes : plantOfForm(formOf(base.value), base.value);

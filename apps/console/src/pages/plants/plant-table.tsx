@@ -9,11 +9,11 @@ import type { Plant } from './plant-filter.js';
 import classes from './plant-table.module.css';
 
 const rowHeight = 52;
-/** So many rows before the end of what is known, more is asked for. */
+/** Loads more when this many rows are left below. */
 const nearEnd = 40;
 const mostTags = 2;
 
-/** A list of any length: only the rows in sight are in the page. Arrow keys go from plant to plant. */
+/** A virtualised list: only visible rows are in the DOM. Arrow keys move between plants. */
 export function PlantTable({ plants, isComplete, onNearEnd }: { readonly plants: readonly Plant[]; readonly isComplete: boolean; readonly onNearEnd: () => void }): ReactNode {
   const body = useRef<HTMLDivElement>(null);
   const [scrollMargin, setScrollMargin] = useState(0);

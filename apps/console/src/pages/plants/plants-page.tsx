@@ -56,7 +56,7 @@ export function PlantsPage(): ReactNode {
 
 const sortLabels: Readonly<Record<(typeof plantSorts)[number], string>> = { relevance: 'Best match', name: 'By name', newest: 'Newest first' };
 
-/** Searches while its person types. */
+/** A search field that searches while the user types. */
 function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (q: string) => void }): ReactNode {
   const [text, setText] = useState(q);
   const typed = useRef(q);
@@ -64,7 +64,7 @@ function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (
     typed.current = value.trim();
     onChange(typed.current);
   }, 200);
-  // The address was changed by something else: the button "Back", "Show all plants".
+  // Something else changed the URL, such as "Back" or "Show all plants".
   useEffect(() => {
     if (q !== typed.current) {
       typed.current = q;
@@ -101,7 +101,7 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
   if (list.isPending || (isEmpty && hasNextPage && !isError)) return <Loading />;
   return (
     <>
-      <ProblemAlert error={list.error ?? facets.error} title="The plants could not be read" />
+      <ProblemAlert error={list.error ?? facets.error} title="The plants could not be loaded" />
       <Text size="sm" c="dimmed" mb={4} aria-live="polite">{facets.data ? countText(facets.data) : ' '}</Text>
       {isEmpty && !isError && (isFiltered(filter) ? (
         <EmptyState icon={IconSearch} title="No plant matches" text="Try fewer words, or another tag, category or status.">

@@ -28,7 +28,7 @@ export function usePlantList(filter: PlantFilter): UseInfiniteQueryResult<Infini
 
 type Facets = components['schemas']['PlantFacets'];
 
-/** How many plants have each status, tag and category among those that the filter lets through. */
+/** Counts of plants by status, tag and category, among those that match the filter. */
 export function usePlantFacets(filter: PlantFilter): UseQueryResult<Facets> {
   const shop = useShop();
   return useQuery({
@@ -38,7 +38,7 @@ export function usePlantFacets(filter: PlantFilter): UseQueryResult<Facets> {
   });
 }
 
-/** Something with the version that a change of it names. */
+/** A value with its version (ETag), for conditional requests. */
 export interface Versioned<Value> {
   readonly value: Value;
   readonly etag: string;
@@ -61,5 +61,5 @@ export const stockQuery = (shop: Shop, plantId: number): VersionedQuery<Stock> =
   queryFn: async ({ signal }) => versionOf(await shop.GET('/store/inventory/{plantId}', { params: { path: { plantId } }, signal })),
 });
 
-/** What the shop answered, with its version. */
+/** Returns the response's value with its ETag. */
 export const versionOf = <Value>({ data, response }: { readonly data: Value; readonly response: Response }): Versioned<Value> => ({ value: data, etag: response.headers.get('etag') ?? '*' });

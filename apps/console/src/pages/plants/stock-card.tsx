@@ -12,20 +12,20 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { type Stock, stockQuery, type Versioned, versionOf } from './plants-queries.js';
 import { useVersionedForm } from './use-versioned-form.js';
 
-/** The units of a plant: how many are free, and in orders. The free ones are set here. */
+/** A plant's stock: free, reserved and sold units. The free units can be set. */
 export function StockCard({ plantId }: { readonly plantId: number }): ReactNode {
   const stock = useQuery(stockQuery(useShop(), plantId));
   useOrdersOf(plantId);
   return (
     <Card title="Stock">
       {stock.isPending && <Loading />}
-      <ProblemAlert error={stock.error} title="The stock could not be read" />
+      <ProblemAlert error={stock.error} title="The stock could not be loaded" />
       {stock.data && <Units stock={stock.data} />}
     </Card>
   );
 }
 
-/** Orders take and give back units: the figures follow them. */
+/** Refetches the stock with each event of the plant's orders. */
 function useOrdersOf(plantId: number): void {
   const { live } = useSession();
   const client = useQueryClient();
@@ -85,7 +85,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
       <ProblemAlert error={editing.error} title="The stock was not set" />
       {theirs && (
         <ChangedMeanwhile
-          title="The stock changed meanwhile"
+          title="The stock has changed"
           differences={[{ label: 'Free units', theirs: formatNumber(theirs.value.free), mine: formatNumber(Number(form)) }]}
           takeTheirs={`Leave it at ${formatNumber(theirs.value.free)}`}
           keepMine={`Set it to ${formatNumber(Number(form))}`}

@@ -8,16 +8,16 @@ export interface Upload {
   readonly id: number;
   readonly name: string;
   readonly bytes: number;
-  /** How much was sent, from 0 to 1. */
+  /** Share of the file sent, from 0 to 1. */
   readonly part: number;
-  /** A text, or what the shop said. */
+  /** A text, or the shop's error. */
   readonly error?: unknown;
 }
 
 const mostBytes = 10 * 1024 * 1024;
 const uploadDeadlineMs = 120_000;
 
-/** Sends pictures one after the other, so that they are listed in the order in which they were chosen. */
+/** Uploads images one after another, so that their order is that of the selection. */
 export function useImageUploads(plantId: number): { uploads: readonly Upload[]; add: (files: readonly File[]) => void; dismiss: (id: number) => void } {
   const shop = useShop();
   const client = useQueryClient();
@@ -60,9 +60,9 @@ export function useImageUploads(plantId: number): { uploads: readonly Upload[]; 
   return { uploads, add, dismiss };
 }
 
-/** What the shop would refuse, or keep without showing it. */
+/** Rejects files that the shop would refuse, or store without showing. */
 function faultOf({ type, size }: File): { error?: string } {
-  if (!type.startsWith('image/')) return { error: 'This is no picture. JPEG, PNG, GIF, WebP and AVIF are.' };
-  if (size > mostBytes) return { error: 'This picture has more than 10 MiB. Make it smaller, then try again.' };
+  if (!type.startsWith('image/')) return { error: 'This is not an image. Use JPEG, PNG, GIF, WebP or AVIF.' };
+  if (size > mostBytes) return { error: 'This image is larger than 10 MiB. Make it smaller and try again.' };
   return {};
 }

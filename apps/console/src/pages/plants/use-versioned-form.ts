@@ -15,15 +15,15 @@ export interface VersionedForm<Value, Form> {
   readonly save: () => void;
   readonly isSaving: boolean;
   readonly error: unknown;
-  /** What somebody else has made of it since; what was typed is still in `form`. */
+  /** The newer version after a conflict; `form` still holds what was typed. */
   readonly theirs: Versioned<Value> | undefined;
   readonly takeTheirs: () => void;
   readonly keepMine: () => void;
 }
 
 /**
- * A form over something that others change too. Untouched, it follows the newest version; once something is typed, it keeps the
- * version that its person saw, and saving over another one becomes their choice.
+ * A form for data that others may change, too. While unchanged, it shows the newest version. Once edited, it keeps the
+ * version that the user saw, and a conflict on saving is the user's choice.
  */
 export function useVersionedForm<Value, Form>({ latest, formOf, isSame, read, write, onSaved }: {
   readonly latest: Versioned<Value>;
@@ -31,14 +31,14 @@ export function useVersionedForm<Value, Form>({ latest, formOf, isSame, read, wr
   readonly isSame: (one: Form, other: Form) => boolean;
   /** Reads the newest version. */
   readonly read: () => Promise<Versioned<Value>>;
-  /** @throws ShopProblem with status 412 where `base` is not the newest version */
+  /** @throws ShopProblem with status 412 if `base` is outdated */
   readonly write: (form: Form, base: Versioned<Value>) => Promise<Versioned<Value>>;
   readonly onSaved: (saved: Versioned<Value>) => void;
 }): VersionedForm<Value, Form> {
   const [draft, setDraft] = useState<Draft<Value, Form>>();
   const [theirs, setTheirs] = useState<Versioned<Value>>();
   const isNews = (one: Versioned<Value>, other: Versioned<Value>): boolean => !isSame(formOf(one.value), formOf(other.value));
-  // What the form does not ask may change behind it.
+  // Fields that the form does not contain may change meanwhile.
   const base = draft && isNews(draft.base, latest) ? draft.base : latest;
   const form = draft?.form ?? formOf(latest.value);
 

@@ -8,7 +8,7 @@ import type { TailEntry } from './tail.js';
 const rowHeight = 34;
 const rowsOfAPage = 15;
 
-/** Events, newest first. Only what is in sight is drawn; arrow keys choose one. */
+/** A virtualised list of events, newest first. Arrow keys select one. */
 export function EventList({ entries, selected, onSelect }: {
   /** Oldest first. */
   readonly entries: readonly TailEntry[];
@@ -59,7 +59,7 @@ export function EventList({ entries, selected, onSelect }: {
 
 const idOf = ({ number }: TailEntry): string => `event-${number}`;
 
-/** New events come in above: whoever has scrolled down keeps what is being read in its place. */
+/** Keeps the scroll position when new events are added on top. */
 function useKeptPlace(box: React.RefObject<HTMLDivElement | null>, newest: number): void {
   const before = useRef(newest);
   useLayoutEffect(() => {

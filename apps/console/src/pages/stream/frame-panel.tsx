@@ -7,10 +7,10 @@ import type { TailEntry } from './tail.js';
 
 const route = getRouteApi('/stream');
 
-/** The chosen event as a program gets it. */
+/** The selected event as JSON. */
 export function FramePanel({ entry }: { readonly entry: TailEntry | undefined }): ReactNode {
   const navigate = route.useNavigate();
-  if (!entry) return <Paper withBorder p="md"><Text size="sm" c="dimmed">Choose an event to see its frame: by a click, or with the arrow keys in the list.</Text></Paper>;
+  if (!entry) return <Paper withBorder p="md"><Text size="sm" c="dimmed">Select an event by mouse or arrow keys to see its frame.</Text></Paper>;
   const { frame } = entry;
   const json = JSON.stringify(frame, null, 2);
   return (

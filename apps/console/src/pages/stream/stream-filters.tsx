@@ -5,7 +5,7 @@ import { useAppliedSoon } from '../../ui/use-applied-soon.js';
 import { eventTypes, orderStatuses, type StreamSearch, streamSearch } from './stream-search.js';
 
 const route = getRouteApi('/stream');
-/** After the last key: each filter is a new connection. */
+/** Delay after the last keystroke, since each filter opens a new connection. */
 const typingMs = 400;
 
 const places = [
@@ -18,10 +18,10 @@ export function StreamFilters(): ReactNode {
   const { types, plant, order, status, from } = route.useSearch();
   const navigate = route.useNavigate();
   const [cursor, setCursor] = useState('');
-  // It was chosen, and nothing is typed yet.
+  // Chosen, but without a cursor yet.
   const [isCursorAsked, setCursorAsked] = useState(false);
   const place = isCursorAsked ? 'cursor' : placeOf(from);
-  // The address may change elsewhere: another frame was chosen to start after.
+  // The URL may change elsewhere, by "Start after this one".
   useEffect(() => {
     if (placeOf(from) === 'cursor') setCursor(from ?? '');
   }, [from]);
@@ -56,5 +56,5 @@ export function StreamFilters(): ReactNode {
   );
 }
 
-/** What is none of the others is a cursor. */
+/** Any other value is a cursor. */
 const placeOf = (from = 'latest'): string => (places.some(({ value }) => value === from) ? from : 'cursor');

@@ -31,7 +31,7 @@ export function StreamPage(): ReactNode {
   const { isPaused, entries, error } = snapshot;
   return (
     <>
-      <PageHeader title="Stream" text="What happens to orders, as it happens.">
+      <PageHeader title="Stream" text="Order events, as they happen.">
         <Button variant="default" leftSection={<IconClearAll size={16} />} onClick={() => tail.clear()} disabled={entries.length === 0}>Clear</Button>
         <Button leftSection={isPaused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />} onClick={() => tail.setPaused(!isPaused)}>{isPaused ? 'Continue' : 'Pause'}</Button>
       </PageHeader>

@@ -5,14 +5,14 @@ export const eventTypes: readonly EventType[] = ['order.placed', 'order.status_c
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
 
-/** What the address says about the stream: a link shows another person the same. */
+/** The stream's filters, kept in the URL, so that a link shows the same. */
 export interface StreamSearch {
   /** Absent: all. */
   readonly types?: readonly EventType[];
   readonly plant?: number;
   readonly order?: number;
   readonly status?: OrderStatus;
-  /** Where it starts: `earliest`, or after a cursor. Absent: now. */
+  /** Start: `earliest`, or after a cursor. Absent: now. */
   readonly from?: string;
 }
 

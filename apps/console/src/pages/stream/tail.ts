@@ -5,7 +5,7 @@ export type Frame = StreamMessage<EventType>;
 export type TailFilter = Pick<EventsOptions<EventType>, 'cursor' | 'types' | 'plantId' | 'orderId' | 'newStatus'>;
 
 export interface TailEntry {
-  /** Counts what came, from 0. */
+  /** Sequence number on this page, from 0. */
   readonly number: number;
   readonly frame: Frame;
 }
@@ -19,11 +19,11 @@ export interface TailSnapshot {
   readonly error: unknown;
 }
 
-/** What the page holds: older ones are in the shop's log. */
+/** Events kept by the page; older ones can be read from the shop. */
 export const maxEntries = 5_000;
-/** Events that wait in the page while it is paused. When they are too many, the library stops reading and resumes later. */
+/** Events buffered while paused. Beyond it, the client library stops reading and resumes later. */
 export const bufferSize = 1_000;
-/** Between two renderings: however fast events come, the page draws so often. */
+/** Interval between renderings, regardless of the rate of events. */
 const drawMs = 100;
 
 interface Gate {
@@ -31,7 +31,7 @@ interface Gate {
   readonly open: () => void;
 }
 
-/** Follows the stream from a place on, and keeps the newest events. */
+/** Follows the stream from a position and keeps the newest events. */
 export class Tail {
   readonly snapshot = new Cell<TailSnapshot>({ state: 'connecting', isPaused: false, entries: [], received: 0, error: undefined });
   private entries: TailEntry[] = [];
@@ -56,7 +56,7 @@ export class Tail {
     this.setPaused(false);
   }
 
-  /** What comes meanwhile is shown afterwards: nothing is skipped. */
+  /** Pauses the display. Events that arrive meanwhile are shown afterwards. */
   setPaused(isPaused: boolean): void {
     this.pause?.open();
     this.pause = isPaused ? newGate() : undefined;

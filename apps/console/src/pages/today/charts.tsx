@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { formatDuration } from '../../ui/numbers.js';
 import { statusColors } from '../../ui/status-badge.js';
 
-// What they show stands beside them as text: for screen readers each is one picture with a name.
+// For screen readers each chart is one image with a text alternative.
 
 export function Donut({ parts, height, label }: { readonly parts: readonly { readonly name: string; readonly value: number }[]; readonly height: number; readonly label: string }): ReactNode {
   const data = parts.map(({ name, value }) => ({ name, value, color: `${statusColors[name] ?? 'gray'}.6` }));
@@ -28,7 +28,7 @@ export const Line = ({ data, height, label }: { readonly data: readonly { readon
   </div>
 );
 
-/** It would be another stop for the keyboard, inside of a picture. */
+/** Otherwise the chart would be a keyboard stop inside an image. */
 const plain = { accessibilityLayer: false } as const;
-/** What changes twice a second must not move each time. */
+/** No animation: the data changes twice a second. */
 const still = { isAnimationActive: false } as const;

@@ -8,7 +8,7 @@ import { counted, formatDuration, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
 
-// The chart library is as large as the rest of the console: numbers are there before it.
+// The chart library is as large as the rest of the console, so figures are shown before it is loaded.
 const Donut = lazy(() => import('./charts.js').then(({ Donut: component }) => ({ default: component })));
 const Columns = lazy(() => import('./charts.js').then(({ Columns: component }) => ({ default: component })));
 const Line = lazy(() => import('./charts.js').then(({ Line: component }) => ({ default: component })));
@@ -16,7 +16,7 @@ const Line = lazy(() => import('./charts.js').then(({ Line: component }) => ({ d
 const height = 190;
 const Chart = ({ children }: { readonly children: ReactNode }): ReactNode => <Suspense fallback={<Skeleton h={height} />}>{children}</Suspense>;
 
-/** At most so often the inventory is read again while orders move. */
+/** Minimum interval between reads of the inventory while orders change. */
 const inventoryMs = 2_000;
 
 export function UnitsByStatus(): ReactNode {
@@ -44,7 +44,7 @@ export function UnitsByStatus(): ReactNode {
   const parts = (['available', 'pending', 'sold'] as const).map((name) => ({ name, value: data?.[name] ?? 0 }));
   return (
     <Card title="Units by status">
-      <ProblemAlert error={error} title="The inventory could not be read" />
+      <ProblemAlert error={error} title="The inventory could not be loaded" />
       {data && (
         <Group wrap="nowrap" gap="md">
           <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
@@ -61,7 +61,7 @@ const statuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export function OrdersByStatus({ figures: { counts, isRead } }: { readonly figures: DayFigures }): ReactNode {
   const parts = statuses.map((name) => ({ name, value: counts[name] }));
   return (
-    <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or 24 h</Text>}>
+    <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or last 24 h</Text>}>
       {isRead ? (
         <Group wrap="nowrap" gap="md">
           <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
@@ -94,8 +94,8 @@ export function OrdersPerMinute({ figures: { perMinute } }: { readonly figures: 
   const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);
   const data = perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed }));
   return (
-    <Card title="Orders a minute" aside={<Text size="xs" c="dimmed" className="numbers">{counted(total, 'order')} in the last hour</Text>}>
-      <Chart><Columns data={data} height={height} label={`${counted(total, 'order')} in the last hour, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} in a minute`} /></Chart>
+    <Card title="Orders per minute" aside={<Text size="xs" c="dimmed" className="numbers">{counted(total, 'order')} in the last hour</Text>}>
+      <Chart><Columns data={data} height={height} label={`${counted(total, 'order')} in the last hour, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} per minute`} /></Chart>
     </Card>
   );
 }
@@ -106,7 +106,7 @@ export function DeliveryTime({ figures: { perMinute } }: { readonly figures: Day
   return (
     <Card title="From placing to delivery" aside={<Text size="xs" c="dimmed" className="numbers">{last === undefined ? 'median' : `median, last ${formatDuration(last)}`}</Text>}>
       {last === undefined ? (
-        <Text size="sm" c="dimmed" h={height}>No order has been delivered since you opened the console. Deliveries are drawn here as they happen.</Text>
+        <Text size="sm" c="dimmed" h={height}>No order has been delivered since you opened the console. Deliveries appear here as they happen.</Text>
       ) : (
         <Chart><Line data={data} height={height} label={`Median time from placing to delivery, last ${formatDuration(last)}`} /></Chart>
       )}

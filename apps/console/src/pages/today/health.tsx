@@ -11,11 +11,11 @@ const duties: Readonly<Record<(typeof services)[number], string>> = {
   gateway: 'answers the API',
   catalog: 'plants and images',
   store: 'orders and stock',
-  identity: 'people and log-ins',
+  identity: 'users and logins',
   notifications: 'stream and webhooks',
 };
 
-/** The five services, as `/readyz` sees them. */
+/** State of the five services, from `/readyz`. */
 export function Health(): ReactNode {
   const { connection } = useSession();
   const { data, isPending } = useQuery({

@@ -2,9 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import { relativeTo } from '../../ui/relative-time.js';
-import { formatNumber } from '../../ui/numbers.js';
+import { counted, formatNumber } from '../../ui/numbers.js';
+import { healthOf } from '../webhooks/health.js';
 
-/** A number for a `Stat`. */
+/** Values of a `Stat`. */
 interface Counted {
   readonly isOffered: boolean;
   readonly value: string;
@@ -14,9 +15,11 @@ interface Counted {
 }
 
 const page = 1_000;
+/** Deliveries that show a webhook's health. */
+const recent = 100;
 const countOf = (length: number): string => (length < page ? formatNumber(length) : `${formatNumber(page)}+`);
 
-/** Live: a refund that becomes due has an event. */
+/** Updated live by the event `refund.due`. */
 export function useRefundsDue(): Counted {
   const shop = useShop();
   const { live } = useSession();
@@ -33,12 +36,12 @@ export function useRefundsDue(): Counted {
     isOffered,
     value: data ? countOf(data.length) : '…',
     count: data?.length ?? 0,
-    text: oldest === undefined ? 'the shop owes nobody' : `the oldest since ${relativeTo(oldest, Date.now())}`,
+    text: oldest === undefined ? 'none' : `the oldest: ${relativeTo(oldest, Date.now())}`,
     error,
   };
 }
 
-/** Of the person's own: disabled by the shop, or with deliveries that failed or are tried again. */
+/** The user's own webhooks that the shop disabled, or whose last attempt failed: the same rule as on the Webhooks page. */
 export function useFailingWebhooks(): Counted {
   const shop = useShop();
   const isOffered = useMay('webhooks');
@@ -49,9 +52,8 @@ export function useFailingWebhooks(): Counted {
       const failing = await Promise.all(
         webhooks.map(async ({ id, state, disabledReason }) => {
           if (state === 'disabled') return disabledReason !== undefined;
-          const query = { state: 'pending', limit: 10 } as const;
-          const { data: waiting } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId: id }, query }, signal });
-          return waiting.some(({ attempts }) => attempts.length > 0);
+          const { data: deliveries } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId: id }, query: { limit: recent } }, signal });
+          return healthOf({ state }, deliveries).label === 'Failing';
         }),
       );
       return { failing: failing.filter(Boolean).length, all: webhooks.length };
@@ -63,7 +65,12 @@ export function useFailingWebhooks(): Counted {
     isOffered,
     value: data ? formatNumber(data.failing) : '…',
     count: data?.failing ?? 0,
-    text: data?.all === 0 ? 'you have none' : data?.failing === 0 ? `all ${formatNumber(data.all)} take what they are sent` : 'disabled, or tried again',
+    text: data ? textOf(data) : '',
     error,
   };
+}
+
+function textOf({ failing, all }: { readonly failing: number; readonly all: number }): string {
+  if (all === 0) return 'you have no webhooks';
+  return failing === 0 ? `of ${counted(all, 'webhook')}` : 'no answer, an error, or disabled';
 }

@@ -4,14 +4,14 @@ import type { ComponentType, ReactNode } from 'react';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { problemText } from '../../ui/problem.js';
 
-/** One number that matters, and what it counts. */
+/** A key figure with its label. */
 export function Stat({ label, value, text, icon: Icon, tone, href, error }: {
   readonly label: string;
   readonly value: string;
   readonly text: string;
   readonly icon: ComponentType<IconProps>;
   readonly tone: string;
-  /** Where the label leads. */
+  /** Target of the label's link. */
   readonly href?: string;
   readonly error?: unknown;
 }): ReactNode {

@@ -2,6 +2,7 @@ import { Table, Text } from '@mantine/core';
 import { IconTruckDelivery } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import type { DayFigures } from '../../shop/day.js';
+import { usePlantName } from '../../shop/plant-name.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
@@ -10,11 +11,11 @@ import { Time } from '../../ui/time.js';
 
 const shown = 5;
 
-/** The paid orders that wait longest for somebody to send them. */
+/** The oldest paid orders that are not shipped. */
 export function ToShip({ figures: { toShip, isRead } }: { readonly figures: DayFigures }): ReactNode {
   return (
-    <Card title="Wait longest to be shipped">
-      {isRead && toShip.length === 0 && <EmptyState icon={IconTruckDelivery} title="Nothing waits" text="Paid orders that nobody has sent yet are listed here, the oldest first." />}
+    <Card title="Waiting longest for shipment">
+      {isRead && toShip.length === 0 && <EmptyState icon={IconTruckDelivery} title="Nothing to ship" text="Paid orders that are not shipped yet appear here, oldest first." />}
       {toShip.length > 0 && (
         <Table.ScrollContainer minWidth={420}>
           <Table>
@@ -24,9 +25,9 @@ export function ToShip({ figures: { toShip, isRead } }: { readonly figures: DayF
             <Table.Tbody>
               {toShip.slice(0, shown).map(({ id, plantId, quantity, placedAt, owner }) => (
                 <Table.Tr key={id}>
-                  <Table.Td><AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }}>{id}</AnchorLink></Table.Td>
+                  <Table.Td><AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }} inherit>{id}</AnchorLink></Table.Td>
                   <Table.Td><Time at={placedAt} /></Table.Td>
-                  <Table.Td className="numbers">{plantId}</Table.Td>
+                  <Table.Td><PlantName plantId={plantId} /></Table.Td>
                   <Table.Td ta="right" className="numbers">{formatNumber(quantity)}</Table.Td>
                   <Table.Td>{owner ?? <Text span c="dimmed" inherit>–</Text>}</Table.Td>
                 </Table.Tr>
@@ -38,3 +39,5 @@ export function ToShip({ figures: { toShip, isRead } }: { readonly figures: DayF
     </Card>
   );
 }
+
+const PlantName = ({ plantId }: { readonly plantId: number }): ReactNode => usePlantName(plantId);

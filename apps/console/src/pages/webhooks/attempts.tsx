@@ -6,11 +6,11 @@ import type { Delivery, DeliveryState } from './webhook-reads.js';
 
 type Attempt = Delivery['attempts'][number];
 
-/** Every attempt of a delivery: when, the answer, how long it took. */
+/** All attempts of a delivery: time, response and duration. */
 export const Attempts = ({ delivery: { eventId, attempts } }: { readonly delivery: Delivery }): ReactNode => (
   <>
-    <Text size="sm" mb={4}>The receiver saw it as <Code>webhook-id: {eventId}</Code></Text>
-    {attempts.length === 0 && <Text size="sm">No attempt was made yet.</Text>}
+    <Text size="sm" mb={4}>Sent with the header <Code>webhook-id: {eventId}</Code></Text>
+    {attempts.length === 0 && <Text size="sm">No attempts yet.</Text>}
     <List type="ordered" size="sm">
       {attempts.map((attempt) => (
         <List.Item key={attempt.at}>
@@ -21,7 +21,7 @@ export const Attempts = ({ delivery: { eventId, attempts } }: { readonly deliver
   </>
 );
 
-/** What came of an attempt, in a sentence. */
+/** Returns the result of an attempt as a sentence. */
 export const attemptText = ({ status, error }: Attempt): string => error ?? (status === undefined ? 'There was no answer.' : `The receiver answered ${status}.`);
 
 const colors: Readonly<Record<DeliveryState, string>> = { pending: 'yellow', held: 'gray', delivered: 'green', failed: 'red' };

@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
-import { WebhookForm, type WebhookWishes } from './webhook-form.js';
+import { WebhookForm, type WebhookInput } from './webhook-form.js';
 
 /** The form, then the secret, then the new webhook's page. */
 export function CreateWebhook({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactNode {
@@ -14,7 +14,7 @@ export function CreateWebhook({ isOpen, onClose }: { readonly isOpen: boolean; r
   const [created, setCreated] = useState<{ readonly id: string; readonly secret: string }>();
   const create = useMutation({
     gcTime: 0,
-    mutationFn: async (body: WebhookWishes) => (await shop.POST('/webhooks', { body })).data,
+    mutationFn: async (body: WebhookInput) => (await shop.POST('/webhooks', { body })).data,
     onSuccess: async ({ id, secret }) => {
       setCreated({ id, secret });
       await client.invalidateQueries({ queryKey: ['webhooks'] });
@@ -27,7 +27,7 @@ export function CreateWebhook({ isOpen, onClose }: { readonly isOpen: boolean; r
   return (
     <>
       <Modal opened={isOpen && !created} onClose={close} title="New webhook" size="lg">
-        <WebhookForm action="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={(wishes) => create.mutate(wishes)} onCancel={close} />
+        <WebhookForm action="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={close} />
       </Modal>
       <SecretDialog
         title="The webhook's secret"

@@ -22,7 +22,7 @@ export function DeleteWebhook({ webhook: { id: webhookId, url }, onClose }: { re
   });
   return (
     <ConfirmDialog title="Delete the webhook?" action="Delete the webhook" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
-      <Text size="sm">The shop stops sending events to <b style={{ overflowWrap: 'anywhere' }}>{url}</b>. What is not delivered yet is never sent, and the record of past deliveries goes too.</Text>
+      <Text size="sm">The shop stops sending events to <b style={{ overflowWrap: 'anywhere' }}>{url}</b>. Pending events are never sent, and the record of past deliveries is deleted.</Text>
     </ConfirmDialog>
   );
 }

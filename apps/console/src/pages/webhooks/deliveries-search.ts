@@ -2,7 +2,7 @@ import type { DeliveryState } from './webhook-reads.js';
 
 export const deliveryStates: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed'];
 
-/** What the address says about the list of deliveries. */
+/** The list's filter, kept in the URL. */
 export interface DeliveriesSearch {
   readonly state?: DeliveryState;
 }

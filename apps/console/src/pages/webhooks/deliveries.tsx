@@ -14,7 +14,7 @@ const route = getRouteApi('/webhooks/$webhookId');
 
 const columns = 6;
 
-/** What was sent, newest first. It follows what happens. */
+/** The webhook's deliveries, newest first, updated continuously. */
 export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNode {
   const { state } = route.useSearch();
   const navigate = route.useNavigate();
@@ -32,11 +32,11 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
           onChange={(value) => void navigate({ search: value === 'all' ? {} : { state: value }, replace: true })}
         />
       </Group>
-      <ProblemAlert error={error} title="The deliveries could not be read" />
+      <ProblemAlert error={error} title="The deliveries could not be loaded" />
       {isPending && <Loading />}
       {data !== undefined && deliveries.length === 0 && <None state={state} />}
       {deliveries.length > 0 && <List webhook={webhook} deliveries={deliveries} />}
-      {hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older ones</Button></Center>}
+      {hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older</Button></Center>}
     </section>
   );
 }

@@ -6,7 +6,7 @@ import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { problemText } from '../../ui/problem.js';
-import { Time } from '../../ui/time.js';
+import { Time, useNow } from '../../ui/time.js';
 import { attemptText, DeliveryBadge } from './attempts.js';
 import type { Delivery, Webhook } from './webhook-reads.js';
 
@@ -27,6 +27,8 @@ export function DeliveryRow({ webhook, delivery, isOpen, onToggle }: {
   });
   const { attempts, orderId, nextAttemptAt, state } = delivery;
   const last = attempts.at(-1);
+  // Without it, an earlier event of the order comes first; in the past, the endpoint recovers from a failure.
+  const isScheduled = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > useNow();
   return (
     <Table.Tr>
       <Table.Td>
@@ -39,7 +41,7 @@ export function DeliveryRow({ webhook, delivery, isOpen, onToggle }: {
       <Table.Td><Time at={last?.at} size="sm" /></Table.Td>
       <Table.Td maw={300}>
         {last !== undefined && <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{attemptText(last)}</Text>}
-        {state === 'pending' && nextAttemptAt !== undefined && <Text size="sm" c="dimmed">Next attempt <Time at={nextAttemptAt} /></Text>}
+        {state === 'pending' && <Text size="sm" c="dimmed">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} /></> : 'Waiting for its turn'}</Text>}
         {resend.error !== null && <Text size="sm" c="red" role="alert">{problemText(resend.error).what}</Text>}
       </Table.Td>
       <Table.Td><Button size="compact-sm" variant="default" loading={resend.isPending} aria-label={`Send again delivery ${delivery.id}`} onClick={() => resend.mutate()}>Send again</Button></Table.Td>

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { whyDisabled } from './health.js';
 import type { Webhook } from './webhook-reads.js';
 
-/** Why nothing is sent, what becomes of the events, and the way back. */
+/** Says why nothing is sent and what happens to the events, and offers to enable the webhook. */
 export const DisabledAlert = ({ webhook: { disabledReason }, isBusy, onEnable }: { readonly webhook: Webhook; readonly isBusy: boolean; readonly onEnable: () => void }): ReactNode => (
   <Alert color={disabledReason === undefined ? 'gray' : 'red'} variant="light" icon={<IconPlayerPause />} title="This webhook is disabled">
     <Group justify="space-between" align="flex-end">

@@ -4,21 +4,21 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
-import { ChangedMeanwhile, WebhookForm, type WebhookWishes } from './webhook-form.js';
+import { ChangedMeanwhile, WebhookForm, type WebhookInput } from './webhook-form.js';
 import { readWebhook, type Webhook } from './webhook-reads.js';
 
-/** Replaces what was set, unless somebody else did so meanwhile: then the person chooses. */
+/** Edits the webhook. After an edit conflict, the user chooses between the versions. */
 export function EditWebhook({ webhook, etag, onClose }: { readonly webhook: Webhook; readonly etag: string | undefined; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  // The version that the person has seen, whatever the page reads behind the dialog.
+  // The version that the user saw, even if the page has read a newer one.
   const [seen, setSeen] = useState({ webhook, etag });
   const [newer, setNewer] = useState<Webhook>();
   const save = useMutation({
-    mutationFn: async (wishes: WebhookWishes) => {
+    mutationFn: async (input: WebhookInput) => {
       const header = seen.etag === undefined ? {} : { 'If-Match': seen.etag };
       try {
-        await shop.PUT('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id }, header }, body: wishes });
+        await shop.PUT('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id }, header }, body: input });
       } catch (error) {
         if (error instanceof ShopProblem && error.status === 412) {
           const now = await readWebhook(shop, webhook.id);
@@ -37,7 +37,7 @@ export function EditWebhook({ webhook, etag, onClose }: { readonly webhook: Webh
   const conflict = newer && save.error instanceof ShopProblem && save.error.status === 412 ? <ChangedMeanwhile now={newer} /> : undefined;
   return (
     <Modal opened onClose={onClose} title="Edit the webhook" size="lg">
-      <WebhookForm initial={webhook} action={conflict ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={conflict} onSubmit={(wishes) => save.mutate(wishes)} onCancel={onClose} />
+      <WebhookForm initial={webhook} action={conflict ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={conflict} onSubmit={(input) => save.mutate(input)} onCancel={onClose} />
     </Modal>
   );
 }

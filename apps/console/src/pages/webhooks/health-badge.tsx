@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { healthOf } from './health.js';
 import { useRecentDeliveries, type Webhook } from './webhook-reads.js';
 
-/** How the endpoint is, and why. It follows the newest deliveries. */
+/** The endpoint's health and its reason, from the newest deliveries. */
 export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNode {
   const { data } = useRecentDeliveries(webhook.id);
   if (!data) return <Text size="sm" c="dimmed">…</Text>;

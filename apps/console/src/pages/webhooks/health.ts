@@ -8,7 +8,7 @@ export interface Health {
 }
 
 /**
- * How an endpoint is, judged by its newest deliveries.
+ * Returns an endpoint's health, from its newest deliveries.
  * @param deliveries newest first
  */
 export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'disabledReason'>, deliveries: readonly Delivery[]): Health {
@@ -22,12 +22,12 @@ export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'dis
   }
   if (last.error !== undefined) return { label: 'Failing', color: 'red', why: last.error };
   const waiting = deliveries.filter((one) => one.state === 'pending' && one.attempts.length > 0).length;
-  if (waiting > 0) return { label: 'Recovering', color: 'yellow', why: 'It answers again. What failed before is still to be repeated.' };
+  if (waiting > 0) return { label: 'Recovering', color: 'yellow', why: 'It answers again. Failed deliveries are being retried.' };
   return { label: 'Healthy', color: 'green', why: 'The last attempt succeeded.' };
 }
 
 export function whyDisabled(reason: Webhook['disabledReason']): string {
-  if (reason === 'gone') return 'It answered 410 Gone, so the shop sends it nothing more.';
+  if (reason === 'gone') return 'It answered 410 Gone, so the shop stopped sending.';
   if (reason === 'failing') return 'It has failed for days, so the shop stopped sending.';
   return 'It was disabled by its owner.';
 }

@@ -9,7 +9,7 @@ import { type ReplayRange, useReplay } from './use-replay.js';
 
 const hourMs = 3_600_000;
 
-/** Sends a period of the past again, and shows how far that is. */
+/** Replays a period and shows the progress. */
 export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
   const replay = useReplay(webhook.id);
   const isAsking = replay.state === 'idle' || replay.error !== undefined;
@@ -37,7 +37,7 @@ function PeriodForm({ error, onStart, onCancel }: { readonly error: unknown; rea
   return (
     <form onSubmit={submit}>
       <Stack>
-        <Text size="sm">The shop sends the events of the period once more, with the same ids, behind what still waits. Receivers that keep the ids do nothing twice.</Text>
+        <Text size="sm">The shop sends the events of the period again, with the same ids, after those that still wait. Receivers that remember the ids process none twice.</Text>
         <Radio.Group label="From" value={from} onChange={(value) => setFrom(value)}>
           <Group mt={4}><Radio value="time" label="a time" /><Radio value="cursor" label="a cursor of the stream" /></Group>
         </Radio.Group>
@@ -45,7 +45,7 @@ function PeriodForm({ error, onStart, onCancel }: { readonly error: unknown; rea
           ? <TextInput type="datetime-local" label="Since" required data-autofocus value={since} onChange={(change) => setSince(change.currentTarget.value)} error={faultOf(error, 'since')} />
           : <TextInput label="After the cursor" required value={cursor} onChange={(change) => setCursor(change.currentTarget.value)} error={faultOf(error, 'fromCursor')} />}
         <TextInput type="datetime-local" label="Before" description="Empty: until now." value={until} onChange={(change) => setUntil(change.currentTarget.value)} error={faultOf(error, 'until')} />
-        <Checkbox label="Only what failed at this endpoint" checked={onlyFailed} onChange={(change) => setOnlyFailed(change.currentTarget.checked)} />
+        <Checkbox label="Only deliveries that failed" checked={onlyFailed} onChange={(change) => setOnlyFailed(change.currentTarget.checked)} />
         <ProblemAlert error={error} title="Nothing more was scheduled" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>
@@ -83,6 +83,6 @@ function ReplayProgress({ webhook, state, scheduled, stop, onClose }: {
 function waitingText({ state }: Webhook, pending: Waiting | undefined): string {
   if (state === 'disabled') return 'They are held until the webhook is enabled.';
   if (!pending) return 'They are on their way.';
-  if (pending.count === 0) return 'Nothing waits any more. The list below says how it went.';
+  if (pending.count === 0) return 'No event is waiting any more. The list below shows the results.';
   return `${formatNumber(pending.count)}${pending.isMore ? ' or more' : ''} of this webhook still wait to be sent.`;
 }

@@ -19,11 +19,11 @@ export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly
     <>
       <Modal opened={!rotate.data} onClose={onClose} title="Replace the secret?" centered>
         <Stack>
-          <Text size="sm">The shop makes a new secret. For a while both sign every request, so the receiver can change over without losing an event.</Text>
-          <Select label="The old secret ends" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
+          <Text size="sm">The shop creates a new secret. For a while it signs every request with both, so that the receiver can switch without losing an event.</Text>
+          <Select label="The old secret expires" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose} data-autofocus>Keep it</Button>
+            <Button variant="default" onClick={onClose} data-autofocus>Back</Button>
             <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>Replace the secret</Button>
           </Group>
         </Stack>

@@ -10,19 +10,19 @@ type Replay = components['schemas']['Replay'];
 export interface ReplayRun {
   readonly state: 'idle' | 'scheduling' | 'stopped' | 'done';
   readonly scheduled: number;
-  /** What ended it early. */
+  /** Error that ended it early. */
   readonly error: unknown;
   readonly start: (range: ReplayRange) => void;
   readonly stop: () => void;
 }
 
-/** A period of any length: the shop schedules a stretch per call and says where the next begins. */
+/** Replays a period of any length: each call schedules a part and returns where the next one starts. */
 export function useReplay(webhookId: string): ReplayRun {
   const shop = useShop();
   const client = useQueryClient();
   const [run, setRun] = useState<Pick<ReplayRun, 'state' | 'scheduled' | 'error'>>({ state: 'idle', scheduled: 0, error: undefined });
   const stopping = useRef(new AbortController());
-  // Going elsewhere stops it between two calls.
+  // Leaving the page stops it between two calls.
   useEffect(() => () => stopping.current.abort(), []);
 
   const follow = async (range: ReplayRange): Promise<void> => {
@@ -47,7 +47,7 @@ export function useReplay(webhookId: string): ReplayRun {
   return { ...run, start: (range) => void follow(range), stop: () => stopping.current.abort() };
 }
 
-/** The cursor stands for the beginning; a replay has one of the two. */
+/** A replay starts at a time or after a cursor. */
 function nextStretch({ until, onlyFailed }: ReplayRange, fromCursor: string): ReplayRange {
   return { fromCursor, ...(until !== undefined && { until }), ...(onlyFailed !== undefined && { onlyFailed }) };
 }

@@ -3,7 +3,7 @@ import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import type { Webhook } from './webhook-reads.js';
 
-/** Enables or disables an endpoint, if it still is as it was shown. */
+/** Enables or disables an endpoint, unless it has changed since it was shown. */
 export function useSetState(webhook: Webhook, etag: string | undefined): UseMutationResult<Webhook, Error, Webhook['state']> {
   const shop = useShop();
   const client = useQueryClient();
@@ -14,7 +14,7 @@ export function useSetState(webhook: Webhook, etag: string | undefined): UseMuta
       const body = { url, eventTypes, state, ...(orderId !== undefined && { orderId }), ...(plantId !== undefined && { plantId }), ...(description !== undefined && { description }) };
       return (await shop.PUT('/webhooks/{webhookId}', { params: { path: { webhookId }, header: etag === undefined ? {} : { 'If-Match': etag } }, body })).data;
     },
-    onSuccess: ({ state }) => sayDone(state === 'enabled' ? 'The webhook is enabled. What was held is sent now.' : 'The webhook is disabled. Its events are held for 30 days.'),
+    onSuccess: ({ state }) => sayDone(state === 'enabled' ? 'The webhook is enabled. Held events are being sent.' : 'The webhook is disabled. Its events are held for 30 days.'),
     onSettled: () => client.invalidateQueries({ queryKey: ['webhook', webhookId] }),
   });
 }

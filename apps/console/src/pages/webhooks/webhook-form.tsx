@@ -4,8 +4,8 @@ import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import type { EventType, Webhook } from './webhook-reads.js';
 
-/** What a person decides about a webhook. */
-export type WebhookWishes = Pick<Webhook, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
+/** The webhook's fields that users set. */
+export type WebhookInput = Pick<Webhook, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
 
 const events: readonly { readonly type: EventType; readonly label: string; readonly text: string }[] = [
   { type: 'order.status_changed', label: 'An order changes its status', text: 'order.status_changed' },
@@ -15,13 +15,13 @@ const events: readonly { readonly type: EventType; readonly label: string; reado
 ];
 
 export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit, onCancel }: {
-  readonly initial?: WebhookWishes;
+  readonly initial?: WebhookInput;
   readonly action: string;
   readonly isBusy: boolean;
   readonly error: unknown;
-  /** Shown instead of the error when somebody else changed the webhook meanwhile. */
+  /** Shown instead of the error after an edit conflict. */
   readonly conflict?: ReactNode;
-  readonly onSubmit: (wishes: WebhookWishes) => void;
+  readonly onSubmit: (input: WebhookInput) => void;
   readonly onCancel: () => void;
 }): ReactNode {
   const [url, setUrl] = useState(initial?.url ?? '');
@@ -51,8 +51,8 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
           </Stack>
         </Checkbox.Group>
         <Group grow align="flex-start">
-          <NumberInput label="Only of plant" placeholder="all" min={1} allowDecimal={false} hideControls value={plantId} onChange={setPlantId} error={faultOf(error, 'plantId')} />
-          <NumberInput label="Only of order" placeholder="all" min={1} allowDecimal={false} hideControls value={orderId} onChange={setOrderId} error={faultOf(error, 'orderId')} />
+          <NumberInput label="Only plant" placeholder="all" min={1} allowDecimal={false} hideControls value={plantId} onChange={setPlantId} error={faultOf(error, 'plantId')} />
+          <NumberInput label="Only order" placeholder="all" min={1} allowDecimal={false} hideControls value={orderId} onChange={setOrderId} error={faultOf(error, 'orderId')} />
         </Group>
         <Textarea label="Description" autosize minRows={2} maxRows={6} maxLength={1_000} value={description} onChange={(change) => setDescription(change.currentTarget.value)} error={faultOf(error, 'description')} />
         {conflict ?? <ProblemAlert error={error} />}
@@ -65,10 +65,10 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
   );
 }
 
-/** What the webhook is now, beside what was typed. */
+/** Shows the current version after an edit conflict. */
 export const ChangedMeanwhile = ({ now }: { readonly now: Webhook }): ReactNode => (
-  <Alert color="yellow" variant="light" title="Somebody changed it meanwhile" role="alert">
+  <Alert color="yellow" variant="light" title="Someone else has changed it" role="alert">
     <Text size="sm">It is now: {now.url}, {now.eventTypes.join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}.</Text>
-    <Text size="sm">Save again to replace that with what you typed, or cancel to keep it.</Text>
+    <Text size="sm">Save again to replace it with your version, or cancel to keep it.</Text>
   </Alert>
 );

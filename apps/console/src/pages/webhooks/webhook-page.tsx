@@ -28,7 +28,7 @@ export function WebhookPage(): ReactNode {
       <Anchor component={Link} to="/webhooks" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All webhooks</Group></Anchor>
       {data === undefined ? <PageHeader title="Webhook" /> : <Header webhook={data.webhook} etag={data.etag} />}
       {isPending && <Loading />}
-      <ProblemAlert error={error} title="The webhook could not be read" />
+      <ProblemAlert error={error} title="The webhook could not be loaded" />
       {data !== undefined && <Facts webhook={data.webhook} />}
       {data !== undefined && <Deliveries webhook={data.webhook} />}
     </>
@@ -70,7 +70,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
       <Stack mb="md" gap="sm">
         {!isEnabled && <DisabledAlert webhook={webhook} isBusy={setState.isPending} onEnable={() => setState.mutate('enabled')} />}
         <ProblemAlert error={test.error} title="No test event was sent" />
-        <ProblemAlert error={setState.error} title="The webhook is as it was" />
+        <ProblemAlert error={setState.error} title="The webhook was not changed" />
       </Stack>
       {dialog === 'edit' && <EditWebhook webhook={webhook} etag={etag} onClose={close} />}
       {dialog === 'rotate' && <RotateSecret webhook={webhook} onClose={close} />}

@@ -8,7 +8,7 @@ export type Delivery = components['schemas']['Delivery'];
 export type DeliveryState = Delivery['state'];
 export type EventType = Webhook['eventTypes'][number];
 
-/** A webhook with the ETag that a change of it is bound to. */
+/** A webhook with its ETag, for conditional requests. */
 export interface SeenWebhook {
   readonly webhook: Webhook;
   readonly etag: string | undefined;
@@ -19,7 +19,7 @@ export interface DeliveriesPage {
   readonly next: string | undefined;
 }
 
-/** Deliveries that wait to be sent, as far as one page tells. */
+/** Number of pending deliveries, up to one page. */
 export interface Waiting {
   readonly count: number;
   readonly isMore: boolean;
@@ -27,7 +27,7 @@ export interface Waiting {
 
 const endpointsMs = 5_000;
 const deliveriesMs = 3_000;
-/** Of the newest deliveries: what the health of an endpoint is judged by. */
+/** The newest deliveries, which determine an endpoint's health. */
 const recent = 100;
 const pageSize = 50;
 const waitingLimit = 1_000;

@@ -18,10 +18,10 @@ export function WebhooksPage(): ReactNode {
   const newButton = <Button leftSection={<IconPlus size={16} />} onClick={open}>New webhook</Button>;
   return (
     <>
-      <PageHeader title="Webhooks" text="Where the shop sends order events on your behalf. Each person sees their own.">{newButton}</PageHeader>
-      <ProblemAlert error={error} title="The webhooks could not be read" />
+      <PageHeader title="Webhooks" text="Endpoints to which the shop sends order events. You see only your own.">{newButton}</PageHeader>
+      <ProblemAlert error={error} title="The webhooks could not be loaded" />
       {isPending && <Loading />}
-      {data?.length === 0 && <EmptyState icon={IconWebhook} title="No webhooks yet" text="A webhook tells a program of yours about every order event by an HTTP request. Give the address of the program to begin." />}
+      {data?.length === 0 && <EmptyState icon={IconWebhook} title="No webhooks yet" text="A webhook sends each order event to a program of yours as an HTTP request. To begin, create one with the program’s address." />}
       {data !== undefined && data.length > 0 && <Endpoints webhooks={data} />}
       <CreateWebhook isOpen={isCreating} onClose={close} />
     </>
@@ -39,7 +39,7 @@ const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): Rea
           {webhooks.map((webhook) => (
             <Table.Tr key={webhook.id}>
               <Table.Td maw={340}>
-                <Anchor component={Link} to={`/webhooks/${webhook.id}`} fw={500} style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Anchor>
+                <Anchor component={Link} to={`/webhooks/${webhook.id}`} size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Anchor>
                 {webhook.description !== undefined && <Text size="sm" c="dimmed" lineClamp={2}>{webhook.description}</Text>}
               </Table.Td>
               <Table.Td maw={320}><HealthBadge webhook={webhook} /></Table.Td>
@@ -53,7 +53,7 @@ const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): Rea
   </Paper>
 );
 
-/** Which events it gets. */
+/** The events that a webhook receives. */
 export const EventsOf = ({ webhook: { eventTypes, orderId, plantId } }: { readonly webhook: Webhook }): ReactNode => (
   <Group gap={4}>
     {eventTypes.map((type) => <Badge key={type} variant="default" tt="none" fw={500}>{type}</Badge>)}

@@ -10,7 +10,7 @@ import { ProblemAlert } from '../../../ui/problem-alert.js';
 import type { Format } from '../import/source-lines.js';
 import { exportPlants } from './export-plants.js';
 
-/** All plants as a file, whatever is searched for. */
+/** Exports all plants to a file, regardless of the search. */
 export function ExportMenu(): ReactNode {
   const shop = useShop();
   const [plants, setPlants] = useState(0);
@@ -38,7 +38,7 @@ export function ExportMenu(): ReactNode {
         </Menu.Dropdown>
       </Menu>
       <Modal opened={exporting.isError} onClose={() => exporting.reset()} title="Export" centered>
-        <ProblemAlert error={exporting.error} title="There is no export" />
+        <ProblemAlert error={exporting.error} title="The export failed" />
       </Modal>
     </>
   );

@@ -2,13 +2,13 @@ import type { Shop } from '@plant-shop/client';
 import { header, recordOf } from '../../../../../../tools/plants/csv.mjs';
 import type { Format } from '../import/source-lines.js';
 
-/** As many lines are made into one part of the file: the browser may keep parts on the disk. */
+/** Lines per Blob part, which the browser may keep on disk. */
 const partLines = 2_000;
 
 /**
  * All plants as a file.
- * @param onProgress is told how many plants were read by now
- * @throws ShopError; Error when the answer was cut off: a part must not pass for the whole
+ * @param onProgress called with the number of plants read so far
+ * @throws ShopError; Error if the response is truncated, so that no partial file is saved
  */
 export async function exportPlants(shop: Shop, format: Format, onProgress: (plants: number) => void): Promise<Blob> {
   const { data } = await shop.GET('/plant/export', { parseAs: 'stream' });

@@ -16,7 +16,7 @@ export function ImportPage(): ReactNode {
   return (
     <>
       <AnchorLink to="/plants" size="sm">All plants</AnchorLink>
-      <PageHeader title="Import plants" text="Creates the plants of a file, and replaces those whose ids are there already. Stock of plants that are there stays as it is." />
+      <PageHeader title="Import plants" text="Creates the plants of a file, and replaces existing ones with the same ids. The stock of existing plants does not change." />
       {running ? <ImportProgress import={running} onAnother={() => currentImport.set(undefined)} /> : <ChooseFile />}
     </>
   );
@@ -53,10 +53,10 @@ function ChooseFile(): ReactNode {
         <IconFileUpload size={32} aria-hidden />
         <Text>Drop a file here, or</Text>
         <Button onClick={() => input.current?.click()}>Choose a file</Button>
-        <Text size="sm" c="dimmed">CSV or NDJSON. It is sent at once, and you can stop it.</Text>
+        <Text size="sm" c="dimmed">CSV or NDJSON. The import starts at once; you can stop it.</Text>
         <input ref={input} type="file" hidden accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" onChange={({ currentTarget }) => begin(currentTarget.files?.[0])} />
       </div>
-      <Card title="What the file has">
+      <Card title="File format">
         <List size="sm" spacing={4}>
           <List.Item><b>CSV</b> has a row of names first: <Code>id</Code> and <Code>name</Code>, and if you like <Code>status</Code>, <Code>category</Code>, <Code>tags</Code>, <Code>photoUrls</Code> and <Code>quantity</Code>. Several tags are separated by <Code>|</Code>. Columns are separated by commas.</List.Item>
           <List.Item><b>NDJSON</b> has one plant a line: <Code>{'{"id":7,"name":"Fern","tags":[{"name":"shade"}],"quantity":12}'}</Code></List.Item>

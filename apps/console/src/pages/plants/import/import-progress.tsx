@@ -9,7 +9,7 @@ import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { type ImportState, mostShown, type PlantImport } from './plant-import.js';
 
-/** How far an import is, what came of it, and which lines the shop refused. */
+/** Progress and result of an import, with the refused lines. */
 export function ImportProgress({ import: one, onAnother }: { readonly import: PlantImport; readonly onAnother: () => void }): ReactNode {
   const state = useCell(one.state);
   const { phase, fileName, part, created, updated, unchanged, refused } = state;
@@ -31,7 +31,7 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
             </Group>
           )}
         </Group>
-        <Progress value={part * 100} size="lg" color={phase === 'failed' ? 'red' : 'green'} aria-label="Part of the file that was taken" />
+        <Progress value={part * 100} size="lg" color={phase === 'failed' ? 'red' : 'green'} aria-label="Imported part of the file" />
         <SimpleGrid cols={{ base: 2, sm: 4 }} component="dl" mb={0}>
           {Object.entries({ Created: created, Updated: updated, Unchanged: unchanged, Refused: refused }).map(([label, value]) => (
             <div key={label}>
@@ -53,8 +53,8 @@ const unitOf = ({ format }: ImportState): string => (format === 'csv' ? 'row' : 
 
 function phaseText(state: ImportState): string {
   const { phase, part, lastLine } = state;
-  const until = lastLine === 0 ? 'Nothing was taken yet.' : `Taken up to ${unitOf(state)} ${formatNumber(lastLine)}.`;
-  if (phase === 'running') return `${String(Math.floor(part * 100))} %. You can look at other pages meanwhile; leave this one open in the browser.`;
+  const until = lastLine === 0 ? 'Nothing has been imported yet.' : `Imported up to ${unitOf(state)} ${formatNumber(lastLine)}.`;
+  if (phase === 'running') return `${String(Math.floor(part * 100))} %. You can use other pages of the console meanwhile; keep this tab open.`;
   if (phase === 'done') return 'Done.';
   return phase === 'stopped' ? `Stopped. ${until}` : until;
 }
@@ -67,15 +67,15 @@ function Refused({ import: one, state }: { readonly import: PlantImport; readonl
       title={counted(refused, `refused ${unit}`)}
       aside={<Button variant="default" leftSection={<IconDownload size={16} />} onClick={() => download(one.report(), `${state.fileName.replace(/\.\w+$/, '')}-refused.csv`)}>Download the report</Button>}
     >
-      <Text size="sm" c="dimmed" mb="xs">Correct them in a copy of the file, then import that: what is in the shop already stays as it is.</Text>
+      <Text size="sm" c="dimmed" mb="xs">Correct them in a copy of the file and import it: plants that are imported already do not change.</Text>
       <Table.ScrollContainer minWidth={560} maxHeight={420}>
         <Table stickyHeader aria-label="Refused">
           <Table.Thead>
             <Table.Tr>
               <Table.Th scope="col">{unit === 'row' ? 'Row' : 'Line'}</Table.Th>
               <Table.Th scope="col">Plant</Table.Th>
-              <Table.Th scope="col">What is wrong</Table.Th>
-              <Table.Th scope="col">What was sent</Table.Th>
+              <Table.Th scope="col">Problem</Table.Th>
+              <Table.Th scope="col">Content</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -95,7 +95,7 @@ function Refused({ import: one, state }: { readonly import: PlantImport; readonl
   );
 }
 
-/** The browser asks before the page is closed. */
+/** Makes the browser ask before the page is closed. */
 function useStayHere(isNeeded: boolean): void {
   useEffect(() => {
     if (!isNeeded) return undefined;

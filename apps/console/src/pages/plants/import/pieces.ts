@@ -1,10 +1,10 @@
 import type { SourceLine } from './source-lines.js';
 
-/** What one request carries: browsers cannot send a body while they make it. */
+/** Size of a request: browsers cannot stream a request body. */
 const mostLines = 1_000;
 const mostCharacters = 512 * 1024;
 
-/** Lines in pieces for one request each. @param skip lines with this number or a lower one are left out */
+/** Groups lines into requests. @param skip omits lines up to this number */
 export async function* piecesOf(lines: AsyncIterable<SourceLine>, skip = 0): AsyncGenerator<readonly SourceLine[]> {
   let piece: SourceLine[] = [];
   let characters = 0;

@@ -8,23 +8,23 @@ export interface ImportState {
   readonly phase: 'running' | 'done' | 'stopped' | 'failed';
   readonly fileName: string;
   readonly format: Format;
-  /** How much of the file was taken, from 0 to 1. */
+  /** Share of the file imported, from 0 to 1. */
   readonly part: number;
-  /** Number of the last line that was taken. */
+  /** Number of the last imported or refused line. */
   readonly lastLine: number;
   readonly created: number;
   readonly updated: number;
   readonly unchanged: number;
   readonly refused: number;
-  /** The first of the refused lines; the report has all. */
+  /** The first refused lines; the report contains all. */
   readonly refusedLines: readonly RefusedLine[];
   readonly error?: unknown;
 }
 
-/** As many refused lines are shown. */
+/** Refused lines shown at most. */
 export const mostShown = 100;
 
-/** Attempts in a row that take no line, and the pauses between them. */
+/** Pauses between consecutive attempts without progress. */
 const pausesMs = [500, 1_000, 2_000, 4_000, 8_000];
 const pieceDeadlineMs = 60_000;
 
@@ -36,7 +36,7 @@ interface Result {
   readonly problem?: LineProblem & { readonly status?: number };
 }
 
-/** One file on its way into the shop. It runs on while its person looks at other pages. */
+/** The import of one file. It continues while the user visits other pages. */
 export class PlantImport {
   readonly state: Cell<ImportState>;
   private readonly reportParts: Blob[] = [];
@@ -45,14 +45,14 @@ export class PlantImport {
   constructor(
     private readonly shop: Shop,
     private readonly file: File,
-    /** Called when it ends, however. */
+    /** Called when the import ends, for any reason. */
     private readonly onEnd: () => void,
   ) {
     const format = formatOf(file.name);
     this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.name, format, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, refusedLines: [] });
   }
 
-  /** Begins, or goes on behind the last line that was taken. */
+  /** Starts, or continues after the last line taken. */
   async run(): Promise<void> {
     this.stopping = new AbortController();
     this.change({ phase: 'running', error: undefined });
@@ -74,12 +74,12 @@ export class PlantImport {
     this.stopping.abort();
   }
 
-  /** All refused lines as CSV. */
+  /** Returns all refused lines as CSV. */
   report(): Blob {
     return new Blob([reportHeader, ...this.reportParts], { type: 'text/csv' });
   }
 
-  /** A piece may be sent twice: plants that are there already, with the same content, stay as they are. */
+  /** Sends a piece, repeatedly if necessary: importing a plant twice changes nothing. */
   private async send(piece: readonly SourceLine[]): Promise<void> {
     let left = piece;
     for (let failures = 0; left.length > 0; ) {
@@ -100,7 +100,7 @@ export class PlantImport {
     }
   }
 
-  /** @returns how many of the lines were taken, and why not all */
+  /** @returns the number of lines taken, and why not all were */
   private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
     const { data } = await this.shop.POST('/plant/import', {
       body: lines.map(({ text }) => `${text}\n`).join(''),
@@ -130,7 +130,7 @@ export class PlantImport {
 
   private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused'>, refused: readonly RefusedLine[]): void {
     if (lastLine === undefined) return;
-    // As blobs, which the browser may keep on the disk.
+    // Blobs, since the browser may keep them on disk.
     if (refused.length > 0) this.reportParts.push(new Blob(refused.map(reportRecord)));
     const before = this.state.get();
     this.change({
@@ -164,10 +164,10 @@ const isPassing = (error: unknown): boolean => {
   return error instanceof ShopError && error.outcome !== 'refused';
 };
 
-/** Browsers read files in parts of megabytes: in smaller ones the progress is finer, and no step keeps the page busy. */
+/** Browsers read files in chunks of megabytes. Smaller ones make progress smoother and keep the page responsive. */
 const stepBytes = 16 * 1024;
 
-/** @param onRead is told of the bytes that were taken by now @throws BadFile */
+/** @param onRead called with the number of bytes read so far @throws BadFile */
 async function* textOf(file: File, onRead: (bytes: number) => void): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decoded = (bytes?: Uint8Array): string => {

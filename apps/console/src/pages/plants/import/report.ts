@@ -1,7 +1,7 @@
 import { quotedIfNeeded } from '../../../../../../tools/plants/csv.mjs';
 
 export interface RefusedLine {
-  /** Of the line in the file, or of the row in the spreadsheet. */
+  /** Number of the line or spreadsheet row. */
   readonly number: number;
   readonly id: number | undefined;
   readonly why: string;
@@ -9,7 +9,7 @@ export interface RefusedLine {
   readonly text: string;
 }
 
-/** One problem of a line, as the shop answers it. */
+/** A refused line's problem, as in the API's response. */
 export interface LineProblem {
   readonly title?: string;
   readonly detail?: string;
@@ -24,9 +24,9 @@ export function whyOf({ errors = [], detail, title }: LineProblem): string {
 
 export const reportHeader = 'line,id,problem,content\r\n';
 
-/** A refused line as a record of the report: CSV, which spreadsheets open. */
+/** Returns a refused line as a CSV record of the report. */
 export const reportRecord = ({ number, id, why, text }: RefusedLine): string =>
   `${[String(number), String(id ?? ''), why, text].map((value) => quotedIfNeeded(harmless(value))).join(',')}\r\n`;
 
-/** Spreadsheets would run what begins so as a formula. */
+/** Escapes values that spreadsheets would run as a formula. */
 const harmless = (value: string): string => (/^[=+\-@\t\r]/.test(value) ? `'${value}` : value);

@@ -2,22 +2,22 @@ import { plantOf, recordsOf } from '../../../../../../tools/plants/csv.mjs';
 
 export type Format = 'ndjson' | 'csv';
 
-/** A plant of the file, as a line for the shop. */
+/** A plant of the file, as an NDJSON line. */
 export interface SourceLine {
-  /** Of the line in the file, or of the row in the spreadsheet; the first is 1. */
+  /** Number of the line or spreadsheet row, from 1. */
   readonly number: number;
   readonly text: string;
 }
 
-/** The file cannot be read on. What came before was sent. */
+/** The rest of the file cannot be read; the lines before were sent. */
 export class BadFile extends Error {}
 
-/** The shop takes no longer lines. What has no line ends for so long is no such file, and must not fill the memory. */
+/** The API's limit for a line. Also bounds the memory used for files that are not NDJSON. */
 const longestLine = 512 * 1024;
 
 export const formatOf = (name: string): Format => (/\.csv$/i.test(name) ? 'csv' : 'ndjson');
 
-/** The plants of a text that comes in pieces, as the shop takes them. @throws BadFile */
+/** Splits a text that arrives in chunks into lines for the API. @throws BadFile */
 export const linesOf = (format: Format, pieces: AsyncIterable<string>): AsyncGenerator<SourceLine> => (format === 'csv' ? linesOfCsv(pieces) : linesOfText(pieces));
 
 async function* linesOfText(pieces: AsyncIterable<string>): AsyncGenerator<SourceLine> {
