@@ -43,6 +43,8 @@ export class FakeIdentity {
   private added = 0;
   /** While true, pulls of the revocation log hang. */
   isUnresponsive = false;
+  /** How long a check of a credential takes, in milliseconds. */
+  checkDelayMs = 0;
   /** How far identity's clock is ahead of the gateway's. */
   clockAheadMs = 0;
 
@@ -82,8 +84,9 @@ export class FakeIdentity {
 
   fakes(): Fake[] {
     return [
-      fake(identity.checkCredential, ({ digest, kind }) => {
+      fake(identity.checkCredential, async ({ digest, kind }) => {
         this.checks++;
+        if (this.checkDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.checkDelayMs));
         const known = this.credentials.get(digest);
         const isLive = known?.expiresAt === undefined || Date.parse(known.expiresAt) > this.time();
         if (known?.kind !== kind || !isLive) throw new DomainError('credential-refused', 'The credential is not valid.');

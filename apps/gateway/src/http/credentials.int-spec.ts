@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { catalog } from '@plant-shop/contracts/catalog';
+import { DomainError } from '@plant-shop/contracts/errors';
 import { identity, revocationsSubject } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { pullIntervalMs } from '@plant-shop/credentials/revocation-log';
@@ -30,10 +32,19 @@ async function withinASecond(ask: () => Promise<number>, { former, wanted }: { f
 
 describe('credentials at the gateway', () => {
   let shop: Shop;
+  /** Time that was left when the last deletion of a plant arrived at the catalog, in milliseconds. */
+  let leftMs = Infinity;
   let key: Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
   beforeAll(async () => {
     shop = await startShop({
       ...echoes,
+      catalog: [
+        ...(echoes['catalog'] ?? []),
+        fake(catalog.deletePlant, (_, { deadline }) => {
+          leftMs = deadline.leftMs;
+          throw new DomainError('plant-not-found', 'There is no such plant.');
+        }),
+      ],
       identity: [
         ...(echoes['identity'] ?? []),
         fake(identity.logout, ({ digest }) => {
@@ -62,6 +73,7 @@ describe('credentials at the gateway', () => {
   });
   afterEach(() => {
     shop.identity.isUnresponsive = false;
+    shop.identity.checkDelayMs = 0;
   });
 
   const createPlant = async (headers: Record<string, string>): Promise<number> =>
@@ -347,6 +359,13 @@ describe('credentials at the gateway', () => {
       await nats.close(1_000);
     }
   }, 30_000);
+
+  it('are checked within the time budget of the request', async () => {
+    shop.identity.addCredential('new', { kind: 'apiKey', userId: userId(1) });
+    shop.identity.checkDelayMs = 400;
+    expect((await shop.send('DELETE', '/v3/plant/1', undefined, { api_key: 'new' })).status).toBe(404);
+    expect(leftMs).toBeLessThanOrEqual(2_000 - 400);
+  });
 
   describe('while the revocation log cannot be followed', () => {
     it('get 503, cached or not, until identity is back; requests without credentials succeed', async () => {

@@ -80,13 +80,23 @@ export class RequestAuthenticator {
     if (this.limit.isExhausted(guessesKey(request))) this.count(guessesKey(request), reply);
     let caller: Caller;
     try {
-      caller = await this.credentials.check(presented, request.id, request.span?.traceparent);
+      caller = await this.askIdentity(presented, request);
     } catch (error) {
       this.countGuess(request, reply);
       if (policy.kind === 'optional' && isRefused(error)) return;
       throw error;
     }
     this.accept(caller, policy, request, reply);
+  }
+
+  /** Takes its time from the budget of the request. */
+  private async askIdentity(presented: PresentedCredentials, request: FastifyRequest): Promise<Caller> {
+    const startedAt = performance.now();
+    try {
+      return await this.credentials.check(presented, request.id, request.span?.traceparent);
+    } finally {
+      request.credentialCheckMs = performance.now() - startedAt;
+    }
   }
 
   private accept(caller: Caller, policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): void {
@@ -119,7 +129,7 @@ export class RequestAuthenticator {
   ): Promise<void> {
     let key = addressKey(request);
     try {
-      key = (await this.credentials.check(presented, request.id, request.span?.traceparent)).credential;
+      key = (await this.askIdentity(presented, request)).credential;
     } catch (error) {
       if (isRefused(error)) this.limit.take(guessesKey(request));
       // While identity is down, the request stays anonymous.

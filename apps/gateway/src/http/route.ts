@@ -46,6 +46,8 @@ declare module 'fastify' {
     slot: Slot | undefined;
     /** Absent if the request has no valid credential or the operation ignores credentials. */
     caller: Caller | undefined;
+    /** How long identity took to check the credential, in milliseconds; 0 when it was not asked. Part of the request's time budget. */
+    credentialCheckMs: number;
   }
 }
 

@@ -34,6 +34,7 @@ export class Routes {
   install(instance: FastifyInstance): void {
     instance.decorateRequest('routeSpec', undefined);
     instance.decorateRequest('caller', undefined);
+    instance.decorateRequest('credentialCheckMs', 0);
     instance.decorateRequest('slot', undefined);
     instance.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);

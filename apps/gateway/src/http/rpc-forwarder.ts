@@ -133,7 +133,7 @@ export class RpcForwarder {
   }
 
   private contextOf(request: FastifyRequest): RpcContext {
-    const budgetMs = this.options.requestBudgetMs * (request.routeSpec?.budgetFactor ?? 1);
+    const budgetMs = this.options.requestBudgetMs * (request.routeSpec?.budgetFactor ?? 1) - request.credentialCheckMs;
     return new RpcContext(request.id, Deadline.in(budgetMs), request.caller?.principal, request.span?.traceparent);
   }
 
