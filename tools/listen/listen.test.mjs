@@ -135,7 +135,7 @@ test('it obeys the Retry-After of a full stream', async (t) => {
   stream.refusesWith = 503;
   const begun = performance.now();
   void begin();
-  await sleep(100);
+  await until(() => stream.refusals > 0);
   stream.refusesWith = 0;
   await until(() => stream.sockets.size === 1);
   assert.ok(performance.now() - begun >= 995, `${performance.now() - begun} ms`);

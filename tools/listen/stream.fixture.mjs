@@ -16,10 +16,13 @@ export class Stream {
   keys = new Set(['good']);
   /** Unless 0, the status with which pages are refused, with `Retry-After: 1`. */
   refusesWith = 0;
+  /** How many requests were refused with it. */
+  refusals = 0;
 
   async start(port = 0) {
     this.server = createServer((request, response) => {
       const { status, cursor } = this.refusesWith > 0 ? { status: this.refusesWith, cursor: '' } : this.judge(request);
+      if (this.refusesWith > 0) this.refusals += 1;
       response.writeHead(status, { 'content-type': 'application/json', ...(this.refusesWith > 0 && { 'retry-after': '1' }) });
       response.end(JSON.stringify(status === 200 ? { events: [], cursor } : { status, detail: `It is ${status}.` }));
     });
