@@ -14,7 +14,6 @@ import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
 import { SearchController } from './search/search.controller.js';
 import { SearchService } from './search/search.service.js';
-import { StockIntentsLoop } from './stock/stock-intents.loop.js';
 import { StockIntentsService } from './stock/stock-intents.service.js';
 import { ExportService } from './transfer/export.service.js';
 import { ImportService } from './transfer/import.service.js';
@@ -32,7 +31,6 @@ export class CatalogModule {
         SearchService,
         CatalogVersionsService,
         StockIntentsService,
-        StockIntentsLoop,
         ImagesService,
         ImageStores,
         ImageSweeper,

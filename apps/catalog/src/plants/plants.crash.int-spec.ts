@@ -6,7 +6,7 @@ import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } fro
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
-import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
+import { StockIntentsService } from '../stock/stock-intents.service.js';
 
 const creator = { subject: 'user-1', permissions: [], shown: [] };
 
@@ -28,7 +28,7 @@ describe('wherever the catalog crashes or loses a connection', () => {
   /** Ends all leases, as time would, and waits until the surviving replicas' loops have completed all intents. */
   async function settle(): Promise<void> {
     await shop.database.query('UPDATE stock_intents SET next_try_at = now()');
-    testbed.survivor.app.get(StockIntentsLoop).poke();
+    testbed.survivor.app.get(StockIntentsService).poke();
     await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
     expect(await shop.disagreements()).toEqual([]);
   }

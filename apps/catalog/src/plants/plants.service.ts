@@ -3,16 +3,16 @@ import { catalog, type ChangePlant, type NewPlant, type Plant, type PlantReplace
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { CodedError } from '@plant-shop/platform/errors';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { leaseMsOf } from '@plant-shop/platform/saga/intent-table';
 import { labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
-import { findPendingPlant, intendToList, intendToOpen, intendToRetire } from '../stock/stock-intents.repository.js';
-import { type RetireOutcome, StockIntentsService } from '../stock/stock-intents.service.js';
+import { findPendingPlant, intendToList, intendToOpen, stockIntents } from '../stock/stock-intents.repository.js';
+import { StockIntentsService } from '../stock/stock-intents.service.js';
 import {
   assertVersion,
   attributesOf,
@@ -29,12 +29,9 @@ import {
   findPlant,
   insertPlant,
   lockPlant,
-  lockPlantByIncarnation,
   type PlantList,
   writePlant,
 } from './plants.repository.js';
-
-const retireTries = 3;
 
 @Injectable()
 export class PlantsService {
@@ -48,7 +45,7 @@ export class PlantsService {
     const attributes = attributesOf(given, await idsOfLabels(this.database, labelsToFill(given)), 'available');
     return this.write(context, catalog.createPlant, async (tx) => {
       const plant = await insertNew(tx, given.id || undefined, attributes);
-      await intendToOpen(tx, plant.incarnation, given.quantity ?? null, this.intents.leaseMsOf(context));
+      intendToOpen(tx, [{ incarnation: plant.incarnation, units: given.quantity ?? null }], leaseMsOf(context));
       return plant;
     });
   }
@@ -86,51 +83,26 @@ export class PlantsService {
 
   /**
    * Deletes a plant if the store allows it: open orders (placed or approved) prevent the deletion.
-   * @throws DomainError `plant-not-found`, `precondition-failed`, `plant-has-pending-orders`; CodedError `outcome-unknown` while the
-   * store has not decided
+   * @throws DomainError `plant-not-found`, `precondition-failed`, `plant-has-pending-orders`; CodedError `unavailable` if nothing
+   * happened, `outcome-unknown` while the store has not decided
    */
   async delete(context: RpcContext, plantId: number, ifVersion?: number): Promise<{ plantId: number }> {
-    const { incarnation, attempt } = await this.database.transaction(async (tx) => {
+    const deletion = await this.database.transaction(async (tx) => {
       const plant = requirePlant(plantId, await lockPlant(tx, plantId));
       assertVersion(plant, ifVersion);
-      const leaseMs = this.intents.leaseMsOf(context);
-      return { ...plant, attempt: await intendToRetire(tx, plant.incarnation, actorOf(context), leaseMs) };
+      return stockIntents.begin(tx, plant.incarnation, actorOf(context), leaseMsOf(context));
     });
-    const { deleted, openOrders } = await this.intents.orOutcomeUnknown(
-      incarnation,
-      `Deleting plant ${plantId} has begun, but the store has not decided yet. The catalog keeps trying. Read the plant to see the result.`,
-      () => this.retire(context, plantId, incarnation, attempt),
-    );
-    if (openOrders.length > 0) {
+    if (!deletion) throw plantNotFound(plantId);
+    const { completed, refusal } = await this.intents.delete(context, { ...deletion, plantId });
+    if (refusal) {
       throw new DomainError(
         'plant-has-pending-orders',
         `Plant ${plantId} has placed or approved orders. Cancel them or wait for their delivery first.`,
-        { orders: openOrders },
+        { orders: refusal },
       );
     }
-    if (!deleted) throw plantNotFound(plantId);
+    if (!completed) throw plantNotFound(plantId);
     return { plantId };
-  }
-
-  /**
-   * Retires the plant's stock. When a plant is deleted twice at the same time, the store refuses the older attempt; then retries
-   * with a new attempt number.
-   */
-  private async retire(context: RpcContext, plantId: number, incarnation: number, first: number): Promise<RetireOutcome> {
-    let attempt = first;
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.intents.retire(context, plantId, incarnation, attempt);
-      } catch (error) {
-        if (tries === retireTries || !(error instanceof CodedError) || error.code !== 'unavailable') throw error;
-      }
-      const next = await this.database.transaction(async (tx) => {
-        const plant = await lockPlantByIncarnation(tx, incarnation);
-        return plant && intendToRetire(tx, incarnation, actorOf(context), this.intents.leaseMsOf(context));
-      });
-      if (next === undefined) return { deleted: false, openOrders: [] };
-      attempt = next;
-    }
   }
 
   private update(
@@ -145,7 +117,7 @@ export class PlantsService {
       assertVersion(before, ifVersion);
       const after = await writePlant(tx, before, { ...before, ...changes(before) });
       if (after.status !== before.status) {
-        await intendToList(tx, after.incarnation, after.version, this.intents.leaseMsOf(context));
+        await intendToList(tx, after.incarnation, after.version, leaseMsOf(context));
       }
       return after;
     });
@@ -169,14 +141,7 @@ export class PlantsService {
       const { id } = written.value as Plant;
       return { answer: written, pending: await findPendingPlant(tx, id, written.meta.version ?? 0) };
     });
-    if (pending) {
-      await this.intents.orOutcomeUnknown(
-        pending.incarnation,
-        `Plant ${pending.id} is saved, but the store has not confirmed it yet. The catalog keeps trying. ` +
-          'Read the plant, or repeat the request with the same Idempotency-Key.',
-        () => this.intents.syncPlant(context, pending),
-      );
-    }
+    if (pending) await this.intents.sync(context, pending);
     return answer;
   }
 }

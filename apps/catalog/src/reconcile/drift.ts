@@ -76,9 +76,3 @@ export const isBehind = (plant: ComparedPlant, stock: KnownStock | undefined): b
   stock !== undefined && stock.listingVersion >= plant.version;
 
 export const plantIdOf = (drift: Drift): number => ('plant' in drift ? drift.plant.id : drift.stock.plantId);
-
-/** Returns the drifts that are in both lists, equal in every number. */
-export function confirmedDrifts(first: readonly Drift[], second: readonly Drift[]): Drift[] {
-  const known = new Set(first.map((one) => JSON.stringify(one)));
-  return second.filter((one) => known.has(JSON.stringify(one)));
-}

@@ -1,5 +1,4 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
-import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { ComparedPlant } from './drift.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -13,9 +12,4 @@ export function findPlantsToCompare(db: Reader, after: number, limit: number): P
      WHERE plants.id > $1 ORDER BY plants.id LIMIT $2`,
     [after, limit],
   );
-}
-
-/** Draws an attempt for stock without a plant, for which no intent can exist. */
-export async function drawRetireAttempt(tx: Transaction): Promise<number> {
-  return onlyRow(await tx.query<{ attempt: number }>(`SELECT nextval('retire_attempts') AS attempt`)).attempt;
 }

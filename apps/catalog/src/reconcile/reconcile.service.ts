@@ -9,30 +9,20 @@ import type {
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { isTransient } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import { raiseSequence, type SequenceToRaise } from '@plant-shop/platform/postgres/sequences';
+import { raiseSequences } from '@plant-shop/platform/postgres/sequences';
+import { type ComparedPage, reconcilePage } from '@plant-shop/platform/reconcile';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { leaseMsOf } from '@plant-shop/platform/saga/intent-table';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { PlantState } from '../plants/plant.js';
 import { lockPlantByIncarnation, writePlant } from '../plants/plants.repository.js';
-import type { StockIntent } from '../stock/stock-intent.js';
-import { intendToList, intendToOpen, intendToRetire, lockIntent } from '../stock/stock-intents.repository.js';
+import { findPendingPlants, intendToList, intendToOpen, lockIntent, stockIntents } from '../stock/stock-intents.repository.js';
 import { StockIntentsService } from '../stock/stock-intents.service.js';
-import {
-  type ComparedPlant,
-  confirmedDrifts,
-  countPlantIds,
-  type Drift,
-  driftsOf,
-  isBehind,
-  pageOf,
-  plantIdOf,
-  type PlantPage,
-} from './drift.js';
-import { drawRetireAttempt, findPlantsToCompare } from './reconcile.repository.js';
+import { type ComparedPlant, countPlantIds, type Drift, driftsOf, isBehind, pageOf, plantIdOf } from './drift.js';
+import { findPlantsToCompare } from './reconcile.repository.js';
 
 /** The store does not know versions that changed no status, and a backup may be old. Negligible beside 2^53. */
 const versionMargin = 1_000_000_000;
@@ -40,6 +30,8 @@ const attemptMargin = 1_000_000;
 
 type MendResult = Pick<PlantFinding, 'outcome' | 'openOrders'>;
 const mended: MendResult = { outcome: 'mended' };
+const mendedUnless = (openOrders: readonly number[] = []): MendResult =>
+  openOrders.length > 0 ? { outcome: 'left', openOrders } : mended;
 
 /**
  * Compares plants with the store's stock after one of the two databases was restored. Repairs differences with the same intents and
@@ -60,72 +52,51 @@ export class ReconcileService {
    */
   async raiseNumbers(context: RpcContext, { dryRun = false }: RaiseNumbers): Promise<{ raised: RaisedNumber[] }> {
     const highest = await this.rpc.call(store.readHighestNumbers, {}, context);
-    const wanted: SequenceToRaise[] = [
+    const wanted = [
       { sequence: 'plant_versions', known: highest.plantVersion, margin: versionMargin },
       { sequence: 'plant_ids', known: highest.assignedPlantId, margin: 0 },
       { sequence: 'retire_attempts', known: highest.retireAttempt, margin: attemptMargin },
     ];
-    const raised: RaisedNumber[] = [];
-    for (const one of wanted) {
-      const result = await this.database.transaction(async (tx) => {
-        const raising = await raiseSequence(tx, one, { dryRun });
-        if (raising && !dryRun) audit(tx, actorOf(context), catalog.raiseNumbers, one.sequence);
-        return raising;
-      });
-      if (result) raised.push(result);
-    }
-    if (raised.length > 0) this.logger.info({ raised, dryRun }, 'numbers behind the store');
-    return { raised };
+    return { raised: await raiseSequences(this.database, context, catalog.raiseNumbers, wanted, { dryRun, logger: this.logger }) };
   }
 
   /** Compares one page of plants with the store's stock and repairs the differences, unless `dryRun`. */
-  async reconcile(
+  reconcile(
     context: RpcContext,
     { after = 0, limit = 500, dryRun = false }: ReconcilePlants,
   ): Promise<ReconciledPage<PlantFinding, number>> {
-    const first = await this.read(context, after, limit);
-    const seen = driftsOf(first);
-    if (seen.length === 0) return reconciled(first, first.upTo, []);
-    // Reads twice: a plant that is created or deleted between reading the two sides differs once, but not twice.
-    const second = await this.read(context, after, limit);
-    const findings: PlantFinding[] = [];
-    for (const drift of confirmedDrifts(seen, driftsOf(second))) {
-      const what = { plantId: plantIdOf(drift), drift: drift.drift };
-      const result: MendResult | undefined = dryRun ? { outcome: 'found' } : await this.tryToMend(context, drift);
-      if (!result) continue;
-      findings.push({ ...what, ...result });
-      this.logger.info({ ...what, ...result }, 'drift between catalog and store');
-    }
-    const ends = [first.upTo, second.upTo].filter((end) => end !== undefined);
-    return reconciled(second, ends.length === 0 ? undefined : Math.min(...ends), findings);
+    return reconcilePage({
+      compare: () => this.compare(context, after, limit),
+      describe: (drift: Drift) => ({ plantId: plantIdOf(drift), drift: drift.drift }),
+      repair: (drift) => this.mend(context, drift),
+      dryRun,
+      logger: this.logger,
+    });
   }
 
   /** Reads the plants first: the store has already acknowledged the state of any plant without an intent. */
-  private async read(context: RpcContext, after: number, limit: number): Promise<PlantPage> {
+  private async compare(context: RpcContext, after: number, limit: number): Promise<ComparedPage<Drift, number>> {
     const plants = await findPlantsToCompare(this.database, after, limit);
     const stock = await this.rpc.call(store.listAllStock, { after, limit }, context);
-    return pageOf(plants, stock, limit);
-  }
-
-  private async tryToMend(context: RpcContext, drift: Drift): Promise<MendResult | undefined> {
-    try {
-      return await this.mend(context, drift);
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      this.logger.warn({ err: error, plantId: plantIdOf(drift) }, 'drift not mended yet');
-      return { outcome: 'unfinished' };
-    }
+    const page = pageOf(plants, stock, limit);
+    return { checked: countPlantIds(page), drifts: driftsOf(page), end: page.upTo };
   }
 
   /** @returns undefined if the plant has changed meanwhile: nothing differs any more, or an intent will complete it */
   private async mend(context: RpcContext, drift: Drift): Promise<MendResult | undefined> {
     switch (drift.drift) {
       case 'stock-missing':
-        return this.reopenStock(context, drift.plant);
+        // With no units: the number left is unknown, and selling units that do not exist is worse than selling none.
+        return this.sync(context, drift.plant, async (tx, { incarnation }) =>
+          intendToOpen(tx, [{ incarnation, units: 0 }], leaseMsOf(context)),
+        );
       case 'listing-differs':
-        return this.relist(context, drift.plant, isBehind(drift.plant, drift.stock));
+        return this.sync(context, drift.plant, async (tx, found) => {
+          const { incarnation, version } = isBehind(drift.plant, drift.stock) ? await writePlant(tx, found, found) : found;
+          await intendToList(tx, incarnation, version, leaseMsOf(context));
+        });
       case 'plant-deleted':
-        return this.retryDeletion(context, drift.plant);
+        return this.deleteAgain(context, drift.plant);
       case 'plant-missing':
         return this.retireStock(context, drift.stock);
       default:
@@ -133,58 +104,31 @@ export class ReconcileService {
     }
   }
 
-  /** Opens stock with no units: the number left is unknown, and selling units that do not exist is worse than selling none. */
-  private reopenStock(context: RpcContext, plant: ComparedPlant): Promise<MendResult | undefined> {
-    return this.intendAndSync(context, plant, async (tx, { incarnation }) => {
-      await intendToOpen(tx, incarnation, 0, this.intents.leaseMsOf(context));
-      return { version: plant.version, opens: true, units: 0, listsVersion: null };
-    });
-  }
-
-  private relist(context: RpcContext, plant: ComparedPlant, isOutdated: boolean): Promise<MendResult | undefined> {
-    return this.intendAndSync(context, plant, async (tx, found) => {
-      const { incarnation, version } = isOutdated ? await writePlant(tx, found, found) : found;
-      await intendToList(tx, incarnation, version, this.intents.leaseMsOf(context));
-      return { version, opens: false, units: null, listsVersion: version };
-    });
-  }
-
-  private async intendAndSync(
+  private async sync(
     context: RpcContext,
     plant: ComparedPlant,
-    intend: (
-      tx: Transaction,
-      found: PlantState,
-    ) => Promise<Omit<StockIntent, 'incarnation' | 'retireAttempt'> & { readonly version: number }>,
+    intend: (tx: Transaction, found: PlantState) => Promise<void>,
   ): Promise<MendResult | undefined> {
-    const intent = await this.database.transaction(async (tx) => {
+    const [pending] = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
-      if (!found) return undefined;
+      if (!found) return [];
       audit(tx, actorOf(context), catalog.reconcilePlants, plant.id);
-      return intend(tx, found);
+      await intend(tx, found);
+      return findPendingPlants(tx, [plant.id]);
     });
-    if (!intent) return undefined;
-    const { id, incarnation, status } = plant;
-    await this.callStore(incarnation, () =>
-      this.intents.syncPlant(context, { id, incarnation, status, retireAttempt: null, ...intent }),
-    );
+    if (!pending) return undefined;
+    await this.intents.sync(context, pending);
     return mended;
   }
 
-  private async retryDeletion(context: RpcContext, plant: ComparedPlant): Promise<MendResult | undefined> {
-    const attempt = await this.database.transaction(async (tx) => {
+  private async deleteAgain(context: RpcContext, plant: ComparedPlant): Promise<MendResult | undefined> {
+    const deletion = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
-      return found && intendToRetire(tx, plant.incarnation, actorOf(context), this.intents.leaseMsOf(context));
+      return found && stockIntents.begin(tx, plant.incarnation, actorOf(context), leaseMsOf(context));
     });
-    if (attempt === undefined) return undefined;
-    const { id, incarnation } = plant;
-    const { openOrders } = await this.callStore(incarnation, () => this.intents.retire(context, id, incarnation, attempt));
-    return openOrders.length > 0 ? { outcome: 'left', openOrders } : mended;
-  }
-
-  /** Runs calls to the store. If they fail, the intents' loop retries at once. */
-  private callStore<T>(incarnation: number, work: () => Promise<T>): Promise<T> {
-    return this.intents.orOutcomeUnknown(incarnation, 'The catalog keeps trying.', work);
+    if (!deletion) return undefined;
+    const { refusal } = await this.intents.delete(context, { ...deletion, plantId: plant.id });
+    return mendedUnless(refusal);
   }
 
   private async retireStock(
@@ -193,10 +137,10 @@ export class ReconcileService {
   ): Promise<MendResult> {
     const attempt = await this.database.transaction(async (tx) => {
       audit(tx, actorOf(context), catalog.reconcilePlants, plantId);
-      return drawRetireAttempt(tx);
+      return stockIntents.drawAttempt(tx);
     });
     const { openOrders } = await this.rpc.call(store.retirePlant, { plantId, incarnation, attempt }, context);
-    return openOrders.length > 0 ? { outcome: 'left', openOrders } : mended;
+    return mendedUnless(openOrders);
   }
 }
 
@@ -205,12 +149,4 @@ async function lockUnchanged(tx: Transaction, plant: ComparedPlant): Promise<Pla
   const found = await lockPlantByIncarnation(tx, plant.incarnation);
   if (found?.version !== plant.version) return undefined;
   return (await lockIntent(tx, plant.incarnation)) ? undefined : found;
-}
-
-function reconciled(
-  page: PlantPage,
-  next: number | undefined,
-  findings: readonly PlantFinding[],
-): ReconciledPage<PlantFinding, number> {
-  return { checked: countPlantIds(page), ...(next !== undefined && { next }), findings };
 }

@@ -19,6 +19,16 @@ describe('deleting a plant', () => {
     expect(await outcomeOf(plants.get(id))).toBe('plant-not-found');
   });
 
+  it('has no effect without a store, and none later', async () => {
+    const id = plants.newId();
+    await plants.create(id);
+    plants.shop.store.interceptNext('retirePlant', fail);
+    expect(await outcomeOf(plants.remove(id))).toBe('unavailable');
+    expect(await plants.hasNoIntents()).toBe(true);
+    expect(await plants.get(id)).toMatchObject({ id });
+    expect(plants.callsFor(id)).toEqual(['openStock', 'retirePlant']);
+  });
+
   it('completes in the background if the answer was lost', async () => {
     const id = plants.newId();
     await plants.create(id);

@@ -4,7 +4,6 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture } from '../catalog.spec.fixture.js';
 import type { StockRow } from '../store.fake.js';
-import { processDueIntents } from './stock-intents.loop.js';
 import { StockIntentsService } from './stock-intents.service.js';
 
 /** Call budget in milliseconds, shorter than that of the catalog's own calls: a lost answer exceeds it. */
@@ -13,7 +12,7 @@ export const shortBudgetMs = 400;
 /** Two replicas of the catalog with a fake store. After each test, checks that catalog and store agree. */
 export class StockSyncFixture {
   shop!: CatalogFixture;
-  private processIntents!: () => Promise<boolean>;
+  private intents!: StockIntentsService;
   private lastId = 0;
 
   /** Sets the fixture up for all tests of the enclosing `describe`. */
@@ -21,10 +20,8 @@ export class StockSyncFixture {
     const plants = new StockSyncFixture();
     beforeAll(async () => {
       const shop = await CatalogFixture.start({ replicas: 2 });
-      const logger = createLogger('test', 'fatal');
-      const intents = new StockIntentsService(shop.database, shop.caller.client, logger);
       plants.shop = shop;
-      plants.processIntents = () => processDueIntents(shop.database, intents, logger);
+      plants.intents = new StockIntentsService(shop.database, shop.caller.client, createLogger('test', 'fatal'));
     });
     afterAll(() => plants.shop.stop());
     afterEach(async () => {
@@ -40,7 +37,7 @@ export class StockSyncFixture {
 
   /** Processes all intents as the replicas' loops do, but without pauses. */
   settle(): Promise<void> {
-    return until(async () => (await this.hasNoIntents()) || (await this.processIntents()) || this.hasNoIntents(), 20_000);
+    return until(async () => (await this.hasNoIntents()) || (await this.intents.resumeDue()) || this.hasNoIntents(), 20_000);
   }
 
   newId(): number {

@@ -5,7 +5,7 @@ import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture } from '../catalog.spec.fixture.js';
-import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
+import { StockIntentsService } from '../stock/stock-intents.service.js';
 
 const staff = { subject: 'user-1', permissions: [], shown: [] };
 
@@ -45,7 +45,7 @@ describe('wherever an import is killed', () => {
           expect(await shop.caller.call(catalog.getPlant, { plantId: id })).toMatchObject({ id, name, status: 'available' });
           expect(shop.store.stock.get(id)).toMatchObject({ listing: 'available', units: 3 });
         }
-        testbed.survivor.app.get(StockIntentsLoop).poke();
+        testbed.survivor.app.get(StockIntentsService).poke();
         await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
         expect(await shop.disagreements()).toEqual([]);
       },

@@ -3,10 +3,11 @@ import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import { actorOf, auditAll } from '@plant-shop/platform/audit/audit-log';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { leaseMsOf } from '@plant-shop/platform/saga/intent-table';
 import { labelKey, labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
 import type { PendingPlant } from '../stock/stock-intent.js';
-import { findPendingPlants, intendToList, intendToOpenAll } from '../stock/stock-intents.repository.js';
+import { findPendingPlants, intendToList, intendToOpen } from '../stock/stock-intents.repository.js';
 import { StockIntentsService } from '../stock/stock-intents.service.js';
 import { changeOf, type PlantChange, rounds, validateLines, type ValidLine } from './import.js';
 import { claimPlants, insertPlants, writePlants } from './import.repository.js';
@@ -30,7 +31,7 @@ export class ImportService {
       for (const change of changes) {
         results.set(change.line, { id: change.kind === 'created' ? change.id : change.before.id, result: change.kind });
       }
-      await this.intents.syncPlants(context, pending);
+      await this.intents.syncAll(context, pending);
     }
     return lines.flatMap((_, line) => results.get(line) ?? []);
   }
@@ -50,10 +51,10 @@ export class ImportService {
   private async writeChanges(tx: Transaction, context: RpcContext, changes: readonly PlantChange[]): Promise<void> {
     const created = changes.filter((one) => one.kind === 'created');
     const updated = changes.filter((one) => one.kind === 'updated');
-    const leaseMs = this.intents.leaseMsOf(context);
+    const leaseMs = leaseMsOf(context);
     const incarnations = await insertPlants(tx, created);
     if (created.length > 0) {
-      intendToOpenAll(tx, created.map(({ id, units }) => ({ incarnation: incarnations.get(id) ?? 0, units })), leaseMs);
+      intendToOpen(tx, created.map(({ id, units }) => ({ incarnation: incarnations.get(id) ?? 0, units })), leaseMs);
     }
     const versions = await writePlants(tx, updated);
     for (const { before, after } of updated) {

@@ -26,9 +26,3 @@ export function driftsOf(customers: readonly KnownCustomer[], users: readonly Co
     return closed && !user.isBeingDeleted ? [{ userId, username: user.username, drift: 'user-deleted' }] : [];
   });
 }
-
-/** Returns drifts that both readings found: a deletion in progress looks like drift in one of them only. */
-export function seenTwice(first: readonly Drift[], second: readonly Drift[]): Drift[] {
-  const known = new Set(first.map(({ userId, drift }) => `${userId} ${drift}`));
-  return second.filter(({ userId, drift }) => known.has(`${userId} ${drift}`));
-}

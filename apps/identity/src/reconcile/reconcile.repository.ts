@@ -1,5 +1,4 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
-import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { ComparedUser } from './drift.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -11,9 +10,4 @@ export function findUsersToCompare(db: Reader, userIds: readonly string[]): Prom
      WHERE users.user_id = ANY($1::uuid[])`,
     [userIds],
   );
-}
-
-/** Draws an attempt number for a customer whose user is missing, so that no intent can be recorded. */
-export async function drawDeletionAttempt(tx: Transaction): Promise<number> {
-  return onlyRow(await tx.query<{ attempt: number }>(`SELECT nextval('deletion_attempts') AS attempt`)).attempt;
 }

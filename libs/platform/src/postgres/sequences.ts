@@ -1,4 +1,7 @@
-import type { Transaction } from './database.js';
+import { actorOf, audit } from '../audit/audit-log.js';
+import type { Logger } from '../logging.js';
+import type { RpcContext } from '../rpc/context.js';
+import type { Database, Transaction } from './database.js';
 import { onlyRow } from './rows.js';
 
 // Only a sequence's owner may alter it, and a service does not own its tables. The functions `hold_sequence` and
@@ -41,6 +44,27 @@ export async function raiseSequence(
   const to = known + margin + 1;
   if (!dryRun) await tx.query('SELECT restart_sequence($1, $2)', [sequence, to]);
   return { sequence, from, to };
+}
+
+/** `raiseSequence` for several sequences, each in its own transaction, with an audit entry for each that it raises. */
+export async function raiseSequences(
+  database: Database,
+  context: RpcContext,
+  operation: { readonly pattern: string },
+  wanted: readonly SequenceToRaise[],
+  { dryRun, logger }: { readonly dryRun: boolean; readonly logger: Logger },
+): Promise<RaisedSequence[]> {
+  const raised: RaisedSequence[] = [];
+  for (const one of wanted) {
+    const result = await database.transaction(async (tx) => {
+      const raising = await raiseSequence(tx, one, { dryRun });
+      if (raising && !dryRun) audit(tx, actorOf(context), operation, one.sequence);
+      return raising;
+    });
+    if (result) raised.push(result);
+  }
+  if (raised.length > 0) logger.info({ raised, dryRun }, 'sequences behind the numbers of another service');
+  return raised;
 }
 
 async function nextOf(tx: Transaction, sequence: string): Promise<number> {

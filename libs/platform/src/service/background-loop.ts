@@ -20,7 +20,7 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
   private running: Promise<void> | undefined;
 
   constructor(
-    private readonly options: LoopOptions,
+    protected readonly options: LoopOptions,
     /** One run. Returns true to run again at once, false to pause for the interval, or the pause in milliseconds. */
     readonly run: () => Promise<boolean | number>,
     protected readonly logger: Logger,
