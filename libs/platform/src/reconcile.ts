@@ -15,7 +15,7 @@ interface Repaired {
   readonly outcome: 'found' | 'mended' | 'left' | 'unfinished';
 }
 
-export interface Reconciliation<Drift, Key, Named, Result extends Repaired> {
+interface Reconciliation<Drift, Key, Named, Result extends Repaired> {
   /** Reads the page from both sides and compares them. */
   readonly compare: () => Promise<ComparedPage<Drift, Key>>;
   /** What a finding and the log say about a difference. */

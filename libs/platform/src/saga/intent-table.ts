@@ -15,7 +15,7 @@ export const leaseMsOf = ({ deadline }: RpcContext): number => Math.min(deadline
  * A table of intents is part of a service's own schema (see its migrations), with names of its own. Beside the columns below it has
  * `tries`, the number of times that a background loop has leased the row, and `asked_by`, the actor of the latest request.
  */
-export interface IntentColumns {
+interface IntentColumns {
   readonly table: string;
   /** The table of the resources. Its column `key` is the intents' key, and deleting a resource deletes its intent. */
   readonly owners: string;
