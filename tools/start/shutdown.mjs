@@ -6,8 +6,8 @@ import { once } from 'node:events';
  * @template {string} Step
  */
 export class Shutdown {
-  /** @type {Map<Step, () => unknown>} */
-  #ends = new Map();
+  /** @type {{ step: Step, end: () => unknown }[]} */
+  #ends = [];
   /** @type {Promise<boolean> | undefined} */
   #running;
 
@@ -20,9 +20,9 @@ export class Shutdown {
     this.report = report;
   }
 
-  /** @param {Step} step @param {() => unknown} end */
+  /** A step may have several ends, such as one for each shop that a run of tests starts. @param {Step} step @param {() => unknown} end */
   add(step, end) {
-    this.#ends.set(step, end);
+    this.#ends.push({ step, end });
   }
 
   /** @returns {Promise<boolean>} whether every step succeeded; asking again waits for the same run */
@@ -33,9 +33,9 @@ export class Shutdown {
 
   async #run() {
     let clean = true;
-    for (const step of this.order) {
+    for (const { step, end } of this.order.flatMap((step) => this.#ends.filter((one) => one.step === step))) {
       try {
-        await this.#ends.get(step)?.();
+        await end();
       } catch (error) {
         clean = false;
         this.report(step, error);

@@ -24,6 +24,18 @@ test('a step waits for the one before it, and a step that fails is reported and 
   assert.deepEqual(events, ['services failed', 'Postgres']);
 });
 
+test('everything that was added to a step ends, also when one of them fails', async () => {
+  /** @type {string[]} */
+  const events = [];
+  const shutdown = new Shutdown(ORDER, (step) => events.push(`${step} failed`));
+  shutdown.add('NATS', () => Promise.reject(new Error('would not end')));
+  shutdown.add('services', () => events.push('one shop'));
+  shutdown.add('services', () => events.push('another shop'));
+  shutdown.add('NATS', () => events.push('NATS'));
+  assert.equal(await shutdown.run(), false);
+  assert.deepEqual(events, ['one shop', 'another shop', 'NATS failed', 'NATS']);
+});
+
 test('asking twice to end ends everything once', async () => {
   let times = 0;
   const shutdown = new Shutdown(ORDER, () => {});
