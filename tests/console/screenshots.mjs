@@ -1,6 +1,5 @@
 // `npm run screenshots`: writes a screenshot of each page that people see, light and dark, to docs/console.
 import { mkdirSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
@@ -93,18 +92,11 @@ async function fill(admin) {
     const { data } = await admin.POST('/plant', { body });
     if (n !== 7) plantIds.push(data.id);
   }
-  const receiver = createServer((request, response) => {
-    request.resume();
-    response.statusCode = request.url === '/broken' ? 500 : 204;
-    response.end();
-  });
-  await new Promise((resolve) => receiver.listen(0, '127.0.0.1', () => resolve(undefined)));
-  shutdown.add('receiver', () => new Promise((resolve) => {
-    receiver.closeAllConnections();
-    receiver.close(() => resolve(undefined));
-  }));
-  const { port } = /** @type {import('node:net').AddressInfo} */ (receiver.address());
-  for (const [path, description] of [['works', 'Warehouse'], ['broken', 'Accounting']]) await admin.POST('/webhooks', { body: { url: `http://127.0.0.1:${port}/${path}`, description } });
+  const { Receiver } = await import('@plant-shop/testing/receiver');
+  const receiver = await Receiver.start();
+  receiver.answer = ({ path }, response) => response.writeHead(path === '/broken' ? 500 : 204).end();
+  shutdown.add('receiver', () => receiver.stop());
+  for (const [path, description] of [['works', 'Warehouse'], ['broken', 'Accounting']]) await admin.POST('/webhooks', { body: { url: `http://127.0.0.1:${receiver.port}/${path}`, description } });
   const orders = [];
   for (let n = 0; n < 36; n += 1) orders.push((await admin.POST('/store/order', { body: { plantId: plantIds[n % plantIds.length] ?? 1, quantity: 1 + (n % 3) } })).data.id);
   for (const [n, id] of orders.entries()) {

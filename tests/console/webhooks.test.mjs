@@ -1,25 +1,26 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { Chrome } from './kit/console.mjs';
 import { pressEnterOn } from './kit/keyboard.mjs';
 import { admin, newPerson, shopOf } from './kit/people.mjs';
-import { Receiver } from './kit/receiver.mjs';
 
 describe('the webhooks pages', () => {
   const chrome = new Chrome();
-  const receiver = new Receiver();
+  /** @type {Receiver} */
+  let receiver;
   before(async () => {
-    await receiver.open();
+    receiver = await Receiver.start();
     await chrome.open();
   });
   after(async () => {
     await chrome.close();
-    receiver.close();
+    await receiver.stop();
   });
 
   /** Creates a user with a webhook and one event for it. @param {number} status answer of the receiver */
   async function endpoint(status) {
-    receiver.status = status;
+    receiver.answerWith(status);
     const owner = await newPerson('staff');
     const shop = shopOf(owner);
     const { data: plant } = await admin.POST('/plant', { body: { name: '<img src=x onerror=alert(1)>', photoUrls: [], status: 'available', quantity: 50 } });
@@ -29,7 +30,7 @@ describe('the webhooks pages', () => {
   }
 
   test('a webhook can be created, tested and deleted by keyboard alone; its secret is shown only once', async () => {
-    receiver.status = 200;
+    receiver.answerWith(200);
     const visit = await chrome.visit(await newPerson('staff'), { path: '/webhooks' });
     const { page } = visit;
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
@@ -64,7 +65,7 @@ describe('the webhooks pages', () => {
     await pending.getByRole('button', { name: /Attempts/ }).click();
     await page.getByRole('listitem').getByText('The receiver answered 503.').first().waitFor();
     await visit.assertAccessible();
-    receiver.status = 200;
+    receiver.answerWith(200);
     await pending.getByRole('button', { name: /Send again/ }).click();
     await page.getByRole('row', { name: new RegExp(`delivered Order ${order.id}`) }).first().waitFor();
     await page.getByRole('radiogroup').getByText('failed').click();
@@ -81,7 +82,7 @@ describe('the webhooks pages', () => {
     await page.getByText('Its events are held for 30 days.').waitFor();
     await page.getByRole('row', { name: new RegExp(`held Order ${order.id}`) }).waitFor();
     await visit.assertAccessible();
-    receiver.status = 200;
+    receiver.answerWith(200);
     await page.getByRole('button', { name: 'Enable the webhook' }).click();
     await page.getByRole('row', { name: new RegExp(`delivered Order ${order.id}`) }).waitFor();
     await page.getByText('Its events are held for 30 days.').waitFor({ state: 'detached' });

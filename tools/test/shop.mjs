@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATABASES } from '../start/credentials.mjs';
 import { DataDir } from '../start/data-dir.mjs';
@@ -13,46 +13,102 @@ import { lastLinesOf } from '../start/watch.mjs';
 /** Short, but long enough to act on an order while it is placed, even on a busy machine. */
 const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '1500', SIMULATED_DELIVERY_DELAY_MS: '300' };
 
+/** A whole shop, started by `npm start` on its own ports and data. */
+export class TestShop {
+  #logFile;
+  #process;
+
+  /** @param {string} folder that the user of Postgres may enter @param {string[]} args @param {Record<string, string | undefined>} env @param {{ gateway: number, stream: number }} ports */
+  constructor(folder, args, env, ports) {
+    this.dataDir = new DataDir(join(folder, 'shop'));
+    this.gatewayUrl = `http://127.0.0.1:${ports.gateway}`;
+    this.streamUrl = `ws://127.0.0.1:${ports.stream}`;
+    /** Time from the command until /readyz responds with 200. */
+    this.readyMs = NaN;
+    this.ended = new AbortController();
+    this.#logFile = join(folder, 'shop.log');
+    const place = { DATA_DIR: this.dataDir.path, GATEWAY_PORT: `${ports.gateway}`, STREAM_PORT: `${ports.stream}` };
+    this.#process = new KeptProcess({
+      name: 'shop',
+      stopSteps: [{ signal: 'SIGTERM', limitMs: 45_000 }],
+      onEnd: () => {
+        this.ended.abort(new StartError(`The shop has ended:\n${this.lastLogLines().join('\n')}`));
+        return false;
+      },
+      launch: () => {
+        const log = openSync(this.#logFile, 'a', 0o600);
+        try {
+          const main = join(ROOT, 'tools', 'start', 'main.mjs');
+          return spawn(process.execPath, [main, '--quiet', ...args], {
+            cwd: ROOT,
+            env: { ...ownServersOnly(process.env), ...env, ...place },
+            detached: true,
+            stdio: ['ignore', log, log],
+          });
+        } finally {
+          closeSync(log);
+        }
+      },
+    });
+  }
+
+  /**
+   * @param {string} folder that the user of Postgres may enter
+   * @param {{ signal?: AbortSignal, args?: string[], env?: Record<string, string>, limitMs?: number }} [options] additional arguments and variables for `npm start`
+   */
+  static async start(folder, { signal, args = [], env = {}, limitMs = 120_000 } = {}) {
+    const shop = new this(folder, args, env, { gateway: await freePort(), stream: await freePort() });
+    const begun = performance.now();
+    shop.#process.start();
+    try {
+      await answers(`${shop.gatewayUrl}/readyz`, { limitMs, signal: AbortSignal.any([shop.ended.signal, ...(signal ? [signal] : [])]) });
+    } catch (error) {
+      await shop.end();
+      throw error;
+    }
+    shop.readyMs = performance.now() - begun;
+    return shop;
+  }
+
+  /** The variables by which tests find it. */
+  get env() {
+    return { GATEWAY_URL: this.gatewayUrl, STREAM_URL: this.streamUrl, RUN_FILE: this.dataDir.runFile };
+  }
+
+  /** @returns {any} the run file (tools/start/run-file.mjs) */
+  get run() {
+    return JSON.parse(readFileSync(this.dataDir.runFile, 'utf8'));
+  }
+
+  /** The log of a service so far. @param {string} service */
+  logOf(service) {
+    return readFileSync(join(this.dataDir.logs, `${service}.log`), 'utf8');
+  }
+
+  lastLogLines() {
+    return lastLinesOf(this.#logFile, 60);
+  }
+
+  async stop() {
+    await this.#process.stop();
+  }
+
+  /** Stops it and deletes its data; the Postgres cluster may be outside of the folder. */
+  async end() {
+    await this.stop();
+    this.dataDir.empty();
+  }
+}
+
 /**
- * Starts a whole shop by `npm start`, on its own ports and data.
+ * Starts a shop with fast simulations, until the shutdown.
  * @param {Pick<import('./steps.mjs').StepContext, 'folder' | 'stop' | 'shutdown'>} need
  * @param {Record<string, string>} [variables] additional ones for `npm start`
- * @returns {Promise<{ env: Record<string, string>, lastLogLines: () => string[] }>} the variables by which tests find it, and its last log lines
  */
 export async function startShop({ folder, stop, shutdown }, variables = {}) {
-  const dataDir = new DataDir(join(folder, 'shop'));
-  const logFile = join(folder, 'shop.log');
-  const lastLogLines = () => lastLinesOf(logFile, 60);
-  const [gatewayPort, streamPort] = [await freePort(), await freePort()];
-  const place = { DATA_DIR: dataDir.path, GATEWAY_PORT: `${gatewayPort}`, STREAM_PORT: `${streamPort}` };
-  const env = { ...ownServersOnly(process.env), ...fastSimulation, ...variables, ...place };
-  const ended = new AbortController();
-  const shop = new KeptProcess({
-    name: 'shop',
-    stopSteps: [{ signal: 'SIGTERM', limitMs: 45_000 }],
-    onEnd: () => {
-      ended.abort(new StartError(`The shop has ended:\n${lastLogLines().join('\n')}`));
-      return false;
-    },
-    launch: () => {
-      const log = openSync(logFile, 'a', 0o600);
-      try {
-        const main = join(ROOT, 'tools', 'start', 'main.mjs');
-        return spawn(process.execPath, [main, '--quiet'], { cwd: ROOT, env, detached: true, stdio: ['ignore', log, log] });
-      } finally {
-        closeSync(log);
-      }
-    },
-  });
-  shutdown.add('shop', async () => {
-    await shop.stop();
-    // The Postgres cluster may be outside of the folder.
-    dataDir.empty();
-  });
-  shop.start();
-  const gatewayUrl = `http://127.0.0.1:${gatewayPort}`;
-  await answers(`${gatewayUrl}/readyz`, { limitMs: 120_000, signal: AbortSignal.any([stop.signal, ended.signal]) });
-  return { env: { GATEWAY_URL: gatewayUrl, STREAM_URL: `ws://127.0.0.1:${streamPort}`, RUN_FILE: dataDir.runFile }, lastLogLines };
+  const shop = await TestShop.start(folder, { signal: stop.signal, env: { ...fastSimulation, ...variables } });
+  shutdown.add('shop', () => shop.end());
+  return shop;
 }
 
 /** Removes variables that name existing servers: tests must not touch them. @param {NodeJS.ProcessEnv} env */

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { customer as customerId, type FeedEvent, type Replica, Shop, updates } from './stream/stream.spec.fixture.js';
-import { customer, Receiver, TestWebhooks } from './webhooks/webhooks.spec.fixture.js';
+import { customer, TestWebhooks } from './webhooks/webhooks.spec.fixture.js';
 
 // Compares what clients receive, byte for byte, with a recording made by commit c54983e, before there were event types. It had
 // status changes only: the events with the numbers of `optIn` were status changes of another customer there.

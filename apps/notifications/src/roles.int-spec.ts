@@ -4,12 +4,13 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import type { Service } from '@plant-shop/platform/service/service';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { startService, TestCaller } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { testSettings } from './notifications.spec.fixture.js';
 import { startNotifications } from './start.js';
 import { customer, type Replica, Shop } from './stream/stream.spec.fixture.js';
-import { customer as customerNo, Receiver } from './webhooks/webhooks.spec.fixture.js';
+import { customer as customerNo } from './webhooks/webhooks.spec.fixture.js';
 
 /** The customer of the stream fixture's events. */
 const principal = customerNo(1);

@@ -1,7 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { createPlant, gatewayUrl, ok, type Problem, problem, type RequestBody, send, staff } from './shop.js';
+import type { RequestBody } from '@plant-shop/testing/http';
+import { createPlant, gatewayUrl, ok, type Problem, problem, send, staff } from './shop.js';
 
 const order = (body: RequestBody, type = 'application/json') =>
   send('POST', '/v3/store/order', { as: staff, body, headers: { 'content-type': type } });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPlant, type Credentials, newCustomer, ok, type Order, placeOrder, problem, send, staff, until } from './shop.js';
+import type { Credentials } from '@plant-shop/testing/http';
+import { createPlant, newCustomer, ok, type Order, placeOrder, problem, send, staff, until } from './shop.js';
 
 const stockOf = (plantId: number) => ok(send('GET', `/v3/store/inventory/${plantId}`, { as: staff }));
 

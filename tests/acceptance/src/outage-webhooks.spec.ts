@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { allReady, kill } from './internals.js';
-import { Receiver } from './receiver.js';
 import { createPlant, ok, placeOrder, send, staff, until } from './shop.js';
 
 interface Event {
@@ -21,9 +21,9 @@ describe('when notifications is killed repeatedly while orders are placed', () =
         ids.push((await placeOrder({ plantId })).id);
       }
       await allReady();
-      await until(async () => new Set(receiver.posts.map(({ id }) => id)).size >= 2 * orders, 90_000);
+      await until(async () => new Set(receiver.received.map(({ id }) => id)).size >= 2 * orders, 90_000);
 
-      const byId = Map.groupBy(receiver.posts, ({ id }) => id);
+      const byId = Map.groupBy(receiver.received, ({ id }) => id);
       expect(byId.size).toBe(2 * orders);
       for (const posts of byId.values()) expect(new Set(posts.map(({ body }) => body)).size).toBe(1);
       const first = [...byId.values()].map(([post]) => (JSON.parse(post!.body) as Event).data);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createShop, type ShopEvents, type StreamMessage } from '@plant-shop/client';
+import { type Received, Receiver } from '@plant-shop/testing/receiver';
 import { backUp, reconcile, restore, rows } from './internals.js';
-import { type Post, Receiver } from './receiver.js';
 import { createPlant, gatewayUrl, ok, placeOrder, send, staff, until } from './shop.js';
 import { pageOfEvents, streamUrl } from './stream.js';
 
@@ -69,10 +69,10 @@ describe('the stream after a database was restored from a backup', () => {
     await until(async () => (await feedOf(ids)).length === 3 * count, 30_000);
     return ids;
   };
-  const postsOf = (ids: readonly string[]): Post[] => receiver.posts.filter(({ id }) => ids.includes(id));
+  const postsOf = (ids: readonly string[]): Received[] => receiver.received.filter(({ id }) => ids.includes(id));
   const allPosted = (ids: readonly string[]) =>
     until(async () => {
-      const sent = new Set(receiver.posts.map(({ id }) => id));
+      const sent = new Set(receiver.received.map(({ id }) => id));
       return ids.every((id) => sent.has(id));
     }, 60_000);
   const start = async () => new Follower((await pageOfEvents({ cursor: 'latest' })).body.cursor);

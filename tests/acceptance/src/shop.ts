@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { contentOf, type Credentials, request, type RequestOptions } from '@plant-shop/testing/http';
 import { type Document, DocumentJudge } from './document.js';
 
 // These tests know only what a client knows about the shop: its address, the demo credentials and HTTP.
@@ -11,30 +12,13 @@ export const setting = (name: string): string => {
 
 export const gatewayUrl = (): string => setting('GATEWAY_URL');
 
-/** Credentials of a request; their permissions are combined. */
-export interface Credentials {
-  readonly apiKey?: string;
-  readonly bearer?: string;
-  readonly sessionToken?: string;
-}
-
 /** The API key of the demo data; it has every permission. */
 export const staff: Credentials = { apiKey: 'special-key' };
-
-export type RequestBody = NonNullable<RequestInit['body']>;
 
 export interface Answer<Body> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
-}
-
-interface Options {
-  readonly as?: Credentials;
-  readonly json?: unknown;
-  readonly form?: Record<string, string>;
-  readonly body?: RequestBody;
-  readonly headers?: Record<string, string>;
 }
 
 let judge: Promise<DocumentJudge> | undefined;
@@ -45,32 +29,15 @@ const readDocument = async (): Promise<DocumentJudge> =>
  * Sends a request. The returned body is parsed JSON, or text for other types. Fails if the answer does not conform to the
  * OpenAPI document.
  */
-export async function send<Body = unknown>(method: string, path: string, options: Options = {}): Promise<Answer<Body>> {
-  const { as = {}, json, form, body, headers = {} } = options;
-  const response = await fetch(gatewayUrl() + path, {
-    method,
-    redirect: 'manual',
-    headers: {
-      ...(as.apiKey !== undefined && { api_key: as.apiKey }),
-      ...(as.bearer !== undefined && { authorization: `Bearer ${as.bearer}` }),
-      ...(as.sessionToken !== undefined && { session_token: as.sessionToken }),
-      ...(json !== undefined && { 'content-type': 'application/json' }),
-      ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
-      ...headers,
-    },
-    ...(json !== undefined && { body: JSON.stringify(json) }),
-    ...(form !== undefined && { body: new URLSearchParams(form).toString() }),
-    ...(body !== undefined && { body }),
-  });
-  return (await checked(method, path, response)) as Answer<Body>;
+export async function send<Body = unknown>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<Body>> {
+  return (await checked(method, path, await request(method, gatewayUrl() + path, options))) as Answer<Body>;
 }
 
 /** Reads an answer. Fails if it does not conform to the OpenAPI document. */
 export async function checked(method: string, path: string, response: Response): Promise<Answer<unknown>> {
-  const text = await response.text();
-  const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
+  const { text, json } = await contentOf(response);
   expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
-  const answer = { status: response.status, headers: response.headers, body: isJson ? (JSON.parse(text) as unknown) : text };
+  const answer = { status: response.status, headers: response.headers, body: json === undefined ? text : json };
   const { pathname } = new URL(path, gatewayUrl());
   const faults = (await (judge ??= readDocument())).faultsOf(method, pathname, answer);
   expect({ request: `${method} ${pathname}`, faults }).toEqual({ request: `${method} ${pathname}`, faults: [] });

@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Receiver } from './receiver.js';
-import { createPlant, type Credentials, type Customer, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+import type { Credentials } from '@plant-shop/testing/http';
+import { Receiver } from '@plant-shop/testing/receiver';
+import { createPlant, type Customer, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
 import { faultsOfEvent, pageOfEvents, sentEvents, statusOfUpgrade, Subscription } from './stream.js';
 
 interface ApiKey {
@@ -88,7 +89,7 @@ describe('the stream of order events', () => {
       const resumed = await sentEvents(1, { 'last-event-id': events[0]?.id ?? '' }, { orderId: id });
       expect(resumed).toEqual([events[1]]);
 
-      const own = () => receiver.posts.filter(({ body }) => body.includes(`"orderId":${id},`));
+      const own = () => receiver.received.filter(({ body }) => body.includes(`"orderId":${id},`));
       await until(async () => own().length === 2);
       expect(own().map((post) => post.body)).toEqual(bodies);
       expect(own().map((post) => post.id)).toEqual(frames.map((frame) => frame.id));
@@ -118,7 +119,7 @@ describe('the stream of order events', () => {
       const page = await pageOfEvents({ cursor, types, orderId: id });
       expect(page.body.events.map(({ event, timestamp, data }) => JSON.stringify({ event, timestamp, data }))).toEqual(bodies);
       expect((await sentEvents(5, {}, { cursor, types, orderId: id })).map(({ data }) => data)).toEqual(bodies);
-      const own = () => receiver.posts.filter(({ body }) => body.includes(`"orderId":${id},`));
+      const own = () => receiver.received.filter(({ body }) => body.includes(`"orderId":${id},`));
       await until(async () => own().length === 5);
       expect(own().map((post) => post.body)).toEqual(bodies);
       expect(own().map((post) => post.id)).toEqual(page.body.events.map((event) => event.id));

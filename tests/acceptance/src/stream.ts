@@ -1,6 +1,7 @@
 import { request } from 'node:http';
+import type { Credentials } from '@plant-shop/testing/http';
 import { faultsAt } from './document.js';
-import { type Credentials, gatewayUrl, setting, staff, until } from './shop.js';
+import { gatewayUrl, setting, staff, until } from './shop.js';
 
 export const streamUrl = (): string => setting('STREAM_URL');
 

@@ -1,6 +1,8 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { isSigned, Receiver } from './receiver.js';
-import { type Answer, createPlant, type Credentials, type Customer, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+import { verifyWebhook } from '@plant-shop/client/webhooks';
+import type { Credentials } from '@plant-shop/testing/http';
+import { type Received, Receiver } from '@plant-shop/testing/receiver';
+import { type Answer, createPlant, type Customer, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
 
 interface Webhook {
   readonly id: string;
@@ -22,6 +24,16 @@ interface Delivery {
 
 const eventTypes = ['order.status_changed'];
 const unknown = '00000000-0000-4000-8000-000000000000';
+
+/** Whether the webhook has a valid signature with this secret. */
+function isSigned({ headers, body }: Received, secret: string): boolean {
+  try {
+    verifyWebhook(headers, body, secret);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 describe('webhooks', () => {
   let receiver: Receiver;
@@ -224,19 +236,19 @@ describe('webhooks', () => {
     const secondsUntilNext = ({ nextAttemptAt }: Delivery): number => (Date.parse(nextAttemptAt ?? '') - Date.now()) / 1_000;
 
     it('are retried after a failure, after the time in Retry-After if the receiver sends it', async () => {
-      receiver.answer = () => ({ status: 500 });
+      receiver.answerWith(500);
       const soon = secondsUntilNext(await failed((await create()).path));
       expect(soon).toBeGreaterThan(0);
       expect(soon).toBeLessThan(6);
-      receiver.answer = () => ({ status: 503, headers: { 'retry-after': '600' } });
+      receiver.answerWith(503, { 'retry-after': '600' });
       expect(secondsUntilNext(await failed((await create()).path))).toBeGreaterThan(590);
     });
 
     it('can be resent after a failure, with the same id and bytes', async () => {
-      receiver.answer = () => ({ status: 500 });
+      receiver.answerWith(500);
       const { path } = await create();
       const { id, eventId } = await failed(path);
-      receiver.answer = () => ({ status: 200 });
+      receiver.answerWith(200);
       const again = await ok(send<Delivery>('POST', `${path}/deliveries/${id}/resend`, { as: customer }));
       expect(again).toMatchObject({ eventId, state: 'pending' });
       expect(again.id).not.toBe(id);
@@ -246,7 +258,7 @@ describe('webhooks', () => {
     });
 
     it('stop after 410: the webhook is disabled, and its events are held until it is enabled again', async () => {
-      receiver.answer = () => ({ status: 410 });
+      receiver.answerWith(410);
       const { path } = await create();
       await ok(send('POST', `${path}/test`, { as: customer }));
       const read = (): Promise<Webhook> => ok(send<Webhook>('GET', path, { as: customer }));
@@ -256,10 +268,10 @@ describe('webhooks', () => {
 
       const { id } = await placeOrder({ plantId }, customer);
       await until(async () => (await deliveriesOf(path, '?state=held')).filter(({ orderId }) => orderId === id).length === 2);
-      expect(receiver.posts).toHaveLength(1);
-      receiver.answer = () => ({ status: 204 });
+      expect(receiver.received).toHaveLength(1);
+      receiver.answerWith(204);
       await ok(send('PUT', path, { as: customer, json: { url: receiver.url, eventTypes, state: 'enabled' } }));
-      await until(async () => receiver.posts.filter(({ body }) => body.includes(`"orderId":${id},`)).length === 2);
+      await until(async () => receiver.received.filter(({ body }) => body.includes(`"orderId":${id},`)).length === 2);
       expect(await read()).not.toHaveProperty('disabledReason');
     });
 

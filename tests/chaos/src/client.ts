@@ -1,22 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { contentOf, type Credentials, request as sendRequest, type RequestOptions } from '@plant-shop/testing/http';
 import { now } from './clock.js';
 import { type Answered, type ShopRequest, type Call, keyOfRequest, type OrderStatus, type Resource } from './history.js';
-
-export interface Credential {
-  readonly apiKey?: string;
-  readonly bearer?: string;
-}
 
 /** The API key of the demo data; it has every permission. */
 export const staffKey = { apiKey: 'special-key' };
 
-interface HttpRequest {
+interface HttpRequest extends Pick<RequestOptions, 'json' | 'form'> {
   readonly method: string;
   readonly path: string;
-  readonly json?: unknown;
-  readonly form?: Readonly<Record<string, string>>;
-  /** Of an OAuth client: its id and secret. */
-  readonly basic?: readonly [string, string];
+  /** Instead of the client's own. */
+  readonly as?: Credentials;
 }
 
 interface Body {
@@ -44,7 +38,7 @@ export class Client {
     readonly name: string,
     private readonly url: string,
     private readonly record: (call: Call) => unknown,
-    private readonly credential: Credential,
+    private readonly credentials: Credentials,
   ) {}
 
   place(order: { plantId: number; quantity: number; id?: number }, key?: string): Promise<Outcome<Body>> {
@@ -123,12 +117,12 @@ export class Client {
 
   revokeToken(token: string, client: { clientId: string; secret: string }, credential: string): Promise<Outcome> {
     const request: ShopRequest = { kind: 'revoke', how: 'token', target: credential, credentials: [credential] };
-    return this.send(request, { method: 'POST', path: '/oauth/revoke', form: { token }, basic: [client.clientId, client.secret] });
+    return this.send(request, { method: 'POST', path: '/oauth/revoke', form: { token }, as: { basic: [client.clientId, client.secret] } });
   }
 
   getToken({ clientId, secret }: { clientId: string; secret: string }): Promise<Outcome<{ access_token: string }>> {
     const form = { grant_type: 'client_credentials' };
-    return this.send({ kind: 'other', what: 'POST /oauth/token' }, { method: 'POST', path: '/oauth/token', form, basic: [clientId, secret] });
+    return this.send({ kind: 'other', what: 'POST /oauth/token' }, { method: 'POST', path: '/oauth/token', form, as: { basic: [clientId, secret] } });
   }
 
   /** Presents the credential in a request without effects. @param credential its name in the history */
@@ -140,8 +134,7 @@ export class Client {
     return this.send({ kind: 'other', what: `${method} ${path.split('?')[0] ?? ''}` }, { method, path, json });
   }
 
-  private async send<B>(request: ShopRequest, { method, path, json, form, basic }: HttpRequest): Promise<Outcome<B>> {
-    const { apiKey, bearer } = this.credential;
+  private async send<B>(request: ShopRequest, { method, path, as = this.credentials, json, form }: HttpRequest): Promise<Outcome<B>> {
     const requestId = `${requestIdPrefix}-${++requestsSent}`;
     const key = keyOfRequest(request);
     const from = now();
@@ -151,23 +144,9 @@ export class Client {
       return { call, body };
     };
     try {
-      const response = await fetch(this.url + path, {
-        method,
-        headers: {
-          'x-request-id': requestId,
-          ...(apiKey !== undefined && { api_key: apiKey }),
-          ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
-          ...(basic && { authorization: `Basic ${Buffer.from(basic.map(encodeURIComponent).join(':')).toString('base64')}` }),
-          ...(json !== undefined && { 'content-type': 'application/json' }),
-          ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
-          ...(key !== undefined && { 'idempotency-key': key }),
-        },
-        ...(json !== undefined && { body: JSON.stringify(json) }),
-        ...(form !== undefined && { body: new URLSearchParams(form).toString() }),
-        signal: AbortSignal.timeout(requestTimeoutMs),
-      });
-      const text = await response.text();
-      const body: unknown = /[/+]json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined;
+      const headers = { 'x-request-id': requestId, ...(key !== undefined && { 'idempotency-key': key }) };
+      const response = await sendRequest(method, this.url + path, { as, json, ...(form && { form }), headers, signal: AbortSignal.timeout(requestTimeoutMs) });
+      const { text, json: body } = await contentOf(response);
       return done(answered(request, response, body, text), body as B);
     } catch (error) {
       return done('lost', undefined, `${String(error)}: ${String((error as Error).cause)}`);

@@ -1,9 +1,10 @@
+import type { Credentials } from '@plant-shop/testing/http';
 import type { Trial } from './trial.js';
-import type { Client, Credential } from './client.js';
+import type { Client } from './client.js';
 import { now, pause } from './clock.js';
+import { FollowingSocket } from './following-socket.js';
 import { isDone } from './history.js';
 import type { Random } from './random.js';
-import { ResumingSocket } from './socket.js';
 import { instancesOf } from './stack.js';
 import { withNewKey, newMark, withRetries } from './retries.js';
 
@@ -16,7 +17,7 @@ const maxHeldMs = 2_000;
 /** A credential and its name in the history. */
 interface NamedCredential {
   readonly name: string;
-  readonly credential: Credential;
+  readonly credential: Credentials;
 }
 
 /**
@@ -76,7 +77,7 @@ interface KeyOwner {
 async function revokeKeyOfSocket(trial: Trial, random: Random, { username, client, keyId, key, plantId }: KeyOwner): Promise<void> {
   const { call } = await client.place({ plantId, quantity: 1 });
   const orderId = isDone(call) ? call.answer.order?.id : undefined;
-  const socket = ResumingSocket.from(key.name, trial.testbed.streamUrls, random.between(0, 1), key.credential.apiKey ?? '');
+  const socket = new FollowingSocket(key.name, trial.testbed.streamUrls, random.between(0, 1), { apiKey: key.credential.apiKey ?? '' });
   trial.revokedSockets.push(socket);
   await pause(100);
   try {

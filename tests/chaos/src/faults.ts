@@ -1,4 +1,4 @@
-import type { Balancer } from './balancer.js';
+import type { Balancer } from '@plant-shop/testing/balancer';
 import { now, pause, until } from './clock.js';
 import type { Window } from './history.js';
 import { type Fault, nameOf } from './plan.js';

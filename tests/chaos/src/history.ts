@@ -28,9 +28,6 @@ export type ShopRequest =
 /** What requests with an Idempotency-Key create, besides orders. */
 export type Resource = 'plant' | 'user' | 'API key' | 'API key rotation' | 'OAuth client' | 'webhook' | 'webhook secret' | 'webhook test';
 
-/** Problem code of the balancer's answer when no gateway accepted the connection. */
-export const noGateway = 'no-gateway';
-
 /** An HTTP response. */
 export interface Answered {
   readonly status: number;

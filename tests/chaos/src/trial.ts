@@ -1,21 +1,22 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createShop } from '@plant-shop/client';
+import { Balancer } from '@plant-shop/testing/balancer';
+import type { Credentials } from '@plant-shop/testing/http';
 import { backlogOf } from './backlog.js';
-import { Balancer } from './balancer.js';
 import { check } from './checks/check.js';
 import type { Violation } from './checks/violation.js';
-import { Client, type Credential, staffKey } from './client.js';
+import { Client, staffKey } from './client.js';
 import { now, pause, until } from './clock.js';
 import type { Consumer } from './consumer.js';
 import { Databases } from './database.js';
 import { Faults } from './faults.js';
+import { FlakyReceiver } from './flaky-receiver.js';
+import { FollowingSocket } from './following-socket.js';
 import { longestRecovery } from './checks/work.js';
 import { type Call, type Objectives, eventTypes, type FinalState, type Follower, type History, isDone, type SeenEvent, type Snapshot } from './history.js';
 import type { Browser } from './programs/follow-events-in-browser.js';
 import type { Random } from './random.js';
-import { Receiver } from './receiver.js';
-import { ResumingSocket } from './socket.js';
 import { instancesOf, type Stack } from './stack.js';
 
 /** The default of the gateway's REQUEST_BUDGET_MS, and 1 s. */
@@ -113,8 +114,8 @@ export class Trial {
   private constructor(
     readonly testbed: Testbed,
     readonly random: Random,
-    readonly receivers: readonly Receiver[],
-    readonly sockets: readonly ResumingSocket[],
+    readonly receivers: readonly FlakyReceiver[],
+    readonly sockets: readonly FollowingSocket[],
   ) {
     this.faults = new Faults(testbed.stack, testbed.balancer, testbed.say);
     this.staff = this.client('staff', staffKey);
@@ -122,8 +123,8 @@ export class Trial {
   }
 
   static async open(testbed: Testbed, random: Random, { receivers = 2, sockets = 4 } = {}): Promise<Trial> {
-    const listening = await Promise.all(Array.from({ length: sockets }, (_, n) => ResumingSocket.open(`socket ${n + 1}`, testbed.streamUrls, n, n % 2 === 1 ? undefined : eventTypes)));
-    const receiving = await Promise.all(Array.from({ length: receivers }, (_, n) => Receiver.start(`receiver ${n + 1}`, random.fork(), n === 0 ? 0.02 : 0.1, n === 0 ? eventTypes : undefined)));
+    const listening = await Promise.all(Array.from({ length: sockets }, (_, n) => FollowingSocket.open(`socket ${n + 1}`, testbed.streamUrls, n, n % 2 === 1 ? undefined : eventTypes)));
+    const receiving = await Promise.all(Array.from({ length: receivers }, (_, n) => FlakyReceiver.start(`receiver ${n + 1}`, random.fork(), n === 0 ? 0.02 : 0.1, n === 0 ? eventTypes : undefined)));
     const trial = new Trial(testbed, random, receiving, listening);
     for (const receiver of receiving) {
       const { id, secret } = await trial.untilDone(() =>
@@ -134,8 +135,8 @@ export class Trial {
     return trial;
   }
 
-  client(name: string, credential: Credential, url = this.testbed.gatewayUrl): Client {
-    return new Client(name, url, (call) => this.calls.push(call), credential);
+  client(name: string, credentials: Credentials, url = this.testbed.gatewayUrl): Client {
+    return new Client(name, url, (call) => this.calls.push(call), credentials);
   }
 
   /** Creates a plant for this trial. @param stays whether the plant is never deleted, so that its stock can be checked */
@@ -205,7 +206,7 @@ export class Trial {
     const final = await this.testbed.databases.final(plantIds, this.accounts, this.calls);
     for (const follower of [...this.sockets, ...this.consumers]) follower.stop();
     const undeleted = await this.deleteWebhooks();
-    for (const receiver of this.receivers) receiver.stop();
+    await Promise.all(this.receivers.map((one) => one.stop()));
     const forged = this.receivers.filter((one) => one.forged > 0).map((one) => `${one.name} got ${one.forged} POSTs with a wrong signature`);
     const refunds = await this.refundsDue();
     const history: History = {

@@ -6,7 +6,6 @@ import { KeptConnections } from './kept-connections.mjs';
 const PER_SECOND = 100;
 /** How long a terminating pod keeps serving, until the rest of Kubernetes has noticed (preStop). */
 const PRE_STOP_MS = 1_000;
-const RECONNECT_MS = 50;
 
 /** 100 requests a second: half are reads, a quarter orders, a quarter payment reports. */
 export class Traffic {
@@ -160,53 +159,8 @@ export class HttpListener {
   }
 }
 
-/** A stream client that reconnects with its last cursor to any remaining replica. */
-export class Listener {
-  /** @type {number[]} */
-  closes = [];
-  /** @type {Set<number>} */
-  orders = new Set();
-  /** @type {unknown[]} */
-  gaps = [];
-  #isOver = false;
-  /** @type {Promise<void>} */
-  #running;
-  #cursor = 'latest';
-
-  /** @param {() => string} returns the address of a ready replica @param {string} key */
-  constructor(address, key) {
-    this.address = address;
-    this.key = key;
-    this.#running = this.#run();
-  }
-
-  async stop() {
-    this.#isOver = true;
-    await this.#running;
-  }
-
-  async #run() {
-    while (!this.#isOver) {
-      const socket = new WebSocket(`${this.address()}/v1/orders/updates?api_key=${this.key}&cursor=${this.#cursor}`);
-      let isOpen = false;
-      socket.onopen = () => (isOpen = true);
-      socket.onmessage = ({ data }) => {
-        const { event, cursor, data: about } = JSON.parse(data);
-        this.#cursor = cursor;
-        if (event === 'stream.gap') this.gaps.push(about);
-        else this.orders.add(about.orderId);
-      };
-      const closed = new Promise((resolve) => (socket.onclose = resolve));
-      const over = (async () => {
-        while (!this.#isOver) await pause(RECONNECT_MS);
-      })();
-      const { code } = (await Promise.race([closed, over])) ?? {};
-      if (code === undefined) socket.close();
-      else if (isOpen) this.closes.push(code);
-      await pause(RECONNECT_MS);
-    }
-  }
-}
+/** Returns the orders of a socket's events. @param {import('@plant-shop/testing/stream').ResumingSocket} socket @returns {Set<number>} */
+export const ordersOf = ({ events }) => new Set(events.map(({ body }) => JSON.parse(body).data.orderId));
 
 /**
  * Stops a replica as Kubernetes does: it gets no new requests, then SIGTERM.

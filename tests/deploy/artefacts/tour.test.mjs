@@ -3,10 +3,12 @@ import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { request } from '@plant-shop/testing/http';
+import { ResumingSocket } from '@plant-shop/testing/stream';
 import { attempt } from '../../../tools/start/command.mjs';
 import { stagesOf, textsOf } from '../dockerfile.mjs';
 import { SERVICES, textOf } from '../services.mjs';
-import { HttpListener, Listener, retire, Traffic } from './rolling.mjs';
+import { HttpListener, ordersOf, retire, Traffic } from './rolling.mjs';
 import { ServiceAddress } from './service-address.mjs';
 import { START_LIMIT_MS, TouredShop } from './toured-shop.mjs';
 
@@ -62,7 +64,7 @@ test('each passes its image\'s health check', async () => {
 });
 
 test('no demo settings apply: no known key, no short password, no initial stock', async () => {
-  assert.equal((await send('GET', '/v3/store/inventory', { key: 'special-key' })).status, 401);
+  assert.equal((await send('GET', '/v3/store/inventory', { as: { apiKey: 'special-key' } })).status, 401);
   const short = await send('POST', '/v3/user', { json: { username: 'short', password: 'seven77' } });
   assert.equal(short.status, 400, JSON.stringify(short.body));
 });
@@ -84,45 +86,42 @@ test('the gateway serves the console, whose hashed files are cached for ever', a
 test('the first admin, created by command, creates a key, lists a plant and sells its stock', async () => {
   const key = await toured.keyOfFirstAdmin();
 
-  const plant = await send('POST', '/v3/plant', { key, json: { name: 'Monstera', photoUrls: [], status: 'available' } });
+  const plant = await send('POST', '/v3/plant', { as: { apiKey: key }, json: { name: 'Monstera', photoUrls: [], status: 'available' } });
   assert.equal(plant.status, 200, JSON.stringify(plant.body));
   const order = { plantId: plant.body.id, quantity: 2 };
-  const early = await send('POST', '/v3/store/order', { key, json: order });
+  const early = await send('POST', '/v3/store/order', { as: { apiKey: key }, json: order });
   assert.deepEqual([early.status, early.body.code, early.body.available], [409, 'insufficient-stock', 0]);
   assert.ok(early.body.type.startsWith('https://shop.example/problems/'));
 
-  assert.equal((await send('PUT', `/v3/store/inventory/${plant.body.id}`, { key, json: { free: 5 } })).status, 200);
-  const placed = await send('POST', '/v3/store/order', { key, json: order });
+  assert.equal((await send('PUT', `/v3/store/inventory/${plant.body.id}`, { as: { apiKey: key }, json: { free: 5 } })).status, 200);
+  const placed = await send('POST', '/v3/store/order', { as: { apiKey: key }, json: order });
   assert.deepEqual([placed.status, placed.body.status], [200, 'placed'], JSON.stringify(placed.body));
-  assert.deepEqual((await send('GET', '/v3/store/inventory', { key })).body, { available: 3, pending: 2, sold: 0 });
+  assert.deepEqual((await send('GET', '/v3/store/inventory', { as: { apiKey: key } })).body, { available: 3, pending: 2, sold: 0 });
   staff = { key, plantId: plant.body.id };
 });
 
 test('the console\'s OAuth client is registered as deploy/README.md says', async () => {
   const [, json = ''] = /--data '(\{"name": "Console".*?\})'/s.exec(textOf('deploy/README.md')) ?? [];
-  const { status, body } = await send('POST', '/v3/oauth/clients', { key: staff?.key ?? '', json: JSON.parse(json) });
+  const { status, body } = await send('POST', '/v3/oauth/clients', { as: { apiKey: staff?.key ?? '' }, json: JSON.parse(json) });
   assert.deepEqual([status, body.public, body.secret], [200, true, undefined], JSON.stringify(body));
 });
 
 test('after a command revokes a leaked signing key, API and stream refuse its tokens within a second', async () => {
   const { key, plantId } = staff ?? assert.fail('the first admin was not created');
-  assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);
+  assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { as: { apiKey: key }, json: { free: 1_000_000 } })).status, 200);
   const asked = { name: 'planner', grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'first-admin' };
-  const { status, body: client } = await send('POST', '/v3/oauth/clients', { key, json: asked });
+  const { status, body: client } = await send('POST', '/v3/oauth/clients', { as: { apiKey: key }, json: asked });
   assert.equal(status, 200, JSON.stringify(client));
   const tokenNow = async () => {
-    const authorization = `Basic ${Buffer.from(`${client.clientId}:${client.secret}`).toString('base64')}`;
-    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
-    const asking = await fetch(`${shop.url}/oauth/token`, { method: 'POST', headers, body: 'grant_type=client_credentials' });
-    const answer = /** @type {any} */ (await asking.json());
+    const options = { as: { basic: /** @type {const} */ ([client.clientId, client.secret]) }, form: { grant_type: 'client_credentials' } };
+    const { body: answer } = await send('POST', '/oauth/token', options);
     const jwt = answer.access_token ?? assert.fail(JSON.stringify(answer));
     return { jwt, kid: JSON.parse(Buffer.from(jwt.split('.')[0], 'base64url').toString()).kid };
   };
-  const order = async (/** @type {string} */ bearer) => (await send('POST', '/v3/store/order', { bearer, json: { plantId } })).status;
+  const order = async (/** @type {string} */ bearer) => (await send('POST', '/v3/store/order', { as: { bearer }, json: { plantId } })).status;
   const leaked = await tokenNow();
   assert.equal(await order(leaked.jwt), 200);
-  const headers = { authorization: `Bearer ${leaked.jwt}`, accept: 'text/event-stream' };
-  const stream = await fetch(`http://127.0.0.1:${shop.ports['notifications']?.http}/v1/orders/updates`, { headers });
+  const stream = await request('GET', `http://127.0.0.1:${shop.ports['notifications']?.http}/v1/orders/updates`, { as: { bearer: leaked.jwt }, headers: { accept: 'text/event-stream' } });
   assert.equal(stream.status, 200);
   const lastWords = stream.text();
 
@@ -139,15 +138,17 @@ test('after a command revokes a leaked signing key, API and stream refuse its to
 
 test('adding and removing a second replica of notifications under load loses no event', { timeout: 120_000 }, async (context) => {
   const { key, plantId } = staff ?? assert.fail('the first admin was not created');
-  assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);
+  assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { as: { apiKey: key }, json: { free: 1_000_000 } })).status, 200);
   const replicas = [shop.first('notifications')];
   let turn = 0;
-  const listen = () => new Listener(() => `ws://127.0.0.1:${replicas[turn++ % replicas.length]?.ports.http}`, key);
+  const listen = () => new ResumingSocket({ nextUrl: () => `ws://127.0.0.1:${replicas[turn++ % replicas.length]?.ports.http}`, apiKey: key });
   const early = Array.from({ length: 6 }, listen);
-  /** @type {Listener[]} */
+  /** @type {ResumingSocket[]} */
   let late = [];
   // Of a failed test, too: they would keep the run from ending.
-  context.after(() => Promise.all([...early, ...late].map((one) => one.stop())));
+  context.after(() => {
+    for (const one of [...early, ...late]) one.stop();
+  });
   await setTimeout(1_000);
   const traffic = new Traffic({ url: shop.url, key, plantId });
   /** @type {ReadonlySet<number>} */
@@ -166,18 +167,18 @@ test('adding and removing a second replica of notifications under load loses no 
     await traffic.stop();
   }
   const missed = () => [
-    ...early.flatMap(({ orders }) => [...traffic.approved].filter((id) => !orders.has(id))),
-    ...late.flatMap(({ orders }) => [...traffic.approved].filter((id) => !before.has(id) && !orders.has(id))),
+    ...early.flatMap((one) => [...traffic.approved.difference(ordersOf(one))]),
+    ...late.flatMap((one) => [...traffic.approved.difference(before).difference(ordersOf(one))]),
   ];
   for (let waited = 0; waited < 100 && missed().length > 0; waited++) await setTimeout(100);
-  await Promise.all([...early, ...late].map((one) => one.stop()));
+  for (const one of [...early, ...late]) one.stop();
   context.diagnostic(`${traffic.answered} requests, ${traffic.approved.size} events, ${before.size} of them before the second replica had clients`);
   assert.deepEqual(traffic.failures, []);
   assert.ok(traffic.approved.size - before.size > 50, `${traffic.approved.size}, ${before.size}`);
   assert.deepEqual(missed(), []);
   assert.deepEqual([...early, ...late].flatMap(({ gaps }) => gaps), []);
   // Half of the later listeners were on the removed replica and were asked to reconnect; no other was.
-  const reconnectsOf = (/** @type {Listener[]} */ some) => some.flatMap(({ closes }) => closes).filter((code) => code === 4200).length;
+  const reconnectsOf = (/** @type {ResumingSocket[]} */ some) => some.flatMap(({ closes }) => closes).filter((code) => code === 4200).length;
   assert.deepEqual([reconnectsOf(early), reconnectsOf(late)], [0, 3]);
 });
 

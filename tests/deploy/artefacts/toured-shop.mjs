@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { contentOf, request } from '@plant-shop/testing/http';
 import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
 import { buildArtefacts } from './build.mjs';
 import { ProductionShop } from './shop.mjs';
@@ -32,21 +33,12 @@ export class TouredShop {
   }
 
   /**
-   * @param {string} method @param {string} path @param {{ bearer?: string, key?: string, json?: unknown }} [options]
+   * @param {string} method @param {string} path @param {import('@plant-shop/testing/http').RequestOptions} [options]
    * @returns {Promise<{ status: number, body: any }>}
    */
-  async send(method, path, { bearer, key, json } = {}) {
-    const response = await fetch(this.shop.url + path, {
-      method,
-      headers: {
-        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
-        ...(key !== undefined && { api_key: key }),
-        ...(json !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(json !== undefined && { body: JSON.stringify(json) }),
-    });
-    const text = await response.text();
-    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+  async send(method, path, options) {
+    const response = await request(method, this.shop.url + path, options);
+    return { status: response.status, body: (await contentOf(response)).json };
   }
 
   /** Creates the first admin by command. @returns {Promise<string>} the admin's API key */
@@ -56,7 +48,7 @@ export class TouredShop {
     assert.match(await this.shop.command('identity', ['dist/set-role.js', admin.username, 'admin']), /is admin now/);
     const login = await this.send('GET', `/v3/user/login?username=${admin.username}&password=${encodeURIComponent(admin.password)}`);
     assert.equal(login.status, 200);
-    const made = await this.send('POST', `/v3/user/${admin.username}/apiKeys`, { bearer: login.body.message, json: { name: 'tour' } });
+    const made = await this.send('POST', `/v3/user/${admin.username}/apiKeys`, { as: { bearer: login.body.message }, json: { name: 'tour' } });
     return made.body.key ?? assert.fail(JSON.stringify(made.body));
   }
 }

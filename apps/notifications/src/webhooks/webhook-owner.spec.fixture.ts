@@ -11,9 +11,10 @@ import {
 } from '@plant-shop/contracts/notifications';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
-import { type Change, customer, Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
+import { type Change, customer, TestWebhooks } from './webhooks.spec.fixture.js';
 
 /** A new customer for each test, with a receiver and without webhooks. Times are scaled down by a million. */
 export class WebhookOwner {

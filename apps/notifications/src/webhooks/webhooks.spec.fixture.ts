@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { EventType } from '@plant-shop/contracts/events';
 import { identity } from '@plant-shop/contracts/identity';
 import { type CreatedWebhook, type Delivery, type NewWebhook, notifications, type Webhook } from '@plant-shop/contracts/notifications';
@@ -234,62 +231,5 @@ export class TestWebhooks {
         return { permissions: [...permissions], position: this.revocations.length };
       }),
     ]);
-  }
-}
-
-/** A request that a receiver got. */
-export interface Received {
-  readonly at: number;
-  readonly path: string;
-  readonly headers: Record<string, string>;
-  readonly body: string;
-}
-
-type Answer = (received: Received, response: ServerResponse) => void;
-
-/** An HTTP server that records requests, and responds as a test defines. */
-export class Receiver {
-  readonly received: Received[] = [];
-  connections = 0;
-  answer: Answer = (_received, response) => response.writeHead(204).end();
-
-  private constructor(private readonly server: Server) {}
-
-  static async start(server: Server = createServer(), host = '127.0.0.1'): Promise<Receiver> {
-    const receiver = new Receiver(server);
-    server.on('connection', () => receiver.connections++);
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => void receiver.take(request, response));
-    server.listen(0, host);
-    await once(server, 'listening');
-    return receiver;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.port}/hook`;
-  }
-
-  get ids(): string[] {
-    return this.received.map(({ headers }) => headers['webhook-id'] ?? '');
-  }
-
-  async stop(): Promise<void> {
-    const closed = once(this.server, 'close');
-    this.server.close();
-    this.server.closeAllConnections();
-    await closed;
-  }
-
-  private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const at = performance.now();
-    const pieces: Buffer[] = [];
-    for await (const piece of request) pieces.push(piece as Buffer);
-    const { url = '', headers } = request;
-    const received = { at, path: url, headers: headers as Record<string, string>, body: Buffer.concat(pieces).toString() };
-    this.received.push(received);
-    this.answer(received, response);
   }
 }

@@ -1,21 +1,26 @@
 import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Receiver } from '@plant-shop/testing/receiver';
+import { TestShop } from '../../../../tools/test/shop.mjs';
 import { RawHttp } from '../raw-http.js';
-import { Receiver } from '../receiver.js';
 import { canaryRequests } from '../security/canaries.js';
 import { createPlant, type Customer, fresh, login, newCustomer, ok, type Order, send, setting, until } from '../shop.js';
 import { Subscription } from '../stream.js';
 import { Collector, type Span } from './collector.js';
-import { OwnShop } from './own-shop.js';
 
 /** The trace of the client. */
 const client = { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
 const traceparent = `00-${client.traceId}-${client.spanId}-01`;
 
 describe('a shop whose OTEL_* variables name a collector', () => {
+  let folder: string;
   let collector: Collector;
   let receiver: Receiver;
-  let shop: OwnShop;
+  /** Beside the shop of the other tests, with other variables. */
+  let shop: TestShop;
   let customer: Customer;
   let secret: string;
   let order: Order;
@@ -24,15 +29,19 @@ describe('a shop whose OTEL_* variables name a collector', () => {
   beforeAll(async () => {
     collector = await Collector.start();
     receiver = await Receiver.start();
-    shop = await OwnShop.start({
+    folder = mkdtempSync(join(tmpdir(), 'plant-shop-tracing-'));
+    // Postgres does not run as root and needs access.
+    chmodSync(folder, 0o711);
+    const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '200',
       SIMULATED_APPROVAL_DELAY_MS: '300',
       // The tests need only one event.
       SIMULATED_DELIVERY_DELAY_MS: '3600000',
-    });
-    Object.assign(process.env, shop.variables);
+    };
+    shop = await TestShop.start(folder, { env });
+    Object.assign(process.env, shop.env);
     const { id: plantId } = await createPlant();
     customer = await newCustomer();
     const webhook = { url: receiver.url, eventTypes: ['order.status_changed'] };
@@ -46,7 +55,8 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     subscription.close();
   }, 180_000);
   afterAll(async () => {
-    await shop.stop();
+    await shop.end();
+    rmSync(folder, { recursive: true });
     await receiver.stop();
     await collector.stop();
   }, 60_000);
@@ -113,19 +123,19 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     const pushing = await linkedWith(approving, 'push frames');
     expect(pushing).toMatchObject({ service: 'notifications', attributes: { 'plant_shop.frames': 1 } });
     const delivering = await linkedWith(approving, 'deliver webhook');
-    expect(delivering).toMatchObject({ service: 'notifications', attributes: { 'messaging.message.id': receiver.posts[0]?.id } });
+    expect(delivering).toMatchObject({ service: 'notifications', attributes: { 'messaging.message.id': receiver.received[0]?.id } });
     const posting = await collector.span('the POST', (span) => span.parentSpanId === delivering.spanId && span.name === 'POST');
     expect(posting).toMatchObject({ traceId: delivering.traceId, attributes: { 'http.response.status_code': 204 } });
     await statementsOf(await linkedWith(delivering, 'record webhook outcomes'), 'webhooks-record-outcomes');
   });
 
   it('sends no trace headers to webhook receivers', () => {
-    expect(Object.keys(receiver.posts[0]?.headers ?? {}).filter((name) => /^(trace|baggage|b3|x-b3)/.test(name))).toEqual([]);
+    expect(Object.keys(receiver.received[0]?.headers ?? {}).filter((name) => /^(trace|baggage|b3|x-b3)/.test(name))).toEqual([]);
   });
 
   it('writes the trace id to the log lines of a request', async () => {
     const { spanId } = await request();
-    const lines = (): string[] => shop.log('gateway').split('\n').filter((line) => line.includes(requestId));
+    const lines = (): string[] => shop.logOf('gateway').split('\n').filter((line) => line.includes(requestId));
     await until(async () => lines().length > 0);
     expect(lines().map((line) => JSON.parse(line.slice(line.indexOf('{'))) as object)).toEqual([expect.objectContaining({ msg: 'request', operation: 'placeOrder', requestId, traceId: client.traceId, spanId })]);
   });

@@ -1,4 +1,5 @@
-import { type Call, type History, isAnswered, noGateway, type Window } from '../history.js';
+import { noGateway } from '@plant-shop/testing/balancer';
+import { type Call, type History, isAnswered, type Window } from '../history.js';
 import type { Violation } from './violation.js';
 
 /** Statuses that a correct client with a valid credential may get; the only 5xx is a 503 with Retry-After. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Answered, type ShopRequest, type Call, type EventType, eventTypes, type FinalOrder, type Follower, type History, noGateway, type OrderStatus, type SeenEvent, type Snapshot, type Transition } from '../history.js';
+import { noGateway } from '@plant-shop/testing/balancer';
+import { type Answered, type ShopRequest, type Call, type EventType, eventTypes, type FinalOrder, type Follower, type History, type OrderStatus, type SeenEvent, type Snapshot, type Transition } from '../history.js';
 import { check } from './check.js';
 import { longestRecovery } from './work.js';
 

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type EventType, eventTypes } from '@plant-shop/contracts/events';
 import { notifications } from '@plant-shop/contracts/notifications';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
-import { type Change, customer, Receiver, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { type Change, customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const life = (orderId: number, owner = 1): Change[] => [
   { orderId, owner, type: 'order.placed' },

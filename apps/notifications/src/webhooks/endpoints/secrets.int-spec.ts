@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
+import { type Received, Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { Webhook } from 'standardwebhooks';
 import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
-import { type Received, Receiver, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { TestWebhooks } from '../webhooks.spec.fixture.js';
 
 describe('secrets', () => {
   const owner = WebhookOwner.ofEachTest();

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
-import { Receiver, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { TestWebhooks } from '../webhooks.spec.fixture.js';
 import { readBacklog } from './backlog.repository.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { createLogger } from '@plant-shop/platform/logging';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
@@ -8,7 +9,7 @@ import { EventLogRetention } from '../../log/event-log-retention.js';
 import type { NotificationsOptions } from '../../options.js';
 import { undeliveredEvents } from '../../wiring.js';
 import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
-import { customer, Receiver, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { customer, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 interface MadeDelivery {
   readonly seq: number;

@@ -4,13 +4,14 @@ import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop
 import { injectHttpFaults } from '@plant-shop/testing/crash/http';
 import type { CrashableReplica } from '@plant-shop/testing/crash/replica';
 import { Run } from '@plant-shop/testing/crash/run';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';
 import { FeedFollower } from '../../log/feed-follower.js';
 import { LogTail } from '../../log/log-tail.js';
 import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
 import { DeliveryMaker } from '../queue/delivery-maker.js';
-import { customer, Receiver, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 import { DeliveryWorker } from './delivery-worker.js';
 
 const attemptLimitMs = 300;

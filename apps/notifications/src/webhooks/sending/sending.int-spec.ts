@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { permissionsOfRole } from '@plant-shop/contracts/permissions';
+import type { Received } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { Webhook } from 'standardwebhooks';
 import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
-import { type Received, staff } from '../webhooks.spec.fixture.js';
+import { staff } from '../webhooks.spec.fixture.js';
 
 const owner = WebhookOwner.ofEachTest();
 

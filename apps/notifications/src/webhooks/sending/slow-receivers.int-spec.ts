@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
-import { customer, Receiver, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { Receiver } from '@plant-shop/testing/receiver';
+import { customer, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 type Slowness = 'drips its body' | 'drips its headers' | 'never answers' | 'never answers the TLS handshake';
 

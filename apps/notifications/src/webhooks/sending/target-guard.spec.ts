@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { isPublic, TargetGuard, TargetRefused } from '../endpoints/target-guard.js';
-import { Receiver } from '../webhooks.spec.fixture.js';
 import { WebhookSender } from './webhook-sender.js';
 
 const post = { at: new Date(), headers: {}, body: '{}' };

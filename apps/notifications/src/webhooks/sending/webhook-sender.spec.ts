@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
+import { Receiver } from '@plant-shop/testing/receiver';
 import { TargetGuard } from '../endpoints/target-guard.js';
-import { Receiver } from '../webhooks.spec.fixture.js';
 import { WebhookSender, type WebhookSenderOptions } from './webhook-sender.js';
 
 const post = { at: new Date(), headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}' };

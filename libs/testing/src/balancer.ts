@@ -2,13 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { pause } from './clock.js';
-import { noGateway } from './history.js';
+import { setTimeout as pause } from 'node:timers/promises';
 
-interface Upstream {
+/** Problem code of the answer when no gateway accepted the connection. */
+export const noGateway = 'no-gateway';
+
+/** A gateway's process. */
+export interface Gateway {
   readonly label: string;
-  readonly port: number;
+  readonly port?: number;
   readonly opsPort: number;
+}
+
+interface Upstream extends Required<Gateway> {
   readonly agent: Agent;
   isReady: boolean;
   isWithdrawn: boolean;
@@ -20,6 +26,7 @@ const connectionsEach = 256;
 const backlog = 4_096;
 const pollMs = 100;
 const pollLimitMs = 1_000;
+
 /**
  * Distributes requests among the ready gateways, round robin. Retries a request at another gateway only if it cannot have reached
  * the first, because the connection was refused; answers 503 `no-gateway` when all refuse. If a request was sent and no answer
@@ -27,22 +34,29 @@ const pollLimitMs = 1_000;
  */
 export class Balancer {
   private readonly server: Server;
-  private readonly upstreams: readonly Upstream[];
+  private readonly upstreams: Upstream[] = [];
   private turn = 0;
   private isOpen = true;
+  /** Requests that were passed to a gateway that was not ready, or to another one because the first refused the connection. */
+  detours = 0;
 
-  constructor(gateways: readonly { readonly label: string; readonly port?: number; readonly opsPort: number }[]) {
-    this.upstreams = gateways.map(({ label, port = 0, opsPort }) => ({
-      label, port, opsPort, agent: new Agent({ keepAlive: true, maxSockets: connectionsEach, maxFreeSockets: connectionsEach }), isReady: true, isWithdrawn: false,
-    }));
+  constructor(gateways: readonly Gateway[]) {
+    for (const gateway of gateways) this.add(gateway);
     this.server = createServer((incoming, outgoing) => void this.pass(incoming, outgoing));
     this.server.keepAliveTimeout = 0;
   }
 
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.server.listen({ port: 0, host: '127.0.0.1', backlog }, resolve));
-    for (const upstream of this.upstreams) void this.watch(upstream);
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  /** Adds a gateway that is ready. */
+  add({ label, port = 0, opsPort }: Gateway): void {
+    const agent = new Agent({ keepAlive: true, maxSockets: connectionsEach, maxFreeSockets: connectionsEach });
+    const upstream = { label, port, opsPort, agent, isReady: true, isWithdrawn: false };
+    this.upstreams.push(upstream);
+    void this.watch(upstream);
   }
 
   /** Sends no new requests to this gateway, as a platform does from the moment when it decides to stop a process. */
@@ -64,7 +78,8 @@ export class Balancer {
   private async pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     try {
       const body = await buffer(incoming);
-      for (const upstream of this.inTurn()) {
+      for (const [tried, upstream] of this.inTurn().entries()) {
+        if (tried > 0 || !upstream.isReady) this.detours++;
         if (await this.forward(upstream, incoming, body, outgoing)) return;
       }
       refuse(incoming, outgoing);

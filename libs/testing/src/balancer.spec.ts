@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createShop } from '@plant-shop/client';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Balancer } from './balancer.js';
-import { pause } from './clock.js';
 
 const servers: Server[] = [];
 let balancer: Balancer | undefined;
@@ -60,8 +59,26 @@ describe('a balancer', () => {
       '1',
       { type: 'about:blank', title: 'No gateway', status: 503, detail: expect.any(String), instance: '/v3/plant/1', code: 'no-gateway', requestId: 'ours' },
     ]);
-    const call = createShop({ url, deadlineMs: 500 }).GET('/plant/{plantId}', { params: { path: { plantId: 1 } } });
-    await expect(call).rejects.toMatchObject({ kind: 'problem', status: 503, outcome: 'not-done', retryAfterMs: 1_000 });
+  });
+
+  it('counts the requests that a ready gateway refused', async () => {
+    const [first, second] = [await named('first'), await named('second')];
+    await kill(first);
+    balancer = new Balancer([{ ...first, opsPort: second.opsPort }, second]);
+    const url = await balancer.start();
+    expect(new Set(await send(url, 4))).toEqual(new Set(['200 second']));
+    expect(balancer.detours).toBe(2);
+  });
+
+  it('passes requests to a gateway that is added, and none to one that is withdrawn', async () => {
+    const [first, second] = [await named('first'), await named('second')];
+    balancer = new Balancer([first]);
+    const url = await balancer.start();
+    balancer.add(second);
+    balancer.withdraw(first.label);
+    expect(new Set(await send(url, 4))).toEqual(new Set(['200 second']));
+    balancer.readmit(first.label);
+    expect(new Set(await send(url, 4))).toEqual(new Set(['200 first', '200 second']));
   });
 
   it('never resends a request that a gateway received, and closes the connection of its client', async () => {
