@@ -32,6 +32,9 @@ export function sum(tallies) {
   );
 }
 
+/** Returns the tally of several Jest runs of one step. @param {readonly Tally[]} tallies @returns {Tally} */
+export const together = (tallies) => ({ ...sum(tallies), ...(tallies.every(({ files }) => files) && { files: tallies.flatMap(({ files }) => files ?? []) }) });
+
 /** Returns the last line of a run, which scripts parse. @param {Tally} tally */
 export function summary({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readResults } from './jest-results.mjs';
-import { afterRerun, check, succeeded, sum, summary, tallyOfChaos, tallyOfJest, tallyOfTap } from './results.mjs';
+import { afterRerun, check, succeeded, sum, summary, tallyOfChaos, tallyOfJest, tallyOfTap, together } from './results.mjs';
 
 const file = (/** @type {object} */ counts = {}) => ({ passed: 5, failed: 0, skipped: 0, failures: [], flaky: [], over: true, ms: 1, ...counts });
 /** @param {ReturnType<typeof file>[]} files */
@@ -11,6 +11,13 @@ test('totals are the sum of all steps', () => {
   const total = sum([check(true), tallyOfJest({ code: 0, results: jestResults(file({ skipped: 1 })) }), check(false)]);
   assert.equal(summary(total), '6 passed, 1 failed, 1 skipped');
   assert.equal(summary(check(true)), '1 passed, 0 failed');
+});
+
+test('several Jest runs of a step are rerun by their failed files, or as a whole if one of them has not ended', () => {
+  const one = { ...check(false, 'a'), files: ['a.spec.ts'] };
+  const other = { ...check(true), files: [] };
+  assert.deepEqual(together([one, other]), { passed: 1, failed: 1, skipped: 0, failures: ['a'], flaky: [], files: ['a.spec.ts'] });
+  assert.equal(together([one, check(false, 'Jest ended early')]).files, undefined);
 });
 
 test('a run that failed without a failed test is a failure', () => {

@@ -3,7 +3,7 @@ import { buildRelease, mix, parseMixes, tour } from '../release/adjacent.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
 import { subfolder } from './folder.mjs';
-import { check, sum, tallyOfChaos } from './results.mjs';
+import { check, sum, tallyOfChaos, together } from './results.mjs';
 import { contentOf, jest, node, nodeTests } from './run.mjs';
 import { startServers } from './servers.mjs';
 import { startShop } from './shop.mjs';
@@ -101,11 +101,20 @@ export const steps = {
   },
 };
 
+/** Acceptance tests that look only at their own plants and orders, or start a shop of their own. They mostly wait, so two run at a time. */
+const SIDE_BY_SIDE = 'acceptance/src/(client/(calls|events|examples|readme|seeded-bugs)|tracing/tracing)\\.spec';
+
 /** @param {StepContext} context @param {Record<string, string>} [variables] additional ones for the shop */
 async function acceptance(context, variables = {}) {
   const shop = await startShop(context, variables);
-  const args = ['--config', 'tests/acceptance/jest.config.js', ...(context.files ? onlyFiles(context.files) : ['--runInBand', ...context.jestArgs])];
-  const tally = await jest(context, 'acceptance', args, shop.env);
+  const run = (/** @type {string} */ name, /** @type {string[]} */ ...args) => jest(context, name, ['--config', 'tests/acceptance/jest.config.js', ...args], shop.env);
+  const all = async () =>
+    together([
+      await run('acceptance-side-by-side', '--maxWorkers=2', '--testPathPatterns', SIDE_BY_SIDE),
+      await run('acceptance', '--runInBand', '--testPathIgnorePatterns', SIDE_BY_SIDE),
+    ]);
+  const { files, jestArgs } = context;
+  const tally = await (files ? run('acceptance', ...onlyFiles(files)) : jestArgs.length > 0 ? run('acceptance', '--runInBand', ...jestArgs) : all());
   if (tally.failed > 0) context.output.say(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
   return tally;
 }
