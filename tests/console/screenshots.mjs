@@ -49,6 +49,7 @@ async function takeScreenshots() {
       await visit.page.getByRole('heading', { level: 1, name: name === 'order' ? /^Order \d/ : new RegExp(`^${name}$`, 'i') }).waitFor();
       await visit.page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
       await visit.page.getByText('…', { exact: true }).first().waitFor({ state: 'detached' });
+      await visit.page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' });
       if (name === 'plants' || name === 'orders') await visit.page.getByRole('row').nth(3).waitFor();
       if (name === 'stream') await visit.page.getByRole('option').nth(12).waitFor();
       await save(visit, name, scheme);

@@ -4,6 +4,7 @@ import { findChromium } from '../../console/kit/chromium-binary.mjs';
 import { Chrome, logIn } from '../../console/kit/console.mjs';
 import { firstLoad, total } from '../../console/kit/first-load.mjs';
 import { clientOf, inParallel, pause, percentile } from '../client.mjs';
+import { mean } from '../in-turns.mjs';
 import { Stack } from '../stack.mjs';
 import { openOrders, pay } from './stream.mjs';
 
@@ -68,7 +69,8 @@ async function measure(bench, stack, chrome) {
   const detail = { live, quiet: [quietBefore, quietAfter] };
   return [
     { goal: 'C1', what: `Today page, ${UPDATES_PER_SECOND} status changes a second: share of frames over ${DROPPED_MS} ms`, wanted: 0.01, ratio: live.dropped, atMost: true, detail },
-    { goal: 'C1', what: 'the same, the longest frame in ms', wanted: 50, ratio: live.longestMs, atMost: true, detail },
+    { goal: 'C1', what: 'the same page without updates, before and after: share of frames over 25 ms', wanted: 0.01, ratio: mean([quietBefore.dropped, quietAfter.dropped]), atMost: true, detail },
+    { goal: 'C1', what: 'the longest frame with updates, in ms', wanted: 50, ratio: live.longestMs, atMost: true, detail },
     { goal: 'C1', what: 'first load, empty cache: seconds until the page answers its reader', wanted: 1, ratio: medianOf(loads.map((one) => one.interactive)), atMost: true, detail: { loads } },
     { goal: 'C1', what: 'first load, gzip, kB', wanted: 250, ratio: total(sizes) / 1_000, atMost: true, detail: sizes },
   ];

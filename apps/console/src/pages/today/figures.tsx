@@ -7,6 +7,7 @@ import { Card } from '../../ui/card.js';
 import { counted, formatDuration, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
+import { useStable } from '../../ui/use-stable.js';
 
 // The chart library is as large as the rest of the console, so figures are shown before it is loaded.
 const Donut = lazy(() => import('./charts.js').then(({ Donut: component }) => ({ default: component })));
@@ -41,7 +42,7 @@ export function UnitsByStatus(): ReactNode {
       timer.current = undefined;
     };
   }, [live, refetch]);
-  const parts = (['available', 'pending', 'sold'] as const).map((name) => ({ name, value: data?.[name] ?? 0 }));
+  const parts = useStable((['available', 'pending', 'sold'] as const).map((name) => ({ name, value: data?.[name] ?? 0 })));
   return (
     <Card title="Units by status">
       <ProblemAlert error={error} title="The inventory could not be loaded" />
@@ -59,7 +60,7 @@ export function UnitsByStatus(): ReactNode {
 const statuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 
 export function OrdersByStatus({ figures: { counts, isRead } }: { readonly figures: DayFigures }): ReactNode {
-  const parts = statuses.map((name) => ({ name, value: counts[name] }));
+  const parts = useStable(statuses.map((name) => ({ name, value: counts[name] })));
   return (
     <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or last 24 h</Text>}>
       {isRead ? (
@@ -92,7 +93,7 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 
 export function OrdersPerMinute({ figures: { perMinute } }: { readonly figures: DayFigures }): ReactNode {
   const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);
-  const data = perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed }));
+  const data = useStable(perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed })));
   return (
     <Card title="Orders per minute" aside={<Text size="xs" c="dimmed" className="numbers">{counted(total, 'order')} in the last hour</Text>}>
       <Chart><Columns data={data} height={height} label={`${counted(total, 'order')} in the last hour, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} per minute`} /></Chart>
@@ -102,7 +103,7 @@ export function OrdersPerMinute({ figures: { perMinute } }: { readonly figures: 
 
 export function DeliveryTime({ figures: { perMinute } }: { readonly figures: DayFigures }): ReactNode {
   const last = perMinute.findLast(({ deliveryMs }) => deliveryMs !== undefined)?.deliveryMs;
-  const data = perMinute.map(({ at, deliveryMs }) => ({ time: clock.format(at), seconds: deliveryMs === undefined ? null : deliveryMs / 1_000 }));
+  const data = useStable(perMinute.map(({ at, deliveryMs }) => ({ time: clock.format(at), seconds: deliveryMs === undefined ? null : deliveryMs / 1_000 })));
   return (
     <Card title="From placing to delivery" aside={<Text size="xs" c="dimmed" className="numbers">{last === undefined ? 'median' : `median, last ${formatDuration(last)}`}</Text>}>
       {last === undefined ? (
