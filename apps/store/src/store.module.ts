@@ -11,6 +11,7 @@ import { OrderFeed } from './feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from './options.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
+import { PlacingService } from './orders/placing.service.js';
 import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
@@ -33,6 +34,7 @@ export class StoreModule {
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
+        PlacingService,
         OrdersService,
         PaymentsService,
         RefundsService,

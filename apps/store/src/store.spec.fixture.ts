@@ -13,7 +13,7 @@ import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import type { StoreConfig } from './config.js';
 import { migrationsFolder, storeDatabase } from './database.js';
-import { OrdersService } from './orders/orders.service.js';
+import { PlacingService } from './orders/placing.service.js';
 import { startStore } from './start.js';
 
 const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -76,10 +76,10 @@ export class StoreFixture {
   }
 
   /** Adds a replica and returns its service, for tests that depend on the turn of the event loop in which orders arrive. */
-  async ordersService(): Promise<OrdersService> {
+  async placingService(): Promise<PlacingService> {
     const service = await Service.embedded('store', testConfig(this.nats.url));
     this.replicas.push(service);
-    return (await startStore(service, this.config)).get(OrdersService);
+    return (await startStore(service, this.config)).get(PlacingService);
   }
 
   /** For tests that crash replicas. The test must stop the testbed. */

@@ -4,7 +4,7 @@ import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { Database } from '../../../libs/platform/dist/postgres/database.js';
 import { storeDatabase } from '../../../apps/store/dist/database.js';
 import { OrderIds } from '../../../apps/store/dist/orders/order-ids.js';
-import { placeBatch } from '../../../apps/store/dist/orders/orders.service.js';
+import { placeBatch } from '../../../apps/store/dist/orders/placing.service.js';
 import { percentile } from '../client.mjs';
 
 const ORDERS = 500;

@@ -1,7 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
-import type { Order, OrderStatus, RefundStatus, Shipment, TimelineEntry } from '@plant-shop/contracts/store';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { OrderStatus, RefundStatus, Shipment } from '@plant-shop/contracts/store';
 import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
 
 interface OrderFields {
@@ -126,7 +125,8 @@ export interface StepContext {
   readonly at: Date;
 }
 
-const storeActor = 'store';
+/** The actor of steps that the store takes without a request. */
+export const storeActor = 'store';
 
 /** A request for an order. The client chose the id, or the store drew it. */
 export interface OrderRequest {
@@ -267,11 +267,7 @@ export function applyDueTransition(order: OrderState, move: DueTransition['move'
  * Records a shipment. The carrier's tracking number replaces the assigned one, also in later events.
  * @throws DomainError `order-transition-refused`
  */
-export function ship(
-  order: OrderState,
-  { carrier, trackingNumber }: Shipment,
-  { actor, at }: StepContext,
-): Step<ApprovedOrder> {
+export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, { actor, at }: StepContext): Step<ApprovedOrder> {
   if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
   const data = { orderId: order.id, plantId: order.plantId, carrier, trackingNumber };
   return {
@@ -306,15 +302,6 @@ export const refundDueEvent = (refundId: number, { id, plantId }: Pick<OrderStat
 });
 
 /**
- * Returns the order if the caller may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
- * @throws DomainError `order-not-found`
- */
-export function requireVisible(caller: Principal, orderId: number, order: OrderState | undefined): OrderState {
-  if (order && (order.ownerId === caller.subject || caller.permissions.includes('read:orders'))) return order;
-  throw new DomainError('order-not-found', `There is no order ${orderId} that you may read.`);
-}
-
-/**
  * Returns the order if it exists, at version `ifVersion` if one is given. For callers who may see all orders.
  * @throws DomainError `order-not-found`, `precondition-failed`
  */
@@ -328,63 +315,6 @@ export function requireOrder(orderId: number, order: OrderState | undefined, ifV
 export function assertVersion(order: OrderState, ifVersion?: number): void {
   if (ifVersion === undefined || ifVersion === order.version) return;
   throw new DomainError('precondition-failed', `The order is now at version ${order.version}. Read it again.`);
-}
-
-/**
- * Returns the order as clients see it. Omits absent members.
- * @param owner the owner's username; undefined: the caller may not see it
- */
-export function toOrder(state: OrderState, owner?: string): Order {
-  return {
-    id: state.id,
-    plantId: state.plantId,
-    quantity: state.quantity,
-    ...(state.shipDate && { shipDate: state.shipDate.toISOString() }),
-    status: state.status,
-    complete: state.status === 'delivered',
-    placedAt: state.placedAt.toISOString(),
-    ...(state.status === 'placed' && state.dueMove === 'expire' && state.dueAt && { reservedUntil: state.dueAt.toISOString() }),
-    ...(state.carrier !== null && { carrier: state.carrier }),
-    ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
-    ...(state.refund !== null && { refund: state.refund }),
-    ...(owner !== undefined && { owner }),
-  };
-}
-
-/** A row of an order's timeline. */
-export interface TimelineRow {
-  readonly at: Date;
-  readonly previousStatus: OrderStatus | null;
-  readonly newStatus: OrderStatus;
-  /** A user id, or `store`. */
-  readonly actor: string;
-  readonly reason: string;
-  /** The owner from this step on. */
-  readonly ownerId: string;
-  readonly eventId: string | null;
-  /** Set for shipments only. */
-  readonly carrier: string | null;
-  readonly trackingNumber: string | null;
-  /** Set when a refund became due or was completed. */
-  readonly refundId: number | null;
-}
-
-export const toTimelineEntry = (row: TimelineRow): TimelineEntry => ({
-  at: row.at.toISOString(),
-  ...(row.previousStatus && { previousStatus: row.previousStatus }),
-  newStatus: row.newStatus,
-  actor: roleOf(row),
-  reason: row.reason,
-  ...(row.carrier !== null && { carrier: row.carrier }),
-  ...(row.trackingNumber !== null && { trackingNumber: row.trackingNumber }),
-  ...(row.refundId !== null && { refundId: row.refundId }),
-  ...(row.eventId !== null && { eventId: row.eventId }),
-});
-
-/** Shows the actor's role; internal user ids stay private. */
-function roleOf({ actor, ownerId }: TimelineRow): TimelineEntry['actor'] {
-  if (actor === storeActor) return 'store';
-  return actor === ownerId ? 'owner' : 'staff';
 }
 
 /** The number that approval assigns; a shipment may replace it with the carrier's. */

@@ -14,14 +14,18 @@ import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer'
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrdersService } from './orders.service.js';
+import { PlacingService } from './placing.service.js';
 
 @Controller()
 export class OrdersController {
-  constructor(private readonly orders: OrdersService) {}
+  constructor(
+    private readonly placing: PlacingService,
+    private readonly orders: OrdersService,
+  ) {}
 
   @Answers(store.placeOrder)
   placeOrder({ order }: PlaceOrder, context: RpcContext): Promise<Versioned<Order> | Replayed> {
-    return this.orders.place(context, order);
+    return this.placing.placeOrder(context, order);
   }
 
   @Answers(store.getOrder)

@@ -7,7 +7,8 @@ import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
 import { appendInventoryDelta, lockStockOfOrders, moveUnits } from '../stock/stock.repository.js';
-import type { DueAfterPlacing, OrderState, Placement, StatusChange, Step, TimelineRow } from './order.js';
+import type { DueAfterPlacing, OrderState, Placement, StatusChange, Step } from './order.js';
+import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

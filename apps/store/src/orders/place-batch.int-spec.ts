@@ -6,7 +6,7 @@ import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { customer, StoreFixture } from '../store.spec.fixture.js';
-import { type BatchEntry, placeBatch } from './orders.service.js';
+import { type BatchOrder, placeBatch } from './placing.service.js';
 
 const due = { move: 'expire', inMs: 60_000 } as const;
 const alice = customer(1).subject;
@@ -25,11 +25,11 @@ describe('orders that are placed in one batch', () => {
   });
 
   let ids = 0;
-  const entry = (given: Partial<BatchEntry> & Pick<BatchEntry, 'plantId'>): BatchEntry => {
+  const entry = (given: Partial<BatchOrder> & Pick<BatchOrder, 'plantId'>): BatchOrder => {
     const id = given.chosenId ?? ++ids;
     return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, idempotency: undefined, ...given };
   };
-  const place = async (entries: readonly BatchEntry[]) => (await database.transaction((tx) => placeBatch(tx, entries, due))).results;
+  const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, due))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
 
   it('that exceed the stock do not block a smaller one after them', async () => {
@@ -56,7 +56,7 @@ describe('orders that are placed in one batch', () => {
   it('with the same Idempotency-Key are one order, and the key is refused for another request', async () => {
     const plantId = await shop.plant(10);
     const key = randomUUID();
-    const keyed = (payload: string, given: Partial<BatchEntry> = {}) =>
+    const keyed = (payload: string, given: Partial<BatchOrder> = {}) =>
       entry({ plantId, ...given, idempotency: new IdempotencyKey(alice, key, store.placeOrder.pattern, Buffer.from(payload)) });
     const results = await place([keyed('a', { quantity: 99 }), keyed('a'), keyed('a'), keyed('b')]);
     expect(results[0]).toMatchObject({ code: 'insufficient-stock' });

@@ -7,7 +7,7 @@ import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotenc
 import { SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Batcher, dropExpired } from '@plant-shop/platform/batcher';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
@@ -23,8 +23,8 @@ import {
   refundDueEvent,
   requireOrder,
   type StatusChange,
-  toOrder,
 } from '../orders/order.js';
+import { versionedOrder } from '../orders/order.views.js';
 import { lockOrdersAndStock, type LockedOrders, type Traced, writeRefundsDue, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
 import { findPayments, findRefundIds, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
@@ -160,11 +160,11 @@ function applyReport(
     owed.push({ ...step, orderId, reference, traceparent });
   }
   if (state === 'refund-due' || state === 'refunded') throw notPayable(order, state);
-  if (kind === 'known' || state === 'failed') return versioned(order);
+  if (kind === 'known' || state === 'failed') return versionedOrder(order);
   const change = approve(order, { actor: reportedBy, at }, policy);
   orders.set(orderId, change.order);
   approved.push({ ...change, traceparent });
-  return versioned(change.order);
+  return versionedOrder(change.order);
 }
 
 /** Writes the refunds that became due. Their ids are assigned with the payments, which must be saved before. */
@@ -202,8 +202,6 @@ class PaymentStates {
 }
 
 const keyOf = ({ orderId, reference }: PaymentId): string => `${orderId} ${reference}`;
-
-const versioned = (order: OrderState): Versioned<Order> => new Versioned(toOrder(order), order.version);
 
 const notPayable = (order: OrderState, state: 'refund-due' | 'refunded'): DomainError =>
   new DomainError(

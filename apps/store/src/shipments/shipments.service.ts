@@ -3,10 +3,11 @@ import { type DeliverOrder, type Order, type ShipOrder, store } from '@plant-sho
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrderFeed } from '../feed/order-feed.js';
-import { deliver, requireOrder, ship, toOrder } from '../orders/order.js';
+import { deliver, requireOrder, ship } from '../orders/order.js';
+import { versionedOrder } from '../orders/order.views.js';
 import { amendOrder, lockOrder, lockOrdersAndStock, readClock, writeStatusChanges } from '../orders/orders.repository.js';
 
 @Injectable()
@@ -27,7 +28,7 @@ export class ShipmentsService {
         const step = ship(requireOrder(orderId, order, ifVersion), shipment, { actor: context.caller.subject, at });
         await amendOrder(tx, step, at);
         audit(tx, actorOf(context), store.shipOrder, orderId);
-        return new Versioned(toOrder(step.order), step.order.version);
+        return versionedOrder(step.order);
       }),
     );
     this.feed.announce();
@@ -46,7 +47,7 @@ export class ShipmentsService {
         const change = deliver(order, { actor: context.caller.subject, at: locked.at });
         writeStatusChanges(tx, locked, [change]);
         audit(tx, actorOf(context), store.deliverOrder, orderId);
-        return new Versioned(toOrder(change.order), change.order.version);
+        return versionedOrder(change.order);
       }),
     );
     this.feed.announce();

@@ -28,7 +28,7 @@ export interface Bug {
 const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const rules = 'apps/store/dist/orders/order.js';
-const orders = 'apps/store/dist/orders/orders.service.js';
+const placing = 'apps/store/dist/orders/placing.service.js';
 const payments = 'apps/store/dist/payments/payments.service.js';
 const savedAnswers = 'libs/platform/dist/idempotency/saved-answers.js';
 
@@ -73,12 +73,12 @@ export const bugs: readonly Bug[] = [
     id: 'early-answer',
     name: 'an order is answered before its commit',
     edits: [{
-      file: orders,
-      find: 'return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy), options));',
-      replace: `return await new Promise((resolve, reject) => {
+      file: placing,
+      find: 'await this.database.transaction((tx) => placeBatch(tx, orders, dueAfterPlacing(this.policy), options));',
+      replace: `await new Promise((resolve, reject) => {
         this.database.transaction(async (tx) => {
-          const { results } = await placeBatch(tx, entries, dueAfterPlacing(this.policy), options);
-          resolve({ results, numbered: () => undefined });
+          const { results } = await placeBatch(tx, orders, dueAfterPlacing(this.policy), options);
+          resolve({ results, nudgeAfterCommit: () => undefined });
           await new Promise((committing) => setTimeout(committing, 500));
         }).catch(reject);
       });`,
@@ -93,9 +93,9 @@ export const bugs: readonly Bug[] = [
       { file: 'apps/store/dist/customers/customers.repository.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
       // Widens the race window, so that a short run hits it.
       {
-        file: orders,
-        find: 'const results = entries.map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = entries.map(',
+        file: placing,
+        find: 'const results = orders.map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = orders.map(',
       },
     ],
     breaks: ['owners'],
@@ -145,9 +145,9 @@ export const bugs: readonly Bug[] = [
       },
       // Widens the race window, so that a short run hits it.
       {
-        file: orders,
-        find: 'const results = entries.map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 300));\n    const results = entries.map(',
+        file: placing,
+        find: 'const results = orders.map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 300));\n    const results = orders.map(',
       },
     ],
     breaks: ['stock'],
@@ -157,7 +157,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'order-key-ignored',
     name: 'the Idempotency-Key of orders is ignored',
-    edits: [{ file: orders, find: '            idempotency,\n            traceparent,', replace: '            idempotency: undefined,\n            traceparent,' }],
+    edits: [{ file: placing, find: '            idempotency,\n            traceparent,', replace: '            idempotency: undefined,\n            traceparent,' }],
     breaks: ['once-per-key'],
   },
   {
@@ -190,7 +190,7 @@ export const bugs: readonly Bug[] = [
     id: 'event-outside',
     name: 'the event is appended after the transaction',
     edits: [
-      { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
+      { file: placing, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: 'FROM moved ORDER BY id', replace: 'FROM moved WHERE false' },
       {
         file: repository,
@@ -214,7 +214,7 @@ export const bugs: readonly Bug[] = [
     id: 'placed-event-outside',
     name: 'the event of a new order is appended after the transaction',
     edits: [
-      { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
+      { file: placing, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: "'placed', owner_id, event_id, body, traceparent, numbers", replace: "'placed', owner_id, NULL::uuid, NULL::text, traceparent, numbers" },
       { file: repository, find: "${assignNumbers('cardinality($1)')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
       {

@@ -1,0 +1,74 @@
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
+import { Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { type OrderState, storeActor } from './order.js';
+
+/**
+ * Returns the order if the caller may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
+ * @throws DomainError `order-not-found`
+ */
+export function requireVisible(caller: Principal, orderId: number, order: OrderState | undefined): OrderState {
+  if (order && (order.ownerId === caller.subject || caller.permissions.includes('read:orders'))) return order;
+  throw new DomainError('order-not-found', `There is no order ${orderId} that you may read.`);
+}
+
+/**
+ * Returns the order as clients see it. Omits absent members.
+ * @param owner the owner's username; undefined: the caller may not see it
+ */
+export function toOrder(state: OrderState, owner?: string): Order {
+  return {
+    id: state.id,
+    plantId: state.plantId,
+    quantity: state.quantity,
+    ...(state.shipDate && { shipDate: state.shipDate.toISOString() }),
+    status: state.status,
+    complete: state.status === 'delivered',
+    placedAt: state.placedAt.toISOString(),
+    ...(state.status === 'placed' && state.dueMove === 'expire' && state.dueAt && { reservedUntil: state.dueAt.toISOString() }),
+    ...(state.carrier !== null && { carrier: state.carrier }),
+    ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
+    ...(state.refund !== null && { refund: state.refund }),
+    ...(owner !== undefined && { owner }),
+  };
+}
+
+/** Returns the answer of operations that change an order. */
+export const versionedOrder = (state: OrderState): Versioned<Order> => new Versioned(toOrder(state), state.version);
+
+/** A row of an order's timeline. */
+export interface TimelineRow {
+  readonly at: Date;
+  readonly previousStatus: OrderStatus | null;
+  readonly newStatus: OrderStatus;
+  /** A user id, or `store`. */
+  readonly actor: string;
+  readonly reason: string;
+  /** The owner from this step on. */
+  readonly ownerId: string;
+  readonly eventId: string | null;
+  /** Set for shipments only. */
+  readonly carrier: string | null;
+  readonly trackingNumber: string | null;
+  /** Set when a refund became due or was completed. */
+  readonly refundId: number | null;
+}
+
+export const toTimelineEntry = (row: TimelineRow): TimelineEntry => ({
+  at: row.at.toISOString(),
+  ...(row.previousStatus && { previousStatus: row.previousStatus }),
+  newStatus: row.newStatus,
+  actor: roleOf(row),
+  reason: row.reason,
+  ...(row.carrier !== null && { carrier: row.carrier }),
+  ...(row.trackingNumber !== null && { trackingNumber: row.trackingNumber }),
+  ...(row.refundId !== null && { refundId: row.refundId }),
+  ...(row.eventId !== null && { eventId: row.eventId }),
+});
+
+/** Shows the actor's role; internal user ids stay private. */
+function roleOf({ actor, ownerId }: TimelineRow): TimelineEntry['actor'] {
+  if (actor === storeActor) return 'store';
+  return actor === ownerId ? 'owner' : 'staff';
+}
