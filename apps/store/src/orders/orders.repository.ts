@@ -286,19 +286,19 @@ function unitsOf(changes: readonly StatusChange[]): Map<number, Units> {
   return byPlant;
 }
 
-const writeOwed: Statement = {
-  name: 'write-owed-back',
+const writeRefundDue: Statement = {
+  name: 'write-refunds-due',
   text: `
-    WITH owed AS (
+    WITH due AS (
       SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::bigint[], $7::text[], $8::text[], $9::uuid[], $10::text[])
         AS t (id, version, status, owner_id, refund_id, actor, traceparent, event_id, body)
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, refund_id, traceparent,
                                      event_id, body)
       SELECT id, version, status, $1, actor, 'refund due', owner_id, refund_id, traceparent, event_id, body
-      FROM owed ORDER BY id, version
+      FROM due ORDER BY id, version
     ), latest AS (
-      SELECT id, max(version) AS version FROM owed GROUP BY id
+      SELECT id, max(version) AS version FROM due GROUP BY id
     )
     UPDATE orders SET version = latest.version, refund = 'due' FROM latest WHERE orders.id = latest.id`,
 };
@@ -309,17 +309,17 @@ export function writeRefundsDue(
   at: Date,
   steps: readonly Traced<Step & { readonly refundId: number; readonly event: OrderEvent }>[],
 ): void {
-  const owed = withStoredEvents(steps);
-  tx.send(writeOwed, [
+  const due = withStoredEvents(steps);
+  tx.send(writeRefundDue, [
     at,
-    owed.map(({ order }) => order.id),
-    owed.map(({ order }) => order.version),
-    owed.map(({ order }) => order.status),
-    owed.map(({ order }) => order.ownerId),
-    owed.map(({ refundId }) => refundId),
-    owed.map(({ actor }) => actor),
-    owed.map(traceparentOf),
-    owed.map(({ eventId }) => eventId),
-    owed.map(({ body }) => body),
+    due.map(({ order }) => order.id),
+    due.map(({ order }) => order.version),
+    due.map(({ order }) => order.status),
+    due.map(({ order }) => order.ownerId),
+    due.map(({ refundId }) => refundId),
+    due.map(({ actor }) => actor),
+    due.map(traceparentOf),
+    due.map(({ eventId }) => eventId),
+    due.map(({ body }) => body),
   ]);
 }

@@ -117,23 +117,23 @@ export async function applyPaymentReports(
     lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]),
     findPayments(tx, reports),
   ]);
-  const changes: BatchChanges = { payments: new PaymentStates(known), approved: [], owed: [] };
+  const changes: BatchChanges = { payments: new PaymentStates(known), approved: [], refundsDue: [] };
   const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(tx, report, locked, changes, policy)));
   writeStatusChanges(tx, locked, changes.approved);
   savePayments(tx, changes.payments.changed);
-  await writeOwedPayments(tx, locked.at, changes.owed);
+  await writePaymentsDueForRefund(tx, locked.at, changes.refundsDue);
   answers.write(tx);
   return results;
 }
 
 /** A payment that became due for refund, with the step of its order. */
-type OwedPayment = Traced & PaymentId;
+type PaymentDueForRefund = Traced & PaymentId;
 
 /** The changes that a batch collects, in order of arrival. */
 interface BatchChanges {
   readonly payments: PaymentStates;
   readonly approved: Traced<StatusChange>[];
-  readonly owed: OwedPayment[];
+  readonly refundsDue: PaymentDueForRefund[];
 }
 
 /**
@@ -144,7 +144,7 @@ function applyReport(
   tx: Transaction,
   report: PaymentReport,
   { orders, at }: LockedOrders,
-  { payments, approved, owed }: BatchChanges,
+  { payments, approved, refundsDue }: BatchChanges,
   policy: CheckoutPolicy,
 ): Versioned<Order> {
   const { orderId, reference, reportedBy, traceparent } = report;
@@ -157,7 +157,7 @@ function applyReport(
   if (kind === 'new' && state === 'refund-due') {
     const step = markRefundDue(order, reportedBy);
     orders.set(orderId, step.order);
-    owed.push({ ...step, orderId, reference, traceparent });
+    refundsDue.push({ ...step, orderId, reference, traceparent });
   }
   if (state === 'refund-due' || state === 'refunded') throw notPayable(order, state);
   if (kind === 'known' || state === 'failed') return versionedOrder(order);
@@ -168,10 +168,10 @@ function applyReport(
 }
 
 /** Writes the refunds that became due. Their ids are assigned with the payments, which must be saved before. */
-async function writeOwedPayments(tx: Transaction, at: Date, owed: readonly OwedPayment[]): Promise<void> {
-  if (owed.length === 0) return;
-  const refundIds = await findRefundIds(tx, owed);
-  const steps = owed.map((step, n) => {
+async function writePaymentsDueForRefund(tx: Transaction, at: Date, refundsDue: readonly PaymentDueForRefund[]): Promise<void> {
+  if (refundsDue.length === 0) return;
+  const refundIds = await findRefundIds(tx, refundsDue);
+  const steps = refundsDue.map((step, n) => {
     const refundId = refundIds[n];
     if (refundId === undefined) throw new Error(`payment ${step.reference} of order ${step.orderId} is not saved`);
     return { ...step, refundId, event: refundDueEvent(refundId, step.order, at) };
