@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Module } from '@nestjs/common';
 import { CodedError } from '@plant-shop/platform/errors';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import type { Service } from '@plant-shop/platform/service/service';

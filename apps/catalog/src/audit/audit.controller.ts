@@ -4,7 +4,7 @@ import { catalog } from '@plant-shop/contracts/catalog';
 import { readAuditLog } from '@plant-shop/platform/audit/audit-log';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Page } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 
 @Controller()
 export class AuditController {

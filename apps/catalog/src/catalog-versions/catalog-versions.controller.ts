@@ -1,6 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { CatalogVersionsService } from './catalog-versions.service.js';
 
 @Controller()

@@ -10,7 +10,7 @@ import {
   type WriteImageChunk,
 } from '@plant-shop/contracts/catalog';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ImagesService } from './images.service.js';
 

@@ -11,7 +11,7 @@ import {
   type ReplacePlant,
 } from '@plant-shop/contracts/catalog';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { PlantsService } from './plants.service.js';
 

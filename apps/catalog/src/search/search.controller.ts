@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { catalog, type GetPlantFacets, type Plant, type PlantFacets, type SearchPlants } from '@plant-shop/contracts/catalog';
 import type { Page } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { SearchService } from './search.service.js';
 
 @Controller()

@@ -7,7 +7,7 @@ import {
   type ImportPlants,
   type ReadExport,
 } from '@plant-shop/contracts/catalog';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ExportService } from './export.service.js';
 import { ImportService } from './import.service.js';

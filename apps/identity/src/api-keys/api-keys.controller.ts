@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { ApiKey, CreateApiKey, CreatedApiKey, ListApiKeys, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ApiKeysService } from './api-keys.service.js';
 

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { type CheckCredential, type Credential, identity, type ResolveSubject } from '@plant-shop/contracts/identity';
 import type { Permission } from '@plant-shop/contracts/permissions';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { CredentialsService } from './credentials.service.js';
 
 @Controller()

@@ -9,7 +9,7 @@ import type {
   RotateOAuthClientSecret,
 } from '@plant-shop/contracts/identity.oauth';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OAuthClientsService } from './oauth-clients.service.js';
 

@@ -1,6 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { identity, type SigningKeys } from '@plant-shop/contracts/identity';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { SigningKeysService } from './signing-keys.service.js';
 
 @Controller()

@@ -7,7 +7,7 @@ import type {
   ReconcileUsers,
   UserFinding,
 } from '@plant-shop/contracts/reconcile';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ReconcileService } from './reconcile.service.js';
 

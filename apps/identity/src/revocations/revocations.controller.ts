@@ -1,6 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { identity, type ReadRevocations, type Revocations } from '@plant-shop/contracts/identity';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { RevocationsService } from './revocations.service.js';
 
 @Controller()

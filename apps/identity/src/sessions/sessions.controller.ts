@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { identity, type Login, type Logout, type Session } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { SessionsService } from './sessions.service.js';
 

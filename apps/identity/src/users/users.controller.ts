@@ -13,7 +13,7 @@ import {
   type User,
 } from '@plant-shop/contracts/identity';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { UserDeletionsService } from './user-deletions.service.js';
 import { UsersService } from './users.service.js';

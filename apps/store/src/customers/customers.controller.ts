@@ -1,6 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { type CloseCustomer, type OpenOrders, store } from '@plant-shop/contracts/store';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { CustomersService } from './customers.service.js';
 

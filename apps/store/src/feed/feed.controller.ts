@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedPage, ReadFeed, StartNewEpoch } from '@plant-shop/contracts/store.feed';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { OrderFeed } from './order-feed.js';
 
 @Controller()

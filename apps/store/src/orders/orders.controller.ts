@@ -11,7 +11,7 @@ import {
   type TransferOrder,
 } from '@plant-shop/contracts/store';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrdersService } from './orders.service.js';
 import { PlacingService } from './placing.service.js';

@@ -10,7 +10,7 @@ import type {
   ReconcileOrders,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { ReconcileService } from './reconcile.service.js';
 
 @Controller()

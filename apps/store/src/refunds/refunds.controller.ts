@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { type CompleteRefund, type GetRefund, type ListRefunds, type Refund, store } from '@plant-shop/contracts/store';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { RefundsService } from './refunds.service.js';
 

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { type DeliverOrder, type Order, type ShipOrder, store } from '@plant-shop/contracts/store';
 import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ShipmentsService } from './shipments.service.js';
 

@@ -12,7 +12,7 @@ import {
   store,
 } from '@plant-shop/contracts/store';
 import type { Versioned } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { StockService } from './stock.service.js';
 

@@ -1,5 +1,5 @@
 import { Controller, type Type } from '@nestjs/common';
-import { Answers } from '../rpc/answers.js';
+import { Answers } from '../rpc/answers.decorator.js';
 import { readinessOf } from './readiness.contract.js';
 import { Readiness, type ReadinessReport } from './readiness.js';
 

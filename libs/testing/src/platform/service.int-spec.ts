@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { Controller, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import type { ReadinessReport } from '@plant-shop/platform/service/readiness';
 import { Service } from '@plant-shop/platform/service/service';

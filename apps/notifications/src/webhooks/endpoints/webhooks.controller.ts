@@ -18,7 +18,7 @@ import {
   type Webhook,
 } from '@plant-shop/contracts/notifications';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
-import { Answers } from '@plant-shop/platform/rpc/answers';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { DeliveriesService } from './deliveries.service.js';
 import { WebhooksService } from './webhooks.service.js';
