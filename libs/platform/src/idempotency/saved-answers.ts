@@ -29,6 +29,7 @@ const insert: Statement = {
 /** The encrypted content of `idempotency_keys.answer`. */
 interface SealedAnswer {
   readonly value: unknown;
+  /** The metadata, under the name that saved rows have for it. */
   readonly facts: ResponseMeta;
 }
 
@@ -94,6 +95,15 @@ export class SavedAnswers {
     }
   }
 
+  /** Adds an answer, for later requests with the same key. */
+  add(key: IdempotencyKey, answer: unknown): void {
+    const { value, meta } = unwrapResponse(answer);
+    const sealed: SealedAnswer = { value, facts: meta };
+    const row = { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal(sealed) };
+    this.rows.set(key.id, row);
+    this.unsaved.push(row);
+  }
+
   /** Saves the answers of `answerOnce` and `add`, in the transaction of their effects. */
   write(tx: Transaction): void {
     if (this.unsaved.length === 0) return;
@@ -102,15 +112,6 @@ export class SavedAnswers {
       this.unsaved.map((row) => row.fingerprint),
       this.unsaved.map((row) => row.answer),
     ]);
-  }
-
-  /** Adds an answer, for later requests with the same key. */
-  add(key: IdempotencyKey, answer: unknown): void {
-    const { value, meta } = unwrapResponse(answer);
-    const sealed: SealedAnswer = { value, facts: meta };
-    const row = { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal(sealed) };
-    this.rows.set(key.id, row);
-    this.unsaved.push(row);
   }
 
   private static async read(reader: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {

@@ -19,8 +19,8 @@ const maxSkewMs = 600_000;
 /** A caller's clock reading and when it was received; `gone`: the caller has no subscription any more; `timeout`: no reply. */
 type Reply = { readonly reading: ClockReading; readonly receivedAt: number } | 'gone' | 'timeout';
 
-/** One caller process. */
-export interface Caller {
+/** A process that calls this one. */
+export interface CallingProcess {
   readonly prefix: string;
   readonly clock: CallerClock;
   lastSeenAt: number;
@@ -36,7 +36,7 @@ export interface Caller {
  * frame, then every 30 s while frames arrive, and before refusing a frame as late.
  */
 export class CallerClocks {
-  private readonly callers = new Map<string, Caller>();
+  private readonly callers = new Map<string, CallingProcess>();
   private readonly prefix: string;
   private readonly waiting = new Map<string, (reply: Reply) => void>();
   private listener: Listener | undefined;
@@ -59,20 +59,20 @@ export class CallerClocks {
   }
 
   /** Returns the caller with this prefix. After two minutes without a frame it counts as a new one. */
-  of(prefix: string, now: number): Caller {
+  of(prefix: string, now: number): CallingProcess {
     const known = this.callers.get(prefix);
     if (known && now - known.lastSeenAt < forgetAfterMs) {
       known.lastSeenAt = now;
       return known;
     }
     for (const [key, { lastSeenAt }] of this.callers) if (now - lastSeenAt >= forgetAfterMs) this.callers.delete(key);
-    const caller: Caller = { prefix, clock: new CallerClock(), lastSeenAt: now, measuring: undefined, isGone: false, skewMs: undefined };
+    const caller: CallingProcess = { prefix, clock: new CallerClock(), lastSeenAt: now, measuring: undefined, isGone: false, skewMs: undefined };
     this.callers.set(prefix, caller);
     return caller;
   }
 
   /** Measures the caller's clock, one measurement at a time. Resolves also when the caller does not reply. */
-  measure(caller: Caller): Promise<void> {
+  measure(caller: CallingProcess): Promise<void> {
     caller.measuring ??= this.measureNow(caller).finally(() => (caller.measuring = undefined));
     return caller.measuring;
   }
@@ -89,7 +89,7 @@ export class CallerClocks {
     return skews;
   }
 
-  private async measureNow(caller: Caller): Promise<void> {
+  private async measureNow(caller: CallingProcess): Promise<void> {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const sentAt = processNow();
       const reply = await this.ask(caller.prefix);
@@ -110,7 +110,7 @@ export class CallerClocks {
     caller.clock.recordNoReply(processNow());
   }
 
-  private recordSkew(caller: Caller, skewMs: number): void {
+  private recordSkew(caller: CallingProcess, skewMs: number): void {
     const wasFar = Math.abs(caller.skewMs ?? 0) > maxSkewMs;
     const isFar = Math.abs(skewMs) > maxSkewMs;
     caller.skewMs = skewMs;

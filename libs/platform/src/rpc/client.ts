@@ -23,9 +23,9 @@ import { tracing } from '../telemetry/tracing.js';
 import { answersPrefix, callsSubject, isClockReadingsSubject } from './subjects.js';
 
 const flushBytes = 512 * 1024;
+const flushEntries = 256;
 /** Longer than a healthy read takes, and short enough for a waiting user. */
 const readRetryAfterMs = 1_500;
-const flushEntries = 256;
 
 /** An answer as received, for callers that forward its payload without parsing it. */
 export interface RawAnswer extends ResponseMeta {

@@ -8,7 +8,7 @@ import { type OpenSpan, tracing } from '../telemetry/tracing.js';
 import { IdempotencyKey } from '../idempotency/idempotency-key.js';
 import { unwrapResponse } from './answer.js';
 import type { CallerClock } from './caller-clock.js';
-import { type Caller, CallerClocks } from './caller-clocks.js';
+import { CallerClocks, type CallingProcess } from './caller-clocks.js';
 import { RpcContext } from './context.js';
 import { Deadline } from './deadline.js';
 import {
@@ -140,14 +140,14 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     if (caller.clock.needsMeasuring(now)) void this.clocks.measure(caller);
   }
 
-  private async startWhenMeasured(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): Promise<void> {
+  private async startWhenMeasured(reply: string, calls: readonly Entry<CallMeta>[], caller: CallingProcess, readAt: number): Promise<void> {
     this.waiting += calls.length;
     await this.clocks.measure(caller);
     this.waiting -= calls.length;
     this.startAll(reply, calls, caller, readAt);
   }
 
-  private startAll(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): void {
+  private startAll(reply: string, calls: readonly Entry<CallMeta>[], caller: CallingProcess, readAt: number): void {
     for (const call of calls) this.start(reply, call, caller.isGone ? expired : localDeadline(call.meta, caller.clock, readAt));
   }
 
