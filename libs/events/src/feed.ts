@@ -28,7 +28,7 @@ const maxPageBytes = 512 * 1024;
  */
 const failoverSkip = 1_000_000;
 /** The WAL timeline that this server writes: each promotion and each point-in-time recovery begins a new one. */
-const currentTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)`;
+const currentWalTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)`;
 
 /**
  * Returns SQL for the statement that appends events: it assigns their numbers in the same transaction, which saves an update
@@ -39,7 +39,7 @@ const currentTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1,
  */
 export const assignNumbers = (count: string): string => `
   UPDATE feed_head SET head = head + ${count}
-  WHERE only_row = (SELECT only_row FROM feed_head WHERE timeline = ${currentTimeline} FOR UPDATE SKIP LOCKED)
+  WHERE only_row = (SELECT only_row FROM feed_head WHERE timeline = ${currentWalTimeline} FOR UPDATE SKIP LOCKED)
   RETURNING epoch, head`;
 
 /** Estimated size of an event in a page: the body, and 200 bytes for member names, quotes, id and subject. */
@@ -64,8 +64,8 @@ export class Feed {
     this.lockHeadToNumber = {
       name: 'feed-lock-head-to-number',
       text: `
-        SELECT epoch, head, timeline = ${currentTimeline} AS "isSameTimeline" FROM feed_head
-        WHERE (${unnumbered} LIMIT 1) IS NOT NULL OR timeline <> ${currentTimeline} FOR UPDATE`,
+        SELECT epoch, head, timeline = ${currentWalTimeline} AS "isSameWalTimeline" FROM feed_head
+        WHERE (${unnumbered} LIMIT 1) IS NOT NULL OR timeline <> ${currentWalTimeline} FOR UPDATE`,
     };
     this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${maxNumberedPerRun}` };
     this.setNumbers = {
@@ -109,13 +109,13 @@ export class Feed {
   number(): Promise<FeedNudge | undefined> {
     return this.database.transaction(async (tx) => {
       const [[locked], unnumbered] = await Promise.all([
-        tx.query<FeedHead & { isSameTimeline: boolean }>(this.lockHeadToNumber),
+        tx.query<FeedHead & { isSameWalTimeline: boolean }>(this.lockHeadToNumber),
         tx.query<{ position: number }>(this.findUnnumbered),
       ]);
       if (!locked) return undefined;
-      const before = locked.isSameTimeline ? locked : await beginEpoch(tx, { agreed: locked.head, last: locked.head + failoverSkip });
+      const before = locked.isSameWalTimeline ? locked : await beginEpoch(tx, { agreed: locked.head, last: locked.head + failoverSkip });
       // With the lock but without events: another replica numbered them first. Events found without the lock are left to the next run.
-      if (unnumbered.length === 0) return locked.isSameTimeline ? undefined : { ...before, after: { seq: before.head }, events: [] };
+      if (unnumbered.length === 0) return locked.isSameWalTimeline ? undefined : { ...before, after: { seq: before.head }, events: [] };
       const head = before.head + unnumbered.length;
       tx.send({ name: 'feed-set-head', text: 'UPDATE feed_head SET head = $1' }, [head]);
       const [rows, [previous]] = await Promise.all([
@@ -170,21 +170,19 @@ export class Feed {
     });
   }
 
-  /** Like `read`, and registers the follower, which confirms all events up to the position. */
+  /**
+   * Like `read`, and registers the follower, which confirms all events up to the position: `FeedRetention` keeps what a
+   * registered follower has not confirmed.
+   */
   async readFor(follower: string, position: FeedPosition, limit: number): Promise<FeedPage> {
-    await this.notePassed(follower, position.seq);
+    await this.database.query(confirm, [follower, position.seq]);
     return this.read(position, limit);
-  }
-
-  /** Records how far a follower is: `FeedRetention` keeps what a registered follower still needs. */
-  private async notePassed(follower: string, seq: number): Promise<void> {
-    await this.database.query(notePassed, [follower, seq]);
   }
 }
 
-/** Skips the upsert while it would change nothing: ON CONFLICT locks the row even then, which would make every poll a write. */
-const notePassed: Statement = {
-  name: 'feed-note-passed',
+/** Records how far a follower has confirmed. Skips the upsert while it would change nothing: ON CONFLICT locks the row even then, which would make every poll a write. */
+const confirm: Statement = {
+  name: 'feed-confirm',
   text: `
     INSERT INTO feed_followers (name, passed, seen_at)
     SELECT $1::text, $2::bigint, now()
@@ -232,7 +230,7 @@ function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
 async function beginEpoch(tx: Transaction, { agreed, last }: { agreed: number; last: number }): Promise<FeedHead> {
   const begun = onlyRow(
     await tx.query<FeedHead>(
-      `UPDATE feed_head SET epoch = gen_random_uuid(), head = $1, timeline = ${currentTimeline} RETURNING epoch, head`,
+      `UPDATE feed_head SET epoch = gen_random_uuid(), head = $1, timeline = ${currentWalTimeline} RETURNING epoch, head`,
       [last],
     ),
   );

@@ -37,7 +37,7 @@ const follower = new Follower(
       print('held');
       await new Promise(() => undefined);
     },
-    announce: ({ after, upTo }) => {
+    onLogged: ({ after, upTo }) => {
       print(hold === 'commit' ? 'held' : JSON.stringify({ after, upTo }));
       if (hold === 'commit') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     },

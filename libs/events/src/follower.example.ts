@@ -23,7 +23,7 @@ export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcCli
     {
       feed,
       onAdvance: (tx, { after, upTo }) => tx.execute(book, [after, upTo]),
-      announce: ({ upTo }) => logger.info({ upTo }, 'booked'),
+      onLogged: ({ upTo }) => logger.info({ upTo }, 'booked'),
     },
     logger,
   );

@@ -25,7 +25,7 @@ export interface Advance {
 /** An advance with its events, for readers that would otherwise query the log. */
 export interface LoggedRange extends Advance {
   readonly epoch: string;
-  /** Milliseconds between the arrival of the first event in this process and the announcement. */
+  /** Milliseconds between the arrival of the first event in this process and the call of `onLogged`. */
   readonly ageMs: number;
   /** All events, in order. Absent when they contain a gap, a repetition or a new epoch: read the log then. */
   readonly events?: readonly FeedEvent[];
@@ -42,19 +42,19 @@ export interface FollowerOptions {
   /** Applies the consequences of new events, in the transaction that logs them. A returned promise is awaited. */
   readonly onAdvance: (tx: Transaction, advance: Advance) => unknown;
   /** Called after the commit. The call is lost if the process dies: what must not be missed has to be read from the log. */
-  readonly announce: (logged: LoggedRange) => void;
+  readonly onLogged: (logged: LoggedRange) => void;
 }
 
 const pageSize = 1_000;
 /** How often the follower polls the feed without a nudge. */
 const pollMs = 1_000;
-/** How often it polls although nudges bring everything: the feed retains old events until the follower confirms them. */
-const reportMs = 5_000;
+/** How often it polls although nudges bring everything: a poll confirms, and the feed retains events until they are confirmed. */
+const confirmMs = 5_000;
 /** How long nudges that may wait are collected: every transaction waits for the disk, whatever its size. */
 const collectMs = 50;
 /** The same while another replica logs: this one only has to notice when the other stops. */
 const standbyMs = 150;
-/** How long after its last announcement another replica is assumed to be logging. */
+/** How long after its last message another replica is assumed to be logging. */
 const otherAliveMs = 1_000;
 /** The most nudges that wait while a transaction runs; events of dropped ones are pulled. */
 const maxWaiting = 64;
@@ -135,7 +135,7 @@ export class Follower {
       const head = Math.max(...nudges.map(({ nudge }) => nudge.head));
       const { upTo, isContiguous } = await this.log(ranges, Math.min(...nudges.map(({ receivedAt }) => receivedAt)));
       this.knownHead = head;
-      const hasConfirmed = performance.now() - this.pulledAt < reportMs;
+      const hasConfirmed = performance.now() - this.pulledAt < confirmMs;
       if (upTo >= head && isContiguous && hasConfirmed) return this.waiting.length > 0;
     }
     return this.pull();
@@ -184,7 +184,7 @@ export class Follower {
     if (upTo > before.seq && epoch !== undefined) {
       this.loggedAt = performance.now();
       const isComplete = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
-      this.options.announce({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) });
+      this.options.onLogged({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) });
     }
     return { ...merged, isContiguous: merged.isContiguous && conflicts.length === 0 };
   }

@@ -115,7 +115,7 @@ export class FollowingService {
     const options: FollowerOptions = {
       feed,
       onAdvance: async () => undefined,
-      announce: (logged) => void this.advances.push(logged),
+      onLogged: (logged) => void this.advances.push(logged),
       ...this.overrides,
     };
     return new Follower(this.database, options, this.logger);

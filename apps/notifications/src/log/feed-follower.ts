@@ -21,7 +21,7 @@ const budgetMs = 5_000;
 export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly follower: Follower;
   private nudges: Listener | undefined;
-  private logged: (logged: LoggedRange) => void = () => undefined;
+  private handleLogged: (logged: LoggedRange) => void = () => undefined;
 
   constructor(
     private readonly nats: Nats,
@@ -38,7 +38,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
       {
         feed: this.storeFeed(),
         onAdvance,
-        announce: (logged) => this.logged(logged),
+        onLogged: (logged) => this.handleLogged(logged),
       },
       logger,
     );
@@ -48,8 +48,8 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   /** Sets what to do when this replica has added events to the log. */
-  onLogged(logged: (logged: LoggedRange) => void): void {
-    this.logged = logged;
+  onLogged(handle: (logged: LoggedRange) => void): void {
+    this.handleLogged = handle;
   }
 
   onApplicationBootstrap(): void {
