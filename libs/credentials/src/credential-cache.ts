@@ -29,9 +29,9 @@ interface PendingRequest<T> {
 }
 
 /**
- * An LRU cache of identity's answers, valid while the revocation log is followed. An answer older than the follower's
- * position may lack a revocation that the follower has seen and will not see again: it serves the request that fetched it,
- * and is not cached.
+ * An LRU cache of identity's answers, valid while the revocation log is followed. An answer from before the log's position may
+ * lack a revocation that this process has seen and will not see again: it serves the request that fetched it, and is not
+ * cached.
  */
 export class CredentialCache<T extends LogPositioned> {
   private readonly entries = new Map<string, CacheEntry<T>>();

@@ -10,18 +10,21 @@ import { CredentialRefused } from './credential-refused.js';
 import { digestOf, type PresentedCredentials } from './presented-credentials.js';
 import { revocationKey, type RevocationLog } from './revocation-log.js';
 
-interface Subject {
+/** Identity's answer about the user of an access token. */
+interface UserPermissions {
   readonly userId: string;
   readonly permissions: readonly Permission[];
   readonly position: number;
 }
 
-/** A credential that was found valid. */
-interface CheckedCredential {
+/** A credential that was found valid, of any kind. */
+interface ValidCredential {
   readonly kind: CredentialKind;
+  /** Names it without its secret. */
   readonly name: string;
   readonly userId: string;
   readonly permissions: readonly Permission[];
+  /** Keys of the entries of the revocation log that revoke it. */
   readonly revokedBy: readonly string[];
   readonly expiresAt?: number;
 }
@@ -37,10 +40,12 @@ export interface CredentialCheckerOptions {
 
 /** Determines the caller of a request from its credentials. */
 export class CredentialChecker {
-  private readonly opaque: CredentialCache<Credential>;
-  private readonly subjects: CredentialCache<Subject>;
+  /** Sessions and API keys, which identity checks. */
+  private readonly opaqueCredentials: CredentialCache<Credential>;
+  /** Access tokens, which this process verifies; their users' permissions come from identity. */
+  private readonly verifiedTokens: CredentialCache<AccessToken & { position: number }>;
+  private readonly permissionsOfUsers: CredentialCache<UserPermissions>;
   private readonly tokens: AccessTokens;
-  private readonly verified: CredentialCache<AccessToken & { position: number }>;
 
   constructor(
     private readonly rpc: RpcClient,
@@ -58,18 +63,18 @@ export class CredentialChecker {
       },
       forget: () => this.tokens.forgetKeys(),
     });
-    this.opaque = new CredentialCache(log, {
+    this.opaqueCredentials = new CredentialCache(log, {
       maxEntries,
       maxAgeMs,
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
-      isRevokedBy: ({ kind, id, userId }, revoked) => revoked.has(`${kind}:${id}`) || isOutdated(userId, revoked),
+      isRevokedBy: ({ kind, id, userId }, revoked) => revoked.has(revocationKey(kind, id)) || isOutdated(userId, revoked),
     });
-    this.subjects = new CredentialCache(log, {
+    this.permissionsOfUsers = new CredentialCache(log, {
       maxEntries,
       maxAgeMs,
       isRevokedBy: ({ userId }, revoked) => isOutdated(userId, revoked),
     });
-    this.verified = new CredentialCache(log, {
+    this.verifiedTokens = new CredentialCache(log, {
       maxEntries,
       maxAgeMs,
       expiresAt: ({ expiresAt }) => expiresAt,
@@ -77,22 +82,25 @@ export class CredentialChecker {
     });
   }
 
-  /** Returns the caller if the answers for all presented credentials are cached; does not ask identity. */
+  /**
+   * Returns the caller if the answers for all presented credentials are cached; does not ask identity.
+   * @throws CredentialRefused for a verified access token that was revoked since
+   */
   findCached(presented: PresentedCredentials): Caller | undefined {
     if (!this.log.isFresh) return undefined;
-    const checked: CheckedCredential[] = [];
+    const checked: ValidCredential[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
       const digest = presented[kind];
       if (digest === undefined) continue;
-      const credential = this.opaque.get(`${kind}:${digest}`);
+      const credential = this.opaqueCredentials.get(`${kind}:${digest}`);
       if (!credential) return undefined;
       checked.push(fromOpaque(credential));
     }
     if (presented.accessToken !== undefined) {
-      const token = this.verified.get(digestOf(presented.accessToken));
-      const subject = token && this.subjects.get(token.userId);
-      if (!subject) return undefined;
-      checked.push(this.fromToken(token, subject));
+      const token = this.verifiedTokens.get(digestOf(presented.accessToken));
+      const user = token && this.permissionsOfUsers.get(token.userId);
+      if (!user) return undefined;
+      checked.push(this.fromToken(token, user));
     }
     return toCaller(checked, presented);
   }
@@ -104,7 +112,7 @@ export class CredentialChecker {
   async check(presented: PresentedCredentials, requestId: string, traceparent?: string): Promise<Caller> {
     const context = (): RpcContext => this.context(requestId, traceparent);
     await this.log.ensureFresh();
-    const checks: Promise<CheckedCredential>[] = [];
+    const checks: Promise<ValidCredential>[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
       const digest = presented[kind];
       if (digest !== undefined) checks.push(this.checkOpaque(kind, digest, context));
@@ -113,30 +121,30 @@ export class CredentialChecker {
     return toCaller(await Promise.all(checks), presented);
   }
 
-  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<CheckedCredential> {
+  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<ValidCredential> {
     const fetch = async (): Promise<Credential> => {
       const credential = await this.rpc.call(identity.checkCredential, { kind, digest }, context());
       // A restore may have lost the revocation in identity's database; this process keeps refusing what it has seen revoked.
-      if (revokedByOf(credential).some((one) => this.log.isRevoked(one))) throw new CredentialRefused('credential-refused', revokedText);
+      if (revokedByOf(credential).some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', revokedText);
       return credential;
     };
-    return fromOpaque(await this.opaque.getOrFetch(`${kind}:${digest}`, fetch));
+    return fromOpaque(await this.opaqueCredentials.getOrFetch(`${kind}:${digest}`, fetch));
   }
 
-  private async checkToken(jwt: string, context: () => RpcContext): Promise<CheckedCredential> {
-    const token = await this.verified.getOrFetch(digestOf(jwt), async () => ({
+  private async checkToken(jwt: string, context: () => RpcContext): Promise<ValidCredential> {
+    const token = await this.verifiedTokens.getOrFetch(digestOf(jwt), async () => ({
       ...(await this.tokens.verify(jwt)),
       // Verification reads nothing from identity; revocation is looked up at each use.
       position: this.log.position,
     }));
-    const subject = await this.subjects.getOrFetch(token.userId, async () => ({
+    const user = await this.permissionsOfUsers.getOrFetch(token.userId, async () => ({
       ...(await this.rpc.call(identity.resolveSubject, { userId: token.userId }, context())),
       userId: token.userId,
     }));
-    return this.fromToken(token, subject);
+    return this.fromToken(token, user);
   }
 
-  private fromToken(token: AccessToken, subject: Subject): CheckedCredential {
+  private fromToken(token: AccessToken, user: UserPermissions): ValidCredential {
     const revokedBy = [...revocationKeysOf(token), revocationKey('user', token.userId)];
     if (revokedBy.some((key) => this.log.isRevoked(key))) {
       throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
@@ -145,7 +153,7 @@ export class CredentialChecker {
       kind: 'accessToken',
       name: `client:${token.clientId}:${token.userId}`,
       userId: token.userId,
-      permissions: token.permissions.filter((one) => subject.permissions.includes(one)),
+      permissions: token.permissions.filter((one) => user.permissions.includes(one)),
       revokedBy,
       expiresAt: token.expiresAt,
     };
@@ -164,7 +172,7 @@ const revokedText = 'The credential was revoked. Log in or use another one.';
 
 const revokedByOf = ({ kind, id, userId }: Credential): string[] => [revocationKey(kind, id), revocationKey('user', userId)];
 
-const fromOpaque = (credential: Credential): CheckedCredential => ({
+const fromOpaque = (credential: Credential): ValidCredential => ({
   kind: credential.kind,
   name: `${credential.kind}:${credential.id}`,
   userId: credential.userId,
@@ -176,7 +184,7 @@ const fromOpaque = (credential: Credential): CheckedCredential => ({
 /** The first of these kinds determines the acting user. Permissions of all credentials are combined. */
 const precedence: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
 
-function toCaller(checked: readonly CheckedCredential[], presented: PresentedCredentials): Caller {
+function toCaller(checked: readonly ValidCredential[], presented: PresentedCredentials): Caller {
   const [first, ...others] = [...checked].sort((a, b) => precedence.indexOf(a.kind) - precedence.indexOf(b.kind));
   if (!first) throw new Error('a caller needs at least one credential');
   return {

@@ -8,7 +8,7 @@ export type PullRevocations = (position: ReadRevocations, limitMs: number) => Pr
 /** Implemented by holders of answers that a revocation invalidates. */
 export interface RevocationListener {
   revoked(entries: readonly Revocation[]): void;
-  /** The follower may have missed revocations: discard all cached answers. */
+  /** This process may have missed revocations: discard all cached answers. */
   forget(): void;
 }
 
@@ -50,12 +50,13 @@ interface Waiter {
  * Each answer also carries the time of identity's database, by which credentials expire: `identityTime`.
  */
 export class RevocationLog {
+  /** Position and id of the last entry that is known here. */
   private head = 0;
   private headId: string | undefined;
   private freshAt = -Infinity;
   /** The last reading of identity's clock, and this process's clock when it arrived. */
   private clockReading: { readonly time: number; readonly at: number } | undefined;
-  private breaks = 0;
+  private breaksFound = 0;
   /** Keys of revocations of access tokens, with the time when this process learned of each. */
   private readonly revokedTokens = new Map<string, number>();
   private readonly revokedCredentials = new Set<string>();
@@ -81,7 +82,7 @@ export class RevocationLog {
 
   /** Number of breaks found in the history. An answer from before a break is not valid after it. */
   get generation(): number {
-    return this.breaks;
+    return this.breaksFound;
   }
 
   get ageMs(): number {
@@ -202,7 +203,7 @@ export class RevocationLog {
       const { head, entries, lastId, time } = revocations;
       if (time !== undefined) this.clockReading = { time, at: receivedAt };
       if (isBroken(position, revocations)) {
-        this.breaks++;
+        this.breaksFound++;
         this.forget();
         const { matches } = revocations;
         this.logger.warn({ after: position.after, head, matches }, 'the revocation log has another history: reading it from the start');
