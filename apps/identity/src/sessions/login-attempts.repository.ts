@@ -1,7 +1,7 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 
 export interface FailureCount {
-  /** Hash of the subject. */
+  /** Hash of the name or network; the column `subject`. */
   readonly hash: Buffer;
   /** Failures in the window, including this attempt. */
   readonly failures: number;
@@ -10,7 +10,7 @@ export interface FailureCount {
   readonly secondsLeft: number;
 }
 
-/** Counts one attempt of each subject as failed, until it is undone. Sorts the subjects, so that attempts cannot deadlock. */
+/** Counts one failed attempt for each hash, until it is undone. Sorts the hashes, so that attempts cannot deadlock. */
 export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<FailureCount[]> {
   return tx.query<FailureCount>(
     {

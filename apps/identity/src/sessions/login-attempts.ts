@@ -1,8 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { networkOf } from '@plant-shop/platform/network';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { sha256 } from '../credentials/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { usernameKey } from '../users/user.js';
 import { type FailureCount, countAttempt, undoAttempt } from './login-attempts.repository.js';
-import { type Subject, subjectOfAddress, subjectOfUser, tooManyLogins } from './login-limits.js';
+
+/** A name or network whose failed attempts are counted. */
+interface Counted {
+  readonly hash: Buffer;
+  /** Maximum failures in a window. */
+  readonly limit: number;
+}
 
 /**
  * Limits how often secrets can be guessed. An attempt counts as failed before the secret is checked, and is undone when the
@@ -26,40 +36,37 @@ export class LoginAttempts {
     address: string,
     login: () => Promise<T | undefined>,
   ): Promise<{ readonly result: T | undefined; readonly attemptsLeft: number }> {
-    const { loginLimits: limits } = this.options;
-    const user = subjectOfUser(username, limits);
-    const { result, counted } = await this.countAndRun([user, subjectOfAddress(address, limits)], login);
-    const failures = counted.find((one) => one.subject === user)?.failures ?? 0;
+    const name: Counted = { hash: hashOfName(username), limit: this.options.loginLimits.perUser };
+    const { result, counts } = await this.countAndRun([name, this.networkAt(address)], login);
+    const failures = counts.find((one) => one.of === name)?.failures ?? 0;
     // The count includes this attempt, which did not fail if there is a result.
-    return { result, attemptsLeft: Math.max(0, user.limit - failures + (result === undefined ? 0 : 1)) };
+    return { result, attemptsLeft: Math.max(0, name.limit - failures + (result === undefined ? 0 : 1)) };
   }
 
   /** Runs one client authentication from an address. */
   async runForAddress<T>(address: string, authenticate: () => Promise<T | undefined>): Promise<T | undefined> {
-    const subject = subjectOfAddress(address, this.options.loginLimits);
-    return (await this.countAndRun([subject], authenticate)).result;
+    return (await this.countAndRun([this.networkAt(address)], authenticate)).result;
+  }
+
+  private networkAt(address: string): Counted {
+    return { hash: sha256(`network:${networkOf(address)}`), limit: this.options.loginLimits.perNetwork };
   }
 
   private async countAndRun<T>(
-    subjects: readonly Subject[],
+    counted: readonly Counted[],
     work: () => Promise<T | undefined>,
   ): Promise<{
     readonly result: T | undefined;
-    readonly counted: readonly (FailureCount & { readonly subject: Subject })[];
+    readonly counts: readonly (FailureCount & { readonly of: Counted })[];
   }> {
-    const byHash = new Map(subjects.map((subject) => [subject.hash.toString('hex'), subject]));
-    const counted = await this.database.transaction(async (tx) => {
-      const rows = await countAttempt(
-        tx,
-        subjects.map((one) => one.hash),
-      );
+    const byHash = new Map(counted.map((one) => [one.hash.toString('hex'), one]));
+    const counts = await this.database.transaction(async (tx) => {
+      const rows = await countAttempt(tx, counted.map((one) => one.hash));
       const counts = rows.flatMap((row) => {
-        const subject = byHash.get(row.hash.toString('hex'));
-        return subject ? [{ ...row, subject }] : [];
+        const of = byHash.get(row.hash.toString('hex'));
+        return of ? [{ ...row, of }] : [];
       });
-      const waits = counts.flatMap(({ failures, subject, secondsLeft }) =>
-        failures > subject.limit ? secondsLeft : [],
-      );
+      const waits = counts.flatMap(({ failures, of, secondsLeft }) => (failures > of.limit ? secondsLeft : []));
       // Rolls the counts back too: a blocked address must not use up attempts of names.
       if (waits.length > 0) throw tooManyLogins(Math.max(1, ...waits));
       return counts;
@@ -70,8 +77,14 @@ export class LoginAttempts {
       result = await work();
       failed = result === undefined;
     } finally {
-      if (!failed) await this.database.transaction((tx) => undoAttempt(tx, counted));
+      if (!failed) await this.database.transaction((tx) => undoAttempt(tx, counts));
     }
-    return { result, counted };
+    return { result, counts };
   }
 }
+
+/** Names that differ only in case are one name. */
+export const hashOfName = (username: string): Buffer => sha256(`user:${usernameKey(username)}`);
+
+const tooManyLogins = (retryAfterSeconds: number): DomainError =>
+  new DomainError('too-many-logins', 'Too many failed logins. Wait before you try again.', { retryAfter: retryAfterSeconds });

@@ -1,5 +1,5 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
-import type { SessionRecord } from './open-session.js';
+import type { SessionRecord } from './session.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

@@ -16,7 +16,7 @@ import { requireManageable } from '../users/user.js';
 import { findStoredPassword, findUser } from '../users/users.repository.js';
 import { endSessionsAndGrants } from './end-sessions-and-grants.js';
 import { LoginAttempts } from './login-attempts.js';
-import { maxSessions, sessionNotFound, toOpenSession } from './open-session.js';
+import { maxSessions, sessionNotFound, toOpenSession } from './session.js';
 import { endOldestSessions, endSession, endSessionOf, insertSession, listSessions } from './sessions.repository.js';
 
 interface OpenedSession {
@@ -51,10 +51,25 @@ export class SessionsService {
     const { result, attemptsLeft } = await this.attempts.runForUser(username, address, async () => {
       const stored = await findStoredPassword(this.database, username);
       const isRight = await this.hasher.verify(stored?.passwordHash, password, deadline);
-      return stored && isRight ? this.insert(stored.userId, stored.passwordHash, userAgent) : undefined;
+      return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, userAgent) : undefined;
     });
     if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
     return { ...result, attemptsLeft };
+  }
+
+  /** Opens a session of a user whose password was verified against `passwordHash`. Ends the oldest one beyond the limit. */
+  private async openFor(userId: string, passwordHash: string, userAgent: string | undefined): Promise<OpenedSession | undefined> {
+    const token = newSecret();
+    const id = randomUUID();
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };
+    const { opened, ended } = await this.database.transaction(async (tx) => {
+      const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
+      const oldest = await endOldestSessions(tx, userId, maxSessions);
+      await appendRevocations(tx, oldest.map((one) => ({ kind: 'session', id: one })));
+      return { opened: row, ended: oldest.length > 0 };
+    });
+    if (ended) this.revocations.nudge();
+    return opened && { id, userId, token, expiresAt: opened.expiresAt.toISOString() };
   }
 
   async logout(digest: string): Promise<{ ended: boolean }> {
@@ -95,23 +110,5 @@ export class SessionsService {
     });
     this.revocations.nudge();
     return { ended };
-  }
-
-  private async insert(
-    userId: string,
-    passwordHash: string,
-    userAgent: string | undefined,
-  ): Promise<OpenedSession | undefined> {
-    const token = newSecret();
-    const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };
-    const { opened, ended } = await this.database.transaction(async (tx) => {
-      const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
-      const oldest = await endOldestSessions(tx, userId, maxSessions);
-      await appendRevocations(tx, oldest.map((one) => ({ kind: 'session', id: one })));
-      return { opened: row, ended: oldest.length > 0 };
-    });
-    if (ended) this.revocations.nudge();
-    return opened && { id, userId, token, expiresAt: opened.expiresAt.toISOString() };
   }
 }
