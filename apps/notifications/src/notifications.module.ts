@@ -8,7 +8,7 @@ import { hasStream, hasWebhooks } from './role.js';
 import { streamProviders } from './stream/stream.providers.js';
 import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js';
 import { webhookProviders } from './webhooks/webhook.providers.js';
-import { logProviders } from './wiring.js';
+import { logProviders } from './event-flow.js';
 
 @Module({})
 export class NotificationsModule {

@@ -39,14 +39,14 @@ export class History {
     private readonly epochs: readonly Epoch[],
     gaps: readonly Gap[],
   ) {
-    const byPlace = new Map<Position, Break>();
-    for (const { resumesAt } of gaps) byPlace.set(resumesAt - 0.5, { position: resumesAt - 0.5, reason: 'lost' });
+    const byPosition = new Map<Position, Break>();
+    for (const { resumesAt } of gaps) byPosition.set(resumesAt - 0.5, { position: resumesAt - 0.5, reason: 'lost' });
     for (const { after } of epochs.slice(1)) {
       // A restore that also lost events is one break, not two.
       const position = (gaps.find((gap) => gap.after === after)?.resumesAt ?? after + 1) - 0.5;
-      byPlace.set(position, { position, reason: 'restored' });
+      byPosition.set(position, { position, reason: 'restored' });
     }
-    this.breaks = [...byPlace.values()].sort((a, b) => a.position - b.position);
+    this.breaks = [...byPosition.values()].sort((a, b) => a.position - b.position);
   }
 
   get epoch(): string {

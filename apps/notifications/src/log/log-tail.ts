@@ -30,13 +30,13 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly maxEntries: number;
   private known: History | undefined;
   /** The last number that this replica has added to the log; what the ring lacks of it is still to be published. */
-  private announced = 0;
+  private loggedUpTo = 0;
   /** When the first unpublished event reached notifications. */
-  private announcedSince = Infinity;
+  private unpublishedSince = Infinity;
   /** Whether the end of the log was reached once. From then on a read that finds events counts as a missed message. */
   private isFollowing = false;
-  private entriesArrived: () => void = () => undefined;
-  private rewound: () => void = () => undefined;
+  private handleEntries: () => void = () => undefined;
+  private handleRewind: () => void = () => undefined;
 
   constructor(
     private readonly fanout: Fanout,
@@ -53,13 +53,13 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Sets what to do when entries were appended to the ring. */
-  onEntries(entriesArrived: () => void): void {
-    this.entriesArrived = entriesArrived;
+  onEntries(handle: () => void): void {
+    this.handleEntries = handle;
   }
 
   /** Sets what to do when the log ends before entries that were already handed on. The ring has been read again by then. */
-  onRewind(rewound: () => void): void {
-    this.rewound = rewound;
+  onRewind(handle: () => void): void {
+    this.handleRewind = handle;
   }
 
   /** Reads the log before the service is up, so that clients can be served at once. */
@@ -80,12 +80,12 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Takes events that this replica has added to the log, and publishes them to the others. */
-  announce(advance: LogAdvance): void {
+  takeLogged(advance: LogAdvance): void {
     if (this.take(advance)) {
       this.fanout.publish(advance);
     } else {
-      this.announced = advance.upTo;
-      this.announcedSince = Math.min(this.announcedSince, advance.reachedAt);
+      this.loggedUpTo = advance.upTo;
+      this.unpublishedSince = Math.min(this.unpublishedSince, advance.reachedAt);
       this.loop.poke();
     }
   }
@@ -110,13 +110,13 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     if (!isDense || epoch !== history.epoch) this.known = await readHistory(this.database);
     if (page.events.length > 0) tracing?.causedBy(page.events.map((one) => one.traceparent));
     if (page.upTo > this.ring.head) {
-      if (this.isFollowing && this.announced < page.upTo) this.metrics.misses.inc();
-      this.extend(page.events, page.upTo, Math.min(this.revocations.identityTime() - page.ageMs, this.announcedSince));
+      if (this.isFollowing && this.loggedUpTo < page.upTo) this.metrics.misses.inc();
+      this.extend(page.events, page.upTo, Math.min(this.revocations.identityTime() - page.ageMs, this.unpublishedSince));
     }
-    if (this.announced > from) {
-      this.fanout.publish({ epoch, after: from, upTo: page.upTo, reachedAt: this.announcedSince, ...(isDense && { events: page.events }) });
+    if (this.loggedUpTo > from) {
+      this.fanout.publish({ epoch, after: from, upTo: page.upTo, reachedAt: this.unpublishedSince, ...(isDense && { events: page.events }) });
     }
-    if (page.upTo >= this.announced) this.announcedSince = Infinity;
+    if (page.upTo >= this.loggedUpTo) this.unpublishedSince = Infinity;
     this.isFollowing ||= page.upTo === page.watermark;
     return page.upTo < page.watermark;
   }
@@ -147,13 +147,13 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     const entries = events.filter(({ seq }) => seq > head).map((event) => LogEntry.ofEvent(event, history, reachedAt));
     const breaks = history.between(head, upTo).map((one) => LogEntry.ofBreak(one, history));
     this.ring.append([...entries, ...breaks].sort((a, b) => a.position - b.position), upTo);
-    this.entriesArrived();
+    this.handleEntries();
   }
 
   private async rewind(head: number, watermark: number): Promise<void> {
     this.logger.error({ head, watermark }, 'the event log ends before events that were already streamed: it was restored from a backup');
     // Load first: disconnected clients reconnect at once.
     await this.load();
-    this.rewound();
+    this.handleRewind();
   }
 }

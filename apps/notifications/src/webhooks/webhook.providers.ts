@@ -9,7 +9,7 @@ import { TargetGuard } from './endpoints/target-guard.js';
 import { WebhooksSweeper } from './endpoints/webhooks-sweeper.js';
 import { WebhooksService } from './endpoints/webhooks.service.js';
 import { AllOrdersDeliveryMaker } from './queue/all-orders-delivery-maker.js';
-import { DeliveryMaker } from './queue/delivery-maker.js';
+import { OwnOrdersDeliveryMaker } from './queue/own-orders-delivery-maker.js';
 import { DeliveryMetrics } from './queue/delivery-metrics.js';
 import { DueSignal } from './queue/due-signal.js';
 import { slotsFor } from './queue/fair-queue.js';
@@ -39,7 +39,7 @@ export const webhookProviders: Provider[] = [
   DeliveryMetrics,
   DueSignal,
   DeliveryWorker,
-  DeliveryMaker,
+  OwnOrdersDeliveryMaker,
   AllOrdersDeliveryMaker,
   WebhooksService,
   DeliveriesService,

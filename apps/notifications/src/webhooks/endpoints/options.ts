@@ -1,5 +1,5 @@
 import type { Config } from '@plant-shop/platform/config';
-import type { QueueLimits } from '../queue/queue.js';
+import type { QueueLimits } from '../queue/turn.js';
 import type { webhookSettings } from './settings.js';
 
 const dayMs = 86_400_000;

@@ -8,7 +8,7 @@ import { Counter, Registry } from 'prom-client';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { type Backlog, noBacklog, readBacklog } from './backlog.repository.js';
 import { slotsFor } from './fair-queue.js';
-import type { QueueLimits } from './queue.js';
+import type { QueueLimits } from './turn.js';
 import type { Outcome } from './queue.repository.js';
 
 const intervalMs = 15_000;

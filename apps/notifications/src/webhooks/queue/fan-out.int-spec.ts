@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { EventLogRetention } from '../../log/event-log-retention.js';
 import type { NotificationsOptions } from '../../options.js';
-import { undeliveredEvents } from '../../wiring.js';
+import { undeliveredEvents } from '../../event-flow.js';
 import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 

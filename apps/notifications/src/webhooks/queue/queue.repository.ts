@@ -1,7 +1,6 @@
 import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import type { QueueLimits } from './queue.js';
-import type { Turn } from './queue.js';
+import type { QueueLimits, Turn } from './turn.js';
 
 // Claims and ends deliveries, in batches. Locks are always taken in the same order: lanes, deliveries, queues. Claiming waits for
 // no lock before it ends its turns.
@@ -54,8 +53,7 @@ export interface ClaimedDelivery {
   readonly orderId: number | null;
   readonly inLane: boolean;
   readonly body: string;
-  /** Number of recorded attempts. */
-  readonly made: number;
+  readonly recordedAttempts: number;
   /** The trace that caused the event, if it was traced. */
   readonly traceparent: string | null;
 }
@@ -74,7 +72,7 @@ const claim: Statement = {
     )
     UPDATE webhook_deliveries d SET lease = $3, due_at = now() + $4 * interval '1 millisecond' FROM due WHERE d.id = due.id
     RETURNING d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", d.order_id AS "orderId", d.in_lane AS "inLane",
-      d.body, d.traceparent, jsonb_array_length(d.attempts) AS made`,
+      d.body, d.traceparent, jsonb_array_length(d.attempts) AS "recordedAttempts"`,
 };
 
 /** Claims the oldest due deliveries of each endpoint. */

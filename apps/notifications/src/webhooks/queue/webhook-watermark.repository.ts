@@ -63,6 +63,6 @@ export async function findCauses(tx: Transaction, { after, upTo }: LogRange): Pr
  * Call in each transaction that logs events: their deliveries are made later, by the watermark. Without this setting, as in the
  * previous release, a trigger makes them in that transaction (migration 1764000000030).
  */
-export function letWebhooksFollow(tx: Transaction): void {
-  tx.send({ name: 'webhooks-follow', text: `SELECT set_config('notifications.deliveries', 'follow', true)` });
+export function deferDeliveries(tx: Transaction): void {
+  tx.send({ name: 'webhooks-defer-deliveries', text: `SELECT set_config('notifications.deliveries', 'follow', true)` });
 }

@@ -10,7 +10,7 @@ import { Agent } from 'undici';
 import { FeedFollower } from '../../log/feed-follower.js';
 import { LogTail } from '../../log/log-tail.js';
 import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
-import { DeliveryMaker } from '../queue/delivery-maker.js';
+import { OwnOrdersDeliveryMaker } from '../queue/own-orders-delivery-maker.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 import { DeliveryWorker } from './delivery-worker.js';
 
@@ -20,9 +20,9 @@ const timeScale = 0.004;
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 1_000, pauseMs: 20, longestPauseMs: 20 };
 
 describe.each([
-  { sees: 'own orders', role: 'both', principal: customer(1), maker: DeliveryMaker },
+  { sees: 'own orders', role: 'both', principal: customer(1), maker: OwnOrdersDeliveryMaker },
   { sees: 'all orders', role: 'both', principal: staff(1), maker: AllOrdersDeliveryMaker },
-  { sees: 'own orders', role: 'webhooks', principal: customer(1), maker: DeliveryMaker },
+  { sees: 'own orders', role: 'webhooks', principal: customer(1), maker: OwnOrdersDeliveryMaker },
 ])('when replicas of the role $role crash or lose connections at any point, with an endpoint that sees $sees', ({ role, principal, maker }) => {
   let shop: TestWebhooks;
   let stage: CrashTestbed;
@@ -80,7 +80,7 @@ describe.each([
   const logged = ({ app }: CrashableReplica): Promise<unknown> => new Run().within(() => app.get(FeedFollower).follower.run());
 
   // Logging does not depend on what the endpoint sees.
-  if (maker === DeliveryMaker) it('an event is logged once, in sequence', async () => {
+  if (maker === OwnOrdersDeliveryMaker) it('an event is logged once, in sequence', async () => {
     await atEveryPoint(stage, {
       name: 'ingest events',
       minCalls: 9,
@@ -111,7 +111,7 @@ describe.each([
   }, crashTestTimeoutMs);
 
   // Sending does not depend on what the endpoint sees.
-  if (role === 'both' && maker === DeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
+  if (role === 'both' && maker === OwnOrdersDeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
     await atEveryPoint(stage, {
       name: 'deliver a webhook',
       minCalls: 10,
@@ -121,7 +121,7 @@ describe.each([
         await logged(victim);
         await new Run().within(() => victim.app.get<BackgroundLoop>(maker).run());
         const worker = victim.app.get(DeliveryWorker);
-        await worker.fetch();
+        await worker.claimAndSend();
         await until(() => worker.isIdle);
       },
       eventually: expectAllDelivered,

@@ -8,7 +8,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { type OpenSpan, type Tracing, tracing } from '@plant-shop/platform/telemetry/tracing';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import type { WebhooksOptions } from '../endpoints/options.js';
 import { SecretBox } from '../endpoints/secret-box.js';
@@ -16,7 +16,7 @@ import { findSecrets, type SecretRecord } from '../endpoints/secrets.repository.
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
 import { FairQueue } from '../queue/fair-queue.js';
-import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/queue.js';
+import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import {
   claimDue,
   type ClaimedDelivery,
@@ -29,6 +29,7 @@ import {
   renewLeases,
   takeTurns,
 } from '../queue/queue.repository.js';
+import { beginDelivery, endAttempt } from './delivery-spans.js';
 import { healthOf, isGone, isQuick, outcomeOf } from './outcome.js';
 import { signedHeaders } from './signature.js';
 import { WebhookSender, type SendResult } from './webhook-sender.js';
@@ -91,7 +92,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     @InjectLogger() private readonly logger: Logger,
   ) {
     this.options = webhooks;
-    this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.fetch(), logger);
+    this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
     this.renewing = new BackgroundLoop({ name: 'renew leases of webhooks', intervalMs: webhooks.leaseMs * renewal }, () => this.renew(), logger);
     this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
     this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordWithRetry(batch));
@@ -130,7 +131,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
    * Claims deliveries for owners of whose share at least half is free. While identity's revocations cannot be followed, claims
    * nothing and releases claims that have not begun. Returns whether there may be more to do at once.
    */
-  async fetch(): Promise<boolean> {
+  async claimAndSend(): Promise<boolean> {
     if (this.isStopping) return false;
     if (!this.revocations.isFresh) {
       // Owners may have lost their permissions. Another replica may be able to follow the revocations.
@@ -341,27 +342,6 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       };
     });
   }
-}
-
-/** Begins the span of one delivery: the attempt and its record. Linked with the trace that caused the event. */
-const beginDelivery = (on: Tracing, { webhookId, eventId, made, traceparent }: ClaimedDelivery): OpenSpan =>
-  on.begin({
-    name: 'deliver webhook',
-    kind: 'consumer',
-    isRoot: true,
-    links: [traceparent],
-    attributes: {
-      'messaging.operation.type': 'process',
-      'messaging.message.id': eventId,
-      'plant_shop.webhook.id': webhookId,
-      'http.request.resend_count': made,
-    },
-  });
-
-/** Ends the span of an attempt. It has no URL, which may contain a secret of the endpoint's owner. */
-function endAttempt(span: OpenSpan, { status }: SendResult): void {
-  if (status !== undefined) span.set({ 'http.response.status_code': status });
-  span.end(status === undefined ? 'no answer' : status >= 300 ? String(status) : undefined);
 }
 
 function countByWebhook(claimed: readonly ClaimedDelivery[]): Map<string, number> {

@@ -21,7 +21,7 @@ const askedPauseMs = ({ status, retryAfterMs = 0 }: SendResult): number =>
 export function outcomeOf(delivery: ClaimedDelivery, lease: string, sent: SendResult, timeScale: number, random: number): Outcome {
   const base = { delivery, lease, attempt: toAttempt(sent) };
   if (isDelivered(sent)) return { ...base, state: 'delivered', pauseMs: 0 };
-  const pauseMs = pauseAfter(delivery.made + 1, timeScale, random);
+  const pauseMs = pauseAfter(delivery.recordedAttempts + 1, timeScale, random);
   // After a 410 the endpoint is disabled, and the delivery is held like later ones.
   if (pauseMs === undefined) return { ...base, state: isGone(sent) ? 'pending' : 'failed', pauseMs: 0 };
   return { ...base, state: 'pending', pauseMs: Math.max(pauseMs, askedPauseMs(sent)) };

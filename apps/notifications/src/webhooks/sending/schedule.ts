@@ -13,11 +13,11 @@ export const maxRetryAfterMs = 86_400_000;
 
 /**
  * Returns the pause after an attempt in milliseconds, undefined if it was the last.
- * @param made number of attempts, that one included
+ * @param attempts number of attempts, that one included
  * @param random from 0 to 1
  */
-export function pauseAfter(made: number, timeScale: number, random: number): number | undefined {
-  const pause = pauses[made];
+export function pauseAfter(attempts: number, timeScale: number, random: number): number | undefined {
+  const pause = pauses[attempts];
   return pause === undefined ? undefined : pause * timeScale * (1 + jitter * (2 * random - 1));
 }
 

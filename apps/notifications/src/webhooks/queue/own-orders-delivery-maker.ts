@@ -21,7 +21,7 @@ const intervalMs = 2_000;
  * halved.
  */
 @Injectable()
-export class DeliveryMaker extends BackgroundLoop {
+export class OwnOrdersDeliveryMaker extends BackgroundLoop {
   private readonly size: StepSize;
   private readonly limitMs: number;
 

@@ -16,9 +16,9 @@ import { CatchUp } from './stream/catch-up.js';
 import { Connections } from './stream/connections.js';
 import { Pages } from './stream/pages.js';
 import { AllOrdersDeliveryMaker } from './webhooks/queue/all-orders-delivery-maker.js';
-import { DeliveryMaker } from './webhooks/queue/delivery-maker.js';
+import { OwnOrdersDeliveryMaker } from './webhooks/queue/own-orders-delivery-maker.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { findMadeForAllUpTo, letWebhooksFollow } from './webhooks/queue/webhook-watermark.repository.js';
+import { findMadeForAllUpTo, deferDeliveries } from './webhooks/queue/webhook-watermark.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
 // The path of one event:
@@ -28,7 +28,7 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 //                                      v
 //     other replicas <── Fanout <── EventFlow
 //                                   │       │
-//              LogTail.announce <───┘       └───> DeliveryMaker.poke, AllOrdersDeliveryMaker.poke
+//            LogTail.takeLogged <───┘       └───> OwnOrdersDeliveryMaker.poke, AllOrdersDeliveryMaker.poke
 //                 │ ring                             │ webhook_deliveries
 //                 │ onEntries                        │ DueSignal
 //                 v                                  v
@@ -52,7 +52,7 @@ export class EventFlow implements OnApplicationBootstrap {
     @Optional() @Inject(CatchUp) catchUp?: CatchUp,
     @Optional() @Inject(Connections) connections?: Connections,
     @Optional() @Inject(Pages) pages?: Pages,
-    @Optional() @Inject(DeliveryMaker) private readonly deliveries?: DeliveryMaker,
+    @Optional() @Inject(OwnOrdersDeliveryMaker) private readonly deliveries?: OwnOrdersDeliveryMaker,
     @Optional() @Inject(AllOrdersDeliveryMaker) private readonly deliveriesOfAllOrders?: AllOrdersDeliveryMaker,
     @Optional() @Inject(DueSignal) due?: DueSignal,
     @Optional() @Inject(DeliveryWorker) worker?: DeliveryWorker,
@@ -83,7 +83,7 @@ export class EventFlow implements OnApplicationBootstrap {
   private pass(logged: LoggedRange): void {
     this.makeDeliveries();
     const advance = this.fanout.advanceOf(logged);
-    if (this.tail) this.tail.announce(advance);
+    if (this.tail) this.tail.takeLogged(advance);
     else this.fanout.publish(advance);
   }
 
@@ -107,7 +107,7 @@ export const logProviders = (logger: Logger): Provider[] => [
     provide: FeedFollower,
     inject: [Nats, RpcClient, Database, Fanout, Registry],
     useFactory: (nats: Nats, rpc: RpcClient, database: Database, fanout: Fanout, metrics: Registry) =>
-      new FeedFollower(nats, rpc, database, fanout, metrics, logger, letWebhooksFollow),
+      new FeedFollower(nats, rpc, database, fanout, metrics, logger, deferDeliveries),
   },
   {
     provide: EventLogRetention,
