@@ -32,7 +32,7 @@ const currentWalTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()),
 
 /**
  * Returns SQL for the statement that appends events: it assigns their numbers in the same transaction, which saves an update
- * of each row and a second transaction. Use it only for the first event of a subject: earlier events of a subject may still
+ * of each row and a second transaction. Use it only for the first event of an entity (an order): its earlier events might still
  * wait for `number`. It never waits for the lock, whose holder may be paused. While another transaction numbers, and after a
  * failover, it returns no row; append the events without numbers then.
  * @param count SQL expression for the number of events; the last one gets the number `head`
@@ -100,7 +100,7 @@ export class Feed {
   /**
    * Numbers events that have no number yet, one replica at a time, in one short transaction. Locking and reading are two
    * statements: a single one would read the snapshot taken before the lock wait and leave permanent gaps. Rows are read by
-   * `position`, which is drawn under the lock of the event's subject, so the events of one subject are numbered in order.
+   * `position`, which is drawn under the lock of the entity that changes (an order), so the events of one entity are numbered in order.
    *
    * A changed WAL timeline means that the database failed over to a replica, which may lack the last events, while followers
    * may have them. A new epoch then begins first, so that the numbers of lost events are never assigned again.

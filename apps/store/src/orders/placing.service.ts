@@ -37,7 +37,7 @@ export interface BatchOrder extends OrderRequest, Omit<QueuedOrder, 'deadline'> 
 
 type Answer = Versioned<Order> | Replayed;
 
-export interface PlacedBatch {
+interface PlacedBatch {
   /** One per order: the placed order, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
   readonly results: readonly (Answer | CodedError)[];
   /** Returns, after the commit, the events that the transaction numbered; undefined: none, or they are numbered later. */
