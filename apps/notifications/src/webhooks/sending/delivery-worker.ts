@@ -183,10 +183,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /** Leaves out endpoints whose secrets cannot be decrypted: their deliveries wait until the lease ends. */
-  private endpointsOf(
-    turns: readonly Turn[],
-    secrets: readonly SecretRecord[],
-  ): Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>> {
+  private endpointsOf(turns: readonly Turn[], secrets: readonly SecretRecord[]): Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>> {
     const endpoints = new Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>>();
     for (const { webhookId, ownerId, url } of turns) {
       try {
