@@ -1,6 +1,6 @@
 import { Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, type ReactNode, Suspense, useEffect, useRef } from 'react';
+import { lazy, memo, type ReactNode, Suspense, useEffect, useRef } from 'react';
 import { useSession, useShop } from '../../auth/session.js';
 import type { DayFigures } from '../../shop/day.js';
 import { Card } from '../../ui/card.js';
@@ -20,7 +20,8 @@ const Chart = ({ children }: { readonly children: ReactNode }): ReactNode => <Su
 /** Minimum interval between reads of the inventory while orders change. */
 const inventoryMs = 2_000;
 
-export function UnitsByStatus(): ReactNode {
+/** Memoised, since the page renders with each publication of the day's figures. */
+export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
   const shop = useShop();
   const { live } = useSession();
   const { data, error, refetch } = useQuery({
@@ -55,7 +56,7 @@ export function UnitsByStatus(): ReactNode {
       {!data && !error && <Skeleton h={height} />}
     </Card>
   );
-}
+});
 
 const statuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 

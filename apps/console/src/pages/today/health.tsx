@@ -1,6 +1,6 @@
 import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import { useSession } from '../../auth/session.js';
 import { readReadiness } from '../../shop/connection.js';
 import { Card } from '../../ui/card.js';
@@ -16,7 +16,7 @@ const duties: Readonly<Record<(typeof services)[number], string>> = {
 };
 
 /** State of the five services, from `/readyz`. */
-export function Health(): ReactNode {
+export const Health = memo(function Health(): ReactNode {
   const { connection } = useSession();
   const { data, isPending } = useQuery({
     queryKey: ['health'],
@@ -45,4 +45,4 @@ export function Health(): ReactNode {
       </Stack>
     </Card>
   );
-}
+});
