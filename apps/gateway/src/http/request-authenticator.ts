@@ -82,8 +82,10 @@ export class RequestAuthenticator {
     try {
       caller = await this.askIdentity(presented, request);
     } catch (error) {
+      // A credential that identity could not check, because it is down, is no guess.
+      if (!isRefused(error)) throw error;
       this.countGuess(request, reply);
-      if (policy.kind === 'optional' && isRefused(error)) return;
+      if (policy.kind === 'optional') return;
       throw error;
     }
     this.accept(caller, policy, request, reply);

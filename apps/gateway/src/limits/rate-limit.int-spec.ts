@@ -51,6 +51,20 @@ describe('the rate limit of operations that require no credential', () => {
     await until(async () => (await shop.get('/v3/plant/1', { api_key: 'reader' })).status === 200);
   });
 
+  it('counts no guess while identity is down, so valid credentials are accepted at once when it is back', async () => {
+    shop.identity.addCredential('staff', { kind: 'apiKey' });
+    const ask = (): Promise<Response> => shop.get('/v3/store/inventory', { api_key: 'staff' });
+    await shop.stopFake('identity');
+    expect(await statusesOf(8, ask)).toEqual(Array.from({ length: 8 }, () => 503));
+    await shop.restartFake('identity');
+    const seen: number[] = [];
+    await until(async () => {
+      seen.push((await ask()).status);
+      return seen.at(-1) !== 503;
+    });
+    expect(seen.at(-1)).toBe(200);
+  });
+
   it('counts by credential if the gateway has it cached as valid', async () => {
     shop.identity.addCredential('key', { kind: 'apiKey' });
     const key = { api_key: 'key' };
