@@ -3,9 +3,10 @@ import { catalog } from '@plant-shop/contracts/catalog';
 import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
-import { fail } from '../store.fake.js';
+import { loseAnswer } from '../store.fake.js';
 
 describe('versions of the catalogue', () => {
   let shop: CatalogFixture;
@@ -79,7 +80,7 @@ describe('versions of the catalogue', () => {
 
     it('was deleted later, by the loop of intents', () =>
       replacesVersions(async (plantId) => {
-        for (let n = 0; n < 3; n++) shop.store.interceptNext('retirePlant', fail);
+        shop.store.interceptNext('retirePlant', loseAnswer);
         expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId }))).toBe('outcome-unknown');
         await until(async () => (await outcomeOf(shop.caller.call(catalog.getPlant, { plantId }))) === 'plant-not-found', 15_000);
       }));
@@ -114,10 +115,15 @@ describe('versions of the catalogue', () => {
   it('are drawn once per part, however many plants one transaction changes', async () => {
     for (let n = 0; n < 40; n++) await shop.create();
     await shop.database.transaction(async (tx) => {
+      // Postgres also counts updates of earlier transactions of this connection that it has not yet reported.
+      const countDrawn = async (): Promise<number> => {
+        const drawn = `SELECT n_tup_upd::integer AS drawn FROM pg_stat_xact_user_tables WHERE relname = 'catalogue_stamps'`;
+        return onlyRow(await tx.query<{ drawn: number }>(drawn)).drawn;
+      };
+      const before = await countDrawn();
       await tx.execute('SET CONSTRAINTS ALL IMMEDIATE');
       for (let n = 0; n < 2; n++) await tx.execute('UPDATE plants SET created_at = created_at');
-      const drawn = await tx.query(`SELECT n_tup_upd::integer AS parts FROM pg_stat_xact_user_tables WHERE relname = 'catalogue_stamps'`);
-      expect(drawn).toEqual([{ parts: 16 }]);
+      expect((await countDrawn()) - before).toBe(16);
     });
   });
 
