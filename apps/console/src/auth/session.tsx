@@ -21,6 +21,8 @@ export class Session {
   /** Why the session ended; undefined while it lasts. */
   readonly ended = new Cell<'logged-out' | 'ended' | undefined>(undefined);
   private readonly tokens: Tokens;
+  /** Aborted when the user logs out. */
+  private readonly leaving = new AbortController();
 
   constructor(settings: Settings, grant: Grant) {
     this.tokens = new Tokens(
@@ -42,9 +44,17 @@ export class Session {
   }
 
   private readonly fetch: typeof globalThis.fetch = async (input, init) => {
-    const response = await this.connection.fetch(input, init);
-    this.person.set(withoutRefused(this.person.get(), response));
-    return response;
+    const leaving = this.leaving.signal;
+    const own = init?.signal;
+    try {
+      const response = await this.connection.fetch(input, { ...init, signal: own ? AbortSignal.any([own, leaving]) : leaving });
+      this.person.set(withoutRefused(this.person.get(), response));
+      return response;
+    } catch (error) {
+      // The page that waits for the answer is about to close, and must not show an error before.
+      if (leaving.aborted) await new Promise((_, reject) => own?.addEventListener('abort', () => reject(own.reason as Error)));
+      throw error;
+    }
   };
 
   /** Gets the first token, which has the user's permissions. */
@@ -52,9 +62,11 @@ export class Session {
     await this.shop.GET('/plant/facets');
   }
 
+  /** Aborts the calls under way, since they would be refused as soon as the tokens are revoked. */
   async logOut(): Promise<void> {
     rememberLogOut();
     this.live.close();
+    this.leaving.abort();
     try {
       await this.tokens.revoke();
     } finally {
