@@ -1,9 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { ApiKeysController } from './api-keys/api-keys.controller.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
 import { AuditController } from './audit/audit.controller.js';
-import { Cipher } from './credentials/cipher.js';
+import { identityCipher } from './credentials/cipher.js';
 import { CredentialUses } from './credentials/credential-uses.js';
 import { CredentialsController } from './credentials/credentials.controller.js';
 import { CredentialsService } from './credentials/credentials.service.js';
@@ -69,7 +70,7 @@ export class IdentityModule {
         CredentialUses,
         CredentialsService,
         RevocationsService,
-        { provide: Cipher, useValue: new Cipher(secrets) },
+        { provide: Cipher, useValue: identityCipher(secrets) },
         SigningKeysService,
         Adapters,
         OAuthClientsService,

@@ -2,7 +2,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting, secretSetting } from './config.js';
-import { Cipher } from './credentials/cipher.js';
+import { identityCipher } from './credentials/cipher.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 
 const [kidOrAll, ...others] = process.argv.slice(2);
@@ -10,7 +10,7 @@ if (kidOrAll === undefined || others.length > 0) exitWithUsage('node dist/revoke
 
 const config = configOrExit({ ...databaseSetting, ...secretSetting });
 await runCommand(config, async (database, actor, logger) => {
-  const keys = new SigningKeysService(database, new Cipher(config.identitySecrets));
+  const keys = new SigningKeysService(database, identityCipher(config.identitySecrets));
   const done = await keys.revoke(actor, kidOrAll);
   if (!done) {
     const { keys: known } = await keys.read();

@@ -1,7 +1,7 @@
 import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting, secretSetting } from './config.js';
-import { Cipher } from './credentials/cipher.js';
+import { identityCipher } from './credentials/cipher.js';
 import { publishedAheadSeconds, retiredKeyTtlSeconds } from './oauth/signing-key.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 
@@ -9,7 +9,7 @@ if (process.argv.length > 2) exitWithUsage('node dist/rotate-signing-key.js');
 
 const config = configOrExit({ ...databaseSetting, ...secretSetting });
 await runCommand(config, async (database, actor, logger) => {
-  const kid = await new SigningKeysService(database, new Cipher(config.identitySecrets)).rotate(actor);
+  const kid = await new SigningKeysService(database, identityCipher(config.identitySecrets)).rotate(actor);
   logger.info({ kid }, 'signing key rotated');
   return (
     `Created key ${kid}. It is published now and signs tokens in ${publishedAheadSeconds} s. ` +

@@ -7,7 +7,7 @@ import type { Adapter } from 'oidc-provider';
 import type { RevocationsService } from '../revocations/revocations.service.js';
 import { Adapters } from './adapters.js';
 import { GrantsService } from './grants.service.js';
-import { Cipher } from '../credentials/cipher.js';
+import { identityCipher } from '../credentials/cipher.js';
 import { DatabaseClock } from '../credentials/database-clock.js';
 import { readRevocations } from '../revocations/revocations.repository.js';
 import { deleteExpiredPayloads } from './payloads.repository.js';
@@ -23,7 +23,7 @@ describe("the provider's state", () => {
     const grants = new GrantsService(database, { nudge: () => undefined } as unknown as RevocationsService);
     const clock = new DatabaseClock(database, createLogger('test', 'fatal'));
     await clock.refresh();
-    const adapters = new Adapters(database, new Cipher(['a test secret of 32 characters or more']), grants, clock);
+    const adapters = new Adapters(database, identityCipher(['a test secret of 32 characters or more']), grants, clock);
     of = (model) => adapters.of(model, async () => undefined);
   });
   afterAll(async () => {

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { sha256 } from '../credentials/secret.js';
-import { Cipher } from '../credentials/cipher.js';
 import { DatabaseClock } from '../credentials/database-clock.js';
 import { areRevoked } from '../revocations/revocations.repository.js';
 import type { AccessTokenVerifier } from './access-token.js';

@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Permission, permissions, permissionsOfRole } from '@plant-shop/contracts/permissions';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { CodedError } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { errors, type Provider } from 'oidc-provider';
-import { Cipher } from '../credentials/cipher.js';
 import { sha256 } from '../credentials/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { SessionsService } from '../sessions/sessions.service.js';

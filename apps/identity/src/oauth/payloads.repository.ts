@@ -1,6 +1,6 @@
+import type { Encrypted } from '@plant-shop/platform/cipher';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import type { Encrypted } from '../credentials/cipher.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

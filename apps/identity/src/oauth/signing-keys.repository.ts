@@ -1,7 +1,7 @@
+import type { Encrypted } from '@plant-shop/platform/cipher';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { JWK } from 'jose';
-import type { Encrypted } from '../credentials/cipher.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Actor, audit } from '@plant-shop/platform/audit/audit-log';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import { Cipher } from '../credentials/cipher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import {
   isCurrent,

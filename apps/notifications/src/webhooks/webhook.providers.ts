@@ -1,10 +1,10 @@
 import type { Provider } from '@nestjs/common';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { DeliveriesService } from './endpoints/deliveries.service.js';
 import { OwnerSync } from './endpoints/owner-sync.js';
 import { resolveByDns } from './endpoints/resolver.js';
-import { SecretBox } from './endpoints/secret-box.js';
 import { TargetGuard } from './endpoints/target-guard.js';
 import { WebhooksSweeper } from './endpoints/webhooks-sweeper.js';
 import { WebhooksService } from './endpoints/webhooks.service.js';
@@ -32,9 +32,9 @@ export const webhookProviders: Provider[] = [
       new WebhookSender(guard, { attemptLimitMs, bodyLimitMs, maxConnectionsPerOrigin: slotsFor(inFlight), ...(ca !== undefined && { ca }) }),
   },
   {
-    provide: SecretBox,
+    provide: Cipher,
     inject: [NOTIFICATIONS_OPTIONS],
-    useFactory: ({ webhooks }: NotificationsOptions) => new SecretBox(webhooks.secrets),
+    useFactory: ({ webhooks }: NotificationsOptions) => new Cipher(webhooks.secrets, { name: 'webhook secrets', setting: 'NOTIFICATIONS_SECRET' }),
   },
   DeliveryMetrics,
   DueSignal,

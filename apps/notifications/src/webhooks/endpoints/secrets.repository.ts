@@ -1,11 +1,11 @@
+import type { Cipher, Encrypted } from '@plant-shop/platform/cipher';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import type { EncryptedSecret, SecretBox } from './secret-box.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 /** Adds a signing secret. The previous one also signs for `graceSeconds`, until the returned time; older ones end at once. */
-export async function addSecret(tx: Transaction, webhookId: string, secret: EncryptedSecret, graceSeconds: number): Promise<Date> {
+export async function addSecret(tx: Transaction, webhookId: string, secret: Encrypted, graceSeconds: number): Promise<Date> {
   await tx.execute(`DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at <> 'infinity'`, [webhookId]);
   await tx.execute(`UPDATE webhook_secrets SET ends_at = now() + $2 * interval '1 second' WHERE webhook_id = $1`, [
     webhookId,
@@ -15,13 +15,13 @@ export async function addSecret(tx: Transaction, webhookId: string, secret: Encr
     await tx.query<{ previousUntil: Date }>(
       `INSERT INTO webhook_secrets (webhook_id, key_id, encrypted) VALUES ($1, $2, $3)
        RETURNING now() + $4 * interval '1 second' AS "previousUntil"`,
-      [webhookId, secret.keyId, secret.encrypted, graceSeconds],
+      [webhookId, secret.keyId, secret.bytes, graceSeconds],
     ),
   );
   return previousUntil;
 }
 
-export interface SecretRecord extends EncryptedSecret {
+export interface SecretRecord extends Encrypted {
   readonly id: number;
   readonly webhookId: string;
 }
@@ -31,7 +31,7 @@ export function findSecrets(db: Reader, webhookIds: readonly string[]): Promise<
   return db.query<SecretRecord>(
     {
       name: 'find-webhook-secrets',
-      text: `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted FROM webhook_secrets
+      text: `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted AS bytes FROM webhook_secrets
              WHERE webhook_id = ANY($1) AND ends_at > now() ORDER BY id DESC`,
     },
     [webhookIds],
@@ -39,17 +39,17 @@ export function findSecrets(db: Reader, webhookIds: readonly string[]): Promise<
 }
 
 /** Re-encrypts secrets of former keys with the current key. Returns their number. */
-export async function reencryptSecrets(tx: Transaction, box: SecretBox, limit: number): Promise<number> {
+export async function reencryptSecrets(tx: Transaction, cipher: Cipher, limit: number): Promise<number> {
   const former = await tx.query<SecretRecord>(
-    `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted FROM webhook_secrets
+    `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted AS bytes FROM webhook_secrets
      WHERE key_id <> $1 AND key_id = ANY($2) LIMIT $3 FOR UPDATE SKIP LOCKED`,
-    [box.keyId, box.keyIds, limit],
+    [cipher.keyId, cipher.formerKeyIds, limit],
   );
-  const sealed = former.map((one) => box.seal(box.open(one, one.webhookId), one.webhookId));
+  const encrypted = former.map((one) => cipher.encrypt(cipher.decrypt(one.bytes, one.webhookId), one.webhookId));
   await tx.execute(
     `UPDATE webhook_secrets s SET key_id = $1, encrypted = t.encrypted FROM unnest($2::bigint[], $3::bytea[]) AS t (id, encrypted)
      WHERE s.id = t.id`,
-    [box.keyId, former.map((one) => one.id), sealed.map((one) => one.encrypted)],
+    [cipher.keyId, former.map((one) => one.id), encrypted.map(({ bytes }) => bytes)],
   );
   return former.length;
 }

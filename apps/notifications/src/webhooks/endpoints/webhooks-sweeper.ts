@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Cipher } from '@plant-shop/platform/cipher';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -13,7 +14,6 @@ import {
   findNoLongerVisible,
 } from '../queue/sweeps.repository.js';
 import type { WebhooksOptions } from './options.js';
-import { SecretBox } from './secret-box.js';
 import { countOutdatedSecrets, deleteEndedSecrets, reencryptSecrets } from './secrets.repository.js';
 
 const batch = 500;
@@ -29,7 +29,7 @@ export class WebhooksSweeper extends BackgroundLoop {
 
   constructor(
     private readonly database: Database,
-    private readonly box: SecretBox,
+    private readonly cipher: Cipher,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     metrics: Registry,
     @InjectLogger() logger: Logger,
@@ -46,16 +46,16 @@ export class WebhooksSweeper extends BackgroundLoop {
   /** Returns whether there may be more to sweep. */
   async sweep(): Promise<boolean> {
     const { holdMs, keepEndedMs } = this.limits;
-    const { database, box } = this;
+    const { database, cipher } = this;
     const counts = [
       await database.transaction(async (tx) => endDeliveries(tx, await findHeldTooLong(tx, holdMs, batch), heldTooLong)),
       await database.transaction(async (tx) => endDeliveries(tx, await findNoLongerVisible(tx, batch), noLongerVisible)),
       await database.transaction((tx) => deleteEnded(tx, keepEndedMs, batch)),
       await database.transaction((tx) => deleteRemains(tx, batch)),
-      await database.transaction((tx) => reencryptSecrets(tx, box, batch)),
+      await database.transaction((tx) => reencryptSecrets(tx, cipher, batch)),
     ];
     await database.transaction((tx) => deleteEndedSecrets(tx));
-    this.outdatedSecrets.set(await countOutdatedSecrets(database, box.keyId));
+    this.outdatedSecrets.set(await countOutdatedSecrets(database, cipher.keyId));
     return counts.some((count) => count === batch);
   }
 }

@@ -9,6 +9,7 @@ import type {
   RotateWebhookSecret,
   Webhook,
 } from '@plant-shop/contracts/notifications';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
@@ -19,7 +20,6 @@ import { v7 as uuidv7 } from 'uuid';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { bringForward } from '../queue/queue.repository.js';
-import { SecretBox } from './secret-box.js';
 import { addSecret } from './secrets.repository.js';
 import { newSecret } from './signing-secret.js';
 import { TargetGuard, TargetRefused } from './target-guard.js';
@@ -51,7 +51,7 @@ const lookUpLimitMs = 2_000;
 export class WebhooksService {
   constructor(
     private readonly database: Database,
-    private readonly box: SecretBox,
+    private readonly cipher: Cipher,
     private readonly guard: TargetGuard,
     private readonly due: DueSignal,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
@@ -67,7 +67,7 @@ export class WebhooksService {
         const forAll = caller.permissions.includes('read:orders');
         const created = await insertWebhook(tx, { ...toInput(webhook), id, ownerId: caller.subject, forAll });
         const secret = newSecret();
-        await addSecret(tx, id, this.box.seal(secret, id), 0);
+        await addSecret(tx, id, this.cipher.encrypt(secret, id), 0);
         return new Versioned({ ...toWebhook(created), secret }, created.version);
       }),
     );
@@ -124,7 +124,7 @@ export class WebhooksService {
       runOnce(tx, idempotency, async () => {
         const { id } = existingWebhook(await lockWebhook(tx, caller.subject, webhookId));
         const secret = newSecret();
-        const previousUntil = await addSecret(tx, id, this.box.seal(secret, id), graceSeconds);
+        const previousUntil = await addSecret(tx, id, this.cipher.encrypt(secret, id), graceSeconds);
         return { secret, previousUntil: previousUntil.toISOString() };
       }),
     );

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { isTransient } from '@plant-shop/platform/errors';
 import { Batcher } from '@plant-shop/platform/batcher';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -11,7 +12,6 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import type { WebhooksOptions } from '../endpoints/options.js';
-import { SecretBox } from '../endpoints/secret-box.js';
 import { findSecrets, type SecretRecord } from '../endpoints/secrets.repository.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
@@ -85,7 +85,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   constructor(
     private readonly database: Database,
     private readonly sender: WebhookSender,
-    private readonly box: SecretBox,
+    private readonly cipher: Cipher,
     private readonly metrics: DeliveryMetrics,
     private readonly revocations: RevocationLog,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
@@ -187,7 +187,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const endpoints = new Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>>();
     for (const { webhookId, ownerId, url } of turns) {
       try {
-        const own = secrets.filter((one) => one.webhookId === webhookId).map((one) => this.box.open(one, webhookId));
+        const own = secrets.filter((one) => one.webhookId === webhookId).map((one) => this.cipher.decrypt(one.bytes, webhookId));
         if (own.length > 0) endpoints.set(webhookId, { ownerId, url: new URL(url), secrets: own });
       } catch (error) {
         this.logger.error({ err: error, webhook: webhookId }, 'the secrets of a webhook cannot be decrypted');

@@ -1,0 +1,118 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+
+const ivBytes = 12;
+const tagBytes = 16;
+
+interface Key {
+  readonly id: string;
+  readonly encryption: Buffer;
+  readonly fingerprints: Buffer;
+}
+
+export interface CipherOptions {
+  /** Part of the derivation of the keys: with another name, nothing can be decrypted. */
+  readonly name: string;
+  /** The setting that has the secrets. */
+  readonly setting: string;
+  /** The first byte of each ciphertext, if they begin with one. */
+  readonly format?: number;
+}
+
+/** A ciphertext and the id of the key that encrypted it. */
+export interface Encrypted {
+  readonly keyId: string;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Encrypts data that a service must read again: AES-256-GCM with keys derived from the secrets of a setting. The first secret
+ * encrypts, all of them decrypt. The key id is derived from the secret too, so operators need not name keys. The purpose is the
+ * associated data: a ciphertext moved to another row cannot be decrypted there.
+ */
+export class Cipher {
+  private readonly keys: readonly Key[];
+  private readonly current: Key;
+  private readonly prefix: Buffer;
+
+  constructor(secrets: readonly string[], private readonly options: CipherOptions) {
+    this.keys = secrets.map((secret) => deriveKey(secret, options.name));
+    this.prefix = options.format === undefined ? Buffer.alloc(0) : Buffer.of(options.format);
+    const [current] = this.keys;
+    if (!current) throw new Error('a cipher needs at least one secret');
+    this.current = current;
+  }
+
+  /** Id of the key that encrypts. */
+  get keyId(): string {
+    return this.current.id;
+  }
+
+  get formerKeyIds(): string[] {
+    return this.keys.map(({ id }) => id).filter((id) => id !== this.current.id);
+  }
+
+  /** Returns an HMAC of the text. Without the secret it does not help to guess the text. */
+  fingerprint(text: string): Buffer {
+    return fingerprintOf(this.current, text);
+  }
+
+  /** Returns the fingerprints of the other secrets: made before a rotation, or by replicas with another order of secrets. */
+  formerFingerprints(text: string): Buffer[] {
+    return this.keys.slice(1).map((key) => fingerprintOf(key, text));
+  }
+
+  encrypt(text: string, purpose: string): Encrypted {
+    const iv = randomBytes(ivBytes);
+    const cipher = createCipheriv('aes-256-gcm', this.current.encryption, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(purpose));
+    const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return { keyId: this.current.id, bytes: Buffer.concat([this.prefix, iv, cipher.getAuthTag(), encrypted]) };
+  }
+
+  /** @throws Error when another secret or purpose was used to encrypt, or the ciphertext was changed */
+  decrypt(bytes: Buffer, purpose: string): string {
+    if (!this.hasFormat(bytes)) throw new Error(`${purpose} is encrypted in a format that this version does not know`);
+    const text = this.tryKeys(bytes, purpose);
+    if (text === undefined) throw new Error(`${purpose} cannot be decrypted: does ${this.options.setting} contain the secret that encrypted it?`);
+    return text;
+  }
+
+  /** Re-encrypts with the current key. @returns undefined where `decrypt` would throw */
+  reencrypt(bytes: Buffer, purpose: string): Encrypted | undefined {
+    const text = this.hasFormat(bytes) ? this.tryKeys(bytes, purpose) : undefined;
+    return text === undefined ? undefined : this.encrypt(text, purpose);
+  }
+
+  private hasFormat(bytes: Buffer): boolean {
+    return bytes.subarray(0, this.prefix.length).equals(this.prefix);
+  }
+
+  /** Tries every key, since authenticated decryption fails with a wrong one. */
+  private tryKeys(bytes: Buffer, purpose: string): string | undefined {
+    for (const { encryption } of this.keys) {
+      try {
+        return decryptWith(encryption, bytes.subarray(this.prefix.length), purpose);
+      } catch {
+        // Wrong key: try the next one.
+      }
+    }
+    return undefined;
+  }
+}
+
+const derive = (secret: string, use: string, length = 32): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, length));
+
+const deriveKey = (secret: string, name: string): Key => ({
+  id: derive(secret, `${name}, id of key`, 6).toString('base64url'),
+  encryption: derive(secret, `${name} at rest`),
+  fingerprints: derive(secret, `${name} fingerprints`),
+});
+
+const fingerprintOf = ({ fingerprints }: Key, text: string): Buffer => createHmac('sha256', fingerprints).update(text).digest();
+
+function decryptWith(key: Buffer, bytes: Buffer, purpose: string): string {
+  const textAt = ivBytes + tagBytes;
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), { authTagLength: tagBytes })
+    .setAAD(Buffer.from(purpose))
+    .setAuthTag(bytes.subarray(ivBytes, textAt));
+  return Buffer.concat([decipher.update(bytes.subarray(textAt)), decipher.final()]).toString('utf8');
+}
