@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -21,22 +21,12 @@ const sweeps = [
 
 /** Deletes expired rows. Correctness does not depend on it: every query checks expiry itself. */
 @Injectable()
-export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly loop: BackgroundLoop;
-
+export class Sweeper extends BackgroundLoop {
   constructor(
     private readonly database: Database,
     @InjectLogger() logger: Logger,
   ) {
-    this.loop = new BackgroundLoop({ name: 'sweeper', intervalMs: 60_000 }, () => this.sweep(), logger);
-  }
-
-  onApplicationBootstrap(): void {
-    this.loop.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
+    super({ name: 'sweeper', intervalMs: 60_000 }, () => this.sweep(), logger);
   }
 
   async sweep(): Promise<boolean> {

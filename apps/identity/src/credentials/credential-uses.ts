@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -13,25 +13,19 @@ const kinds: readonly Kind[] = ['apiKey', 'session'];
 
 /** Collects which keys and sessions were used and writes `lastUsedAt` once a second, so that checks never wait for a write. */
 @Injectable()
-export class CredentialUses implements OnApplicationBootstrap, OnApplicationShutdown {
+export class CredentialUses extends BackgroundLoop {
   private used: Readonly<Record<Kind, Set<string>>> = { apiKey: new Set(), session: new Set() };
-  private readonly loop: BackgroundLoop;
 
   constructor(
     private readonly database: Database,
     @Inject(IDENTITY_OPTIONS) options: IdentityOptions,
     @InjectLogger() logger: Logger,
   ) {
-    const loop = { name: 'credential uses', intervalMs: options.usesIntervalMs };
-    this.loop = new BackgroundLoop(loop, () => this.write(), logger);
+    super({ name: 'credential uses', intervalMs: options.usesIntervalMs }, () => this.write(), logger);
   }
 
-  onApplicationBootstrap(): void {
-    this.loop.start();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.loop.stop();
+  override async onApplicationShutdown(): Promise<void> {
+    await this.stop();
     await this.write();
   }
 

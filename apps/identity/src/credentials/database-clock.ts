@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
@@ -15,23 +15,14 @@ const maxRoundTripMs = 500;
  * monotonic clock, so steps of this host's clock have no effect.
  */
 @Injectable()
-export class DatabaseClock implements OnApplicationBootstrap, OnApplicationShutdown {
+export class DatabaseClock extends BackgroundLoop {
   private reading: { readonly time: number; readonly at: number } | undefined;
-  private readonly loop: BackgroundLoop;
 
   constructor(
     private readonly database: Database,
     @InjectLogger() logger: Logger,
   ) {
-    this.loop = new BackgroundLoop({ name: 'database clock', intervalMs: refreshIntervalMs }, () => this.refresh(), logger);
-  }
-
-  onApplicationBootstrap(): void {
-    this.loop.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
+    super({ name: 'database clock', intervalMs: refreshIntervalMs }, () => this.refresh(), logger);
   }
 
   /** Reads the database's time. Code that needs the time before the loop starts must call this first. */

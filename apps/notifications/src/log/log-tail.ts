@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -24,9 +24,8 @@ const maxRingBytes = 32 * 1024 * 1024;
  * one that misses a message reads the log within a second. The ring never holds anything beyond the watermark.
  */
 @Injectable()
-export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
+export class LogTail extends BackgroundLoop {
   readonly ring: Ring;
-  private readonly loop: BackgroundLoop;
   private readonly maxEntries: number;
   private known: History | undefined;
   /** The last number that this replica has added to the log; what the ring lacks of it is still to be published. */
@@ -44,11 +43,11 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly database: Database,
     private readonly metrics: RingMetrics,
     @Inject(NOTIFICATIONS_OPTIONS) options: NotificationsOptions,
-    @InjectLogger() private readonly logger: Logger,
+    @InjectLogger() logger: Logger,
   ) {
+    super({ name: 'read the end of the log', intervalMs: pollMs }, () => this.read(), logger);
     this.maxEntries = options.stream.ringEvents;
     this.ring = new Ring({ maxEntries: this.maxEntries, maxBytes: maxRingBytes });
-    this.loop = new BackgroundLoop({ name: 'read the end of the log', intervalMs: pollMs }, () => this.read(), logger);
     metrics.watch(this.ring);
   }
 
@@ -63,14 +62,10 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Reads the log before the service is up, so that clients can be served at once. */
-  async onApplicationBootstrap(): Promise<void> {
+  override async onApplicationBootstrap(): Promise<void> {
     await this.readToEnd();
     this.fanout.onLoggedElsewhere((advance) => this.takeOrRead(advance));
-    this.loop.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
+    this.start();
   }
 
   /** Throws `unavailable` before the first read of the log. */
@@ -86,7 +81,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     } else {
       this.loggedUpTo = advance.upTo;
       this.unpublishedSince = Math.min(this.unpublishedSince, advance.reachedAt);
-      this.loop.poke();
+      this.poke();
     }
   }
 
@@ -128,7 +123,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   private takeOrRead(advance: LogAdvance): void {
-    if (!this.take(advance)) this.loop.poke();
+    if (!this.take(advance)) this.poke();
   }
 
   /** Returns false if the advance does not adjoin the ring, or has no events: it must be read from the log. */

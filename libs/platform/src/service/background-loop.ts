@@ -27,7 +27,7 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
   ) {}
 
   /** As a provider of a Nest module, the loop starts and stops with the app. */
-  onApplicationBootstrap(): void {
+  onApplicationBootstrap(): void | Promise<void> {
     this.start();
   }
 

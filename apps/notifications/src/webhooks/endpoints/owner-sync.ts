@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
 import { RevocationLog, type RevocationListener } from '@plant-shop/credentials/revocation-log';
 import { CodedError } from '@plant-shop/platform/errors';
@@ -22,35 +22,32 @@ const page = 500;
  * were made while none ran.
  */
 @Injectable()
-export class OwnerSync implements RevocationListener, OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly loop: BackgroundLoop;
+export class OwnerSync extends BackgroundLoop implements RevocationListener {
   private changed = new Set<string>();
   private allCheckedAt = -Infinity;
+  private readonly ownersMs: number;
 
   constructor(
     private readonly database: Database,
     private readonly rpc: RpcClient,
     private readonly log: RevocationLog,
-    @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
-    @InjectLogger() private readonly logger: Logger,
+    @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
+    @InjectLogger() logger: Logger,
   ) {
-    this.loop = new BackgroundLoop({ name: 'check owners of webhooks', intervalMs }, () => this.check(), logger);
+    super({ name: 'check owners of webhooks', intervalMs }, () => this.check(), logger);
+    this.ownersMs = webhooks.ownersMs;
   }
 
-  onApplicationBootstrap(): void {
+  override onApplicationBootstrap(): void {
     this.log.listen(this);
-    this.loop.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
+    this.start();
   }
 
   revoked(entries: readonly Revocation[]): void {
     for (const { kind, id } of entries) {
       if (kind === 'user' || kind === 'userChanged') this.changed.add(id);
     }
-    if (this.changed.size > 0) this.loop.poke();
+    if (this.changed.size > 0) this.poke();
   }
 
   forget(): void {
@@ -66,7 +63,7 @@ export class OwnerSync implements RevocationListener, OnApplicationBootstrap, On
       for (const id of changed) this.changed.add(id);
       throw error;
     }
-    if (performance.now() - this.allCheckedAt >= this.options.webhooks.ownersMs) await this.checkAll();
+    if (performance.now() - this.allCheckedAt >= this.ownersMs) await this.checkAll();
     return false;
   }
 

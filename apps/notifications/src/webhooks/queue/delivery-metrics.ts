@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -18,14 +18,13 @@ export type Endpoints = 'own' | 'all';
 
 /** Metrics of webhooks: attempts and deliveries of this replica, and every 15 s the backlog of all replicas. */
 @Injectable()
-export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
+export class DeliveryMetrics extends BackgroundLoop {
   private readonly attempts: Counter<'status'>;
   private readonly deliveries: Counter<'outcome'>;
   private readonly madeDeliveries: Counter<'endpoints'>;
   private readonly halvedSteps: Counter<'endpoints'>;
   /** Observes the size of each batch of outcomes that is recorded. */
   readonly recorded: (count: number) => void;
-  private readonly loop: BackgroundLoop;
   private readonly limits: QueueLimits;
   private backlog: Backlog = noBacklog;
 
@@ -35,6 +34,7 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
   ) {
+    super({ name: 'count deliveries', intervalMs }, () => this.count(), logger);
     this.limits = webhooks.limits;
     this.attempts = new Counter({
       name: 'webhook_attempts_total',
@@ -73,15 +73,6 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
     gauge(registry, 'webhook_log_behind_seconds', "Age of the oldest event whose deliveries to endpoints of their owner's orders are not made yet", () => this.backlog.ownBehindSeconds);
     gauge(registry, 'webhook_cursors_behind_seconds', 'Age of the oldest event that the cursor of an enabled endpoint of all orders has not reached', () => this.backlog.allBehindSeconds);
     gauge(registry, 'webhook_cursors_behind_events', 'Events that the cursors of enabled endpoints of all orders have not reached, summed over the endpoints', () => this.backlog.allBehindEvents);
-    this.loop = new BackgroundLoop({ name: 'count deliveries', intervalMs }, () => this.count(), logger);
-  }
-
-  onApplicationBootstrap(): void {
-    this.loop.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
   }
 
   watchInFlight(read: () => number): void {
