@@ -72,6 +72,7 @@ export async function startGateway() {
       host: '127.0.0.1',
       port: 0,
       publicUrl: 'https://plants.example',
+      streamPublicUrl: '',
       identityHttpUrl: 'http://127.0.0.1:9',
       rateLimitPerMinute: 1_000_000_000,
       trustedProxies: [],
