@@ -14,6 +14,7 @@ import { redirectToDocs } from './docs/docs.controller.js';
 import { GatewayModule } from './gateway.module.js';
 import { ForwardedOperations } from './http/forwarded-operations.js';
 import { logRequests } from './http/access-log.js';
+import { assertNoNestGlobals } from './http/nest-globals.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
 import { allowOrigins } from './http/cors.js';
 import { traceRequests } from './http/request-spans.js';
@@ -73,6 +74,7 @@ export async function createGateway(
   redirectToDocs(instance);
   if (!serveConsole(instance, options)) logger.warn({}, 'the console is not built: /console answers 404');
   await app.init();
+  assertNoNestGlobals(app);
   app.get(ForwardedOperations).register(instance);
   routes.refuseOtherMethods(instance);
   return { app, routes, drain };

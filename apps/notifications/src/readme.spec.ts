@@ -3,7 +3,7 @@ import { notifications } from '@plant-shop/contracts/notifications';
 import { unnamedOperations } from '@plant-shop/testing/readme';
 
 describe('the README', () => {
-  it('names every operation that only services call', () => {
+  it('names every operation', () => {
     expect(unnamedOperations(notifications, new URL('../README.md', import.meta.url))).toEqual([]);
   });
 });

@@ -251,10 +251,6 @@ export const plantOperations = {
       answer: plantAnswer,
     },
   ),
-};
-
-/** Apart from the others, as the API document lists it after imports and exports. */
-export const plantDeletion = {
   /** Details of `plant-has-pending-orders`: `orders` (ids). */
   deletePlant: forClients(
     write<{ plantId: number }>()('deletePlant', DeletePlant, {

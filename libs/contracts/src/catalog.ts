@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { readAuditOf } from './audit.js';
 import { imageOperations } from './catalog.images.js';
-import { plantDeletion, plantOperations } from './catalog.plants.js';
+import { plantOperations } from './catalog.plants.js';
 import { searchOperations } from './catalog.searches.js';
 import { transferOperations } from './catalog.transfers.js';
 import type { ErrorCode } from './errors.js';
@@ -13,7 +13,6 @@ export const catalog = {
   ...plantOperations,
   ...searchOperations,
   ...transferOperations,
-  ...plantDeletion,
   ...imageOperations,
 
   /** Advances the catalog's sequences beyond the numbers that the store knows. */

@@ -1,5 +1,5 @@
 import { HttpError } from '@plant-shop/contracts/problem';
-import type { BodySpec } from './route.js';
+import type { BodySpec } from '@plant-shop/contracts/client-operation';
 
 const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {
   json: 'application/json',

@@ -7,8 +7,6 @@ import type { Caller } from '@plant-shop/credentials/caller';
 import type { Slot } from '../limits/concurrency-limiter.js';
 import { undocumented, type UndocumentedName } from './undocumented.js';
 
-export { type BodySpec, form, jsonArray, jsonObject } from '@plant-shop/contracts/client-operation';
-
 /** What the gateway does for each request of a route. All of it is known when the gateway starts. */
 export interface RouteSpec {
   /** In logs and metrics. */

@@ -1,5 +1,5 @@
 import { ImportedPlant } from '@plant-shop/contracts/catalog';
-import type { BodySpec } from '../http/route.js';
+import type { BodySpec } from '@plant-shop/contracts/client-operation';
 import { maxMetadataLength } from '../images/upload.js';
 import type { Fields } from './parameters.js';
 import type { Schemas } from './schemas.js';

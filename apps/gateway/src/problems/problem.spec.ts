@@ -2,7 +2,7 @@ import { HttpException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { badField, type Problem, problemOf } from '@plant-shop/contracts/problem';
 import { CodedError } from '@plant-shop/platform/errors';
-import { type BodySpec, form, jsonArray, jsonObject } from '../http/route.js';
+import { type BodySpec, form, jsonArray, jsonObject } from '@plant-shop/contracts/client-operation';
 import { errorsOf, toCoded, translateFieldError } from './problem.js';
 
 const problem = (error: unknown, body?: BodySpec): Problem => {

@@ -4,7 +4,7 @@ import { CodedError, type ErrorDetails, type FieldError, type RequestError } fro
 import { pathOf } from '@plant-shop/platform/http/path-of';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { BodySpec } from '../http/route.js';
+import type { BodySpec } from '@plant-shop/contracts/client-operation';
 import { defaultHeaders } from '../http/security-headers.js';
 
 /** Answers a request with the problem document of an error; logs defects. */

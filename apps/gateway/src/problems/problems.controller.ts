@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { isProblemCode } from '@plant-shop/contracts/problem-table';
-import { pagePolicy } from '@plant-shop/platform/html/page';
+import { pagePolicy } from '@plant-shop/contracts/page';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
 import { Undocumented } from '../http/route.js';

@@ -1,7 +1,7 @@
 import { type Permission, permissionMeanings } from '@plant-shop/contracts/permissions';
 import { CodedError } from '@plant-shop/platform/errors';
 import { type Html, html } from '@plant-shop/platform/html/html';
-import { pagePolicy, pageText } from '@plant-shop/platform/html/page';
+import { pagePolicy, pageText } from '@plant-shop/contracts/page';
 import type { ErrorOut } from 'oidc-provider';
 import type { PageContext } from './form.js';
 

@@ -2010,6 +2010,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Plant has pending orders */
+        "plant-has-pending-orders": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Malformed request. Or: Invalid input. Or: Invalid cursor */
         "malformed-request.invalid-input.invalid-cursor": {
             headers: {
@@ -2022,16 +2032,6 @@ export interface components {
         };
         /** @description Malformed request. Or: Invalid cursor */
         "malformed-request.invalid-cursor": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Plant has pending orders */
-        "plant-has-pending-orders": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Html, html } from './html.js';
+import { Html, html } from '@plant-shop/platform/html/html';
 
 // The look that the shop's own HTML pages share with the console: colours and sizes are those of apps/console/src/app/theme.ts, and
 // tests/console/pages-of-services.test.mjs compares them in a browser. The pages contain no script and load nothing.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { html } from './html.js';
+import { html } from '@plant-shop/platform/html/html';
 import { pagePolicy, pageText } from './page.js';
 
 describe('HTML pages of the services', () => {
