@@ -44,8 +44,9 @@ export class ResolveUserIds {
  * - Pull every 250 ms, even if the last pull is unanswered, and on a nudge. An answer is as fresh as the moment when its
  *   pull was sent, on a monotonic clock.
  * - A new follower reads from 0 and gets the retained entries (48 hours, longer than any access token lives).
- * - The history is broken if `matches` is false, or if `after` is above 0 and either the first entry is not the next one or
- *   `head` is below `after`. Then discard all cached answers, keep refusing what was revoked, and read from 0.
+ * - The history is broken if `matches` is false, if `epoch` differs from that of the last answer, or if `after` is above 0
+ *   and either the first entry is not the next one or `head` is below `after`. Then discard all cached answers, keep refusing
+ *   what was revoked, and read from 0.
  */
 export class ReadRevocations {
   /** The last position that the follower knows. */
@@ -95,6 +96,10 @@ export interface Revocations {
   readonly matches?: boolean;
   /** Random id of the last of `entries`, or of the entry at `head` without entries. Absent if the log is empty. */
   readonly lastId?: string;
+  /**
+   * Names the running database: another one after a restore, a failover or a restart of Postgres, even if the log is the same.
+   */
+  readonly epoch?: string;
   /**
    * The clock of identity's database while it answered, in milliseconds since the epoch. Credentials expire by this clock; a
    * follower's own may differ by minutes.

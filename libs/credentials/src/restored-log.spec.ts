@@ -57,6 +57,27 @@ describe('the follower of a revocation log that was restored from a backup', () 
     expect(identity.log.isFresh).toBe(false);
   });
 
+  it('does the same when the log is the same, but not the database', async () => {
+    const answer = { head: 5, entries: [], lastId: id5, matches: true };
+    await follow();
+    await identity.answerWith({ ...answer, epoch: 'original' });
+    await advance(pullIntervalMs);
+    // A replica of the previous release, which sends no epoch.
+    await identity.answerWith(answer);
+    await advance(pullIntervalMs);
+    await identity.answerWith({ ...answer, epoch: 'original' });
+    await advance(pullIntervalMs);
+    expect(identity.log.generation).toBe(0);
+    const { forgotten } = identity;
+    await identity.answerWith({ ...answer, epoch: 'restored' });
+    expect(identity.log.generation).toBe(1);
+    expect(identity.forgotten).toBe(forgotten + 1);
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 0, afterId: undefined });
+    await identity.answerWith({ ...answer, epoch: 'restored' });
+    expect(identity.log.generation).toBe(1);
+    expect(identity.log.isFresh).toBe(true);
+  });
+
   it.each(['accessToken:lost', 'session:lost'])('still reports as revoked what the log no longer contains: %s', async (key) => {
     await follow();
     await identity.answerWith({ head: 7, entries: [], lastId: other7, matches: false });

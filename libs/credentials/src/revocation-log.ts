@@ -53,6 +53,8 @@ export class RevocationLog {
   /** Position and id of the last entry that is known here. */
   private head = 0;
   private headId: string | undefined;
+  /** Of identity's database, as in its last answer that had one. */
+  private epoch: string | undefined;
   private freshAt = -Infinity;
   /** The last reading of identity's clock, and this process's clock when it arrived. */
   private clockReading: { readonly time: number; readonly at: number } | undefined;
@@ -202,11 +204,14 @@ export class RevocationLog {
       if (this.stopped) return;
       const { head, entries, lastId, time } = revocations;
       if (time !== undefined) this.clockReading = { time, at: receivedAt };
-      if (isBroken(position, revocations)) {
+      if (this.hasOtherEpoch(revocations) || isBroken(position, revocations)) {
         this.breaksFound++;
         this.forget();
-        const { matches } = revocations;
-        this.logger.warn({ after: position.after, head, matches }, 'the revocation log has another history: reading it from the start');
+        const { matches, epoch } = revocations;
+        this.logger.warn(
+          { after: position.after, head, matches, epoch },
+          "identity's database was restored, failed over or restarted: reading the revocation log from the start",
+        );
         position = positionAt(0);
         continue;
       }
@@ -251,6 +256,14 @@ export class RevocationLog {
     const timer = setInterval(send, pullIntervalMs);
     send();
     return first.promise;
+  }
+
+  /** An identity of the previous release sends no epoch, which says nothing. */
+  private hasOtherEpoch({ epoch }: Revocations): boolean {
+    if (epoch === undefined || epoch === this.epoch) return false;
+    const isFirst = this.epoch === undefined;
+    this.epoch = epoch;
+    return !isFirst;
   }
 
   private apply(entries: readonly Revocation[]): void {

@@ -141,6 +141,17 @@ describe('the revocation log', () => {
       await expect(read(grown.head, grown.lastId)).resolves.toMatchObject({ matches: true });
     });
 
+    it('by the epoch, if nothing was revoked since the backup', async () => {
+      const { epoch } = await read(0);
+      await logout();
+      expect(await read(0)).toMatchObject({ epoch });
+      // Writes the same rows to a new file, as a restore does.
+      await shop.sql.query('VACUUM FULL revocations');
+      const restored = await read(0);
+      expect(restored.epoch).not.toBe(epoch);
+      expect(await read(0)).toMatchObject({ epoch: restored.epoch });
+    });
+
     it('also long after the last revocation, whose entry is never deleted', async () => {
       await logout();
       const known = await read(await head());

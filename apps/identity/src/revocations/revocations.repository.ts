@@ -21,12 +21,23 @@ export async function appendRevocations(tx: Transaction, revoked: readonly Revoc
   );
 }
 
+/**
+ * A restored database has another file for the table (`pg_restore`, VACUUM FULL), another oid (a new database), or another
+ * server process (a restored data folder, a promoted replica, any restart).
+ */
+const epochOfDatabase = `
+  md5(concat_ws(' ',
+    extract(epoch FROM pg_postmaster_start_time()),
+    (SELECT oid FROM pg_database WHERE datname = current_database()),
+    pg_relation_filenode('revocations')))`;
+
 const read: Statement = {
   name: 'read-revocations',
   text: `
     SELECT head.position AS head, r.position, r.kind, r.id,
       coalesce(r.entry_id, (SELECT entry_id FROM revocations WHERE position = head.position)) AS "entryId",
       $2::uuid IS NULL OR EXISTS (SELECT 1 FROM revocations WHERE position = $1 AND entry_id = $2) AS matches,
+      ${epochOfDatabase} AS epoch,
       round(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS time
     FROM revocation_head head
     LEFT JOIN LATERAL (
@@ -39,6 +50,7 @@ interface Row extends Revocation {
   readonly head: number;
   readonly entryId: string | null;
   readonly matches: boolean;
+  readonly epoch: string;
   readonly time: number;
 }
 
@@ -50,8 +62,8 @@ export async function readRevocations(db: Reader, { after, afterId }: ReadRevoca
   const entries = rows.flatMap(({ position, kind, id }) =>
     (position as number | null) === null ? [] : [{ position, kind, id }],
   );
-  const { head, matches, time } = first;
-  return { head, entries, matches, time, ...(last.entryId !== null && { lastId: last.entryId }) };
+  const { head, matches, epoch, time } = first;
+  return { head, entries, matches, epoch, time, ...(last.entryId !== null && { lastId: last.entryId }) };
 }
 
 /** Returns whether the log contains an entry for any of these. */
