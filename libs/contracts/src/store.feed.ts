@@ -52,6 +52,8 @@ export interface FeedPage extends FeedHead {
   readonly matches: boolean;
   /** The number at which the feed continues; not the next one when the events between were deleted or lost (a gap). */
   readonly next: number;
+  /** The first number of `epoch`; earlier events belong to earlier epochs. Absent in the first epoch, and from the previous release. */
+  readonly epochBegins?: number;
   readonly events: readonly {
     readonly seq: number;
     readonly id: string;

@@ -61,6 +61,15 @@ describe('merging ranges into a log', () => {
     expect(mergeRanges({ seq: 5, id: 'a5' }, [page])).toMatchObject({ ...nothing, upTo: 5 });
   });
 
+  it("keeps the log's epoch for events from before the page's", () => {
+    const page = { ...range(5, 6), epochBegins: 9 };
+    expect(mergeRanges(at4, [page], 'own').epoch).toBe('own');
+    expect(mergeRanges(at4, [page]).epoch).toBe('e');
+    expect(mergeRanges(at4, [{ ...range(9, 10), after: at4, epochBegins: 9 }], 'own')).toMatchObject({ epoch: 'e', resumesAt: 9 });
+    expect(mergeRanges(at4, [{ ...page, epochBegins: 5 }], 'own').epoch).toBe('e');
+    expect(mergeRanges(at4, [{ ...page, events: [], epochBegins: 9 }], 'own').epoch).toBe('e');
+  });
+
   it('that ends with a gap accepts the page that the feed sends for it, but no nudge after an event', () => {
     const gap = { seq: 8 };
     expect(mergeRanges(gap, [{ ...range(9, 10), after: gap }])).toMatchObject({ upTo: 10, resumesAt: undefined });

@@ -6,6 +6,8 @@ export interface EventRange {
   readonly after: FeedPosition;
   /** The number of the first event; greater than `after.seq + 1` when the feed no longer has the events between. */
   readonly next: number;
+  /** The first number of `epoch`, if earlier events may belong to another one. */
+  readonly epochBegins?: number | undefined;
   readonly events: readonly FeedEvent[];
 }
 
@@ -15,7 +17,7 @@ export interface MergedRanges {
   readonly events: readonly FeedEvent[];
   /** The log's last number after accepting them. */
   readonly upTo: number;
-  /** The epoch of the last range accepted; undefined when none was. */
+  /** The epoch of the last range accepted, or the log's own if its events are older; undefined when none was accepted. */
   readonly epoch: string | undefined;
   /** The number at which the log continues after a gap: the feed has no events between. Undefined without a gap. */
   readonly resumesAt: number | undefined;
@@ -23,7 +25,13 @@ export interface MergedRanges {
   readonly isContiguous: boolean;
 }
 
-export const rangeOfPage = (after: FeedPosition, { epoch, next, events }: FeedPage): EventRange => ({ epoch, after, next, events });
+export const rangeOfPage = (after: FeedPosition, { epoch, epochBegins, next, events }: FeedPage): EventRange => ({
+  epoch,
+  epochBegins,
+  after,
+  next,
+  events,
+});
 
 /** Empty for a nudge without events, and for one of the previous release, which does not name the event before. */
 export const rangesOfNudge = ({ epoch, after, events }: FeedNudge): EventRange[] =>
@@ -33,8 +41,9 @@ export const rangesOfNudge = ({ epoch, after, events }: FeedNudge): EventRange[]
  * Merges ranges that arrive late, twice, out of order or with gaps into what a log ending at `end` may append: only events
  * that follow an event which both the range and the log have. Comparing numbers alone would not suffice: a feed restored
  * from a backup assigns numbers again, and the log would continue in the other history and miss its beginning.
+ * @param ownEpoch the log's; null while the log is empty, which then takes that of the first range
  */
-export function mergeRanges(end: FeedPosition, ranges: readonly EventRange[]): MergedRanges {
+export function mergeRanges(end: FeedPosition, ranges: readonly EventRange[], ownEpoch: string | null = null): MergedRanges {
   const events: FeedEvent[] = [];
   let last = end;
   let epoch: string | undefined;
@@ -58,7 +67,10 @@ export function mergeRanges(end: FeedPosition, ranges: readonly EventRange[]): M
       last = event;
     }
     // A range without new events may belong to an epoch that has ended. An empty page does not: it is the feed's own answer.
-    if (last !== before || range.events.length === 0) epoch = range.epoch;
+    const hasNews = last !== before || range.events.length === 0;
+    // A log that was behind when the epoch began gets the last events of its own epoch first.
+    const isBehind = range.events.length > 0 && last.seq < (range.epochBegins ?? 0);
+    if (hasNews) epoch = (isBehind ? ownEpoch : undefined) ?? range.epoch;
   }
   return { events, upTo: last.seq, epoch, resumesAt, isContiguous };
 }

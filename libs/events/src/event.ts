@@ -47,6 +47,8 @@ export interface FeedPage extends FeedHead {
    * deleted for their age or lost with a history.
    */
   readonly next: number;
+  /** The first number of `epoch`; earlier events belong to earlier epochs. Absent in the first epoch, and from the previous release. */
+  readonly epochBegins?: number;
   /** From `next` on, with consecutive numbers. */
   readonly events: readonly FeedEvent[];
 }

@@ -84,6 +84,7 @@ export class Feed {
       name: 'feed-read-page',
       text: `
         SELECT h.epoch, h.head, n.next, coalesce(b.inside, false) AS "isInBreak",
+          (SELECT max(begins_at) FROM feed_breaks) AS "epochBegins",
           EXISTS (SELECT 1 FROM ${table} WHERE feed_seq = $1 AND event_id = $2) AS "isHere", e.seq, e.id, e.subject, e.body, e.traceparent
         FROM feed_head h CROSS JOIN feed_kept k
         CROSS JOIN LATERAL (
@@ -142,8 +143,9 @@ export class Feed {
     const rows = await this.database.query<PageRow>(this.readPage, [position.seq, position.id ?? null, limit]);
     const [first] = rows;
     if (!first) throw new Error('feed_head has no row');
-    const { epoch, head, next, isHere, isInBreak } = first;
-    return { epoch, head, matches: position.seq === 0 || isHere || isInBreak, next, events: cutToBytes(rows) };
+    const { epoch, epochBegins, head, next, isHere, isInBreak } = first;
+    const matches = position.seq === 0 || isHere || isInBreak;
+    return { epoch, head, matches, next, ...(epochBegins !== null && { epochBegins }), events: cutToBytes(rows) };
   }
 
   /**
@@ -192,6 +194,7 @@ const confirm: Statement = {
 
 interface PageRow extends FeedHead {
   readonly next: number;
+  readonly epochBegins: number | null;
   readonly isHere: boolean;
   readonly isInBreak: boolean;
   /** Null in the only row of a page without events. */

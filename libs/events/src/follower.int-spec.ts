@@ -355,6 +355,28 @@ describe('a follower', () => {
       expect(await quick.database.query('SELECT 1 FROM event_gaps')).toEqual([]);
     });
 
+    it('counts the events before a new epoch to the epoch that has ended, so that the log has one break', async () => {
+      const service = await open();
+      await change(10);
+      await things.numberAll();
+      service.follower.start();
+      await hasAll(service);
+      await service.follower.stop();
+      const { epoch } = await things.feed.head();
+      await change(10);
+      await things.numberAll();
+      // The promoted replica has all events, and its WAL timeline is new.
+      await things.database.query(`UPDATE feed_head SET timeline = '000000FF'`);
+      await things.numberAll();
+      await change(1);
+      await things.numberAll();
+      const current = await things.feed.head();
+      const watermark = restart(service);
+      await until(async () => (await watermark()) === current.head);
+      for (const { epoch: of, upTo } of service.advances) expect(of).toBe(upTo <= 60 ? epoch : current.epoch);
+      expect(await service.database.query('SELECT after_seq AS after FROM event_gaps')).toEqual([{ after: 60 }]);
+    });
+
     it('crosses several restores, from before the first one or from the beginning', async () => {
       const [quick, slow, late] = [await open(), await open(), await open()];
       await change(20);

@@ -164,7 +164,7 @@ export class Follower {
       const before = await lockWatermark(tx);
       const known = ranges.flatMap((range) => range.events.filter((event) => event.seq <= before.seq));
       const conflicts = await findConflictingSeqs(tx, known);
-      const merged = mergeRanges(toPosition(before), ranges);
+      const merged = mergeRanges(toPosition(before), ranges, before.epoch);
       const { events, upTo, epoch, resumesAt } = merged;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       const repetitions = logEvents(tx, events);
