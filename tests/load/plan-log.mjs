@@ -86,10 +86,10 @@ export function tableOf(statements, { plants, orders }) {
   ]);
   return `# Query plans
 
-How Postgres executes every statement of the services, including background loops, with
-${plants.toLocaleString('en')} plants, ${orders.toLocaleString('en')} orders and 100,000 customers, one of whom has one order in 25. \`npm run plans\`
-writes this page and fails if a statement scans a whole large table, handles more than ${MANY.toLocaleString('en')} rows
-or pages by offset. Postgres logs the plans that prepared statements really used (auto_explain); of
+How Postgres executes every statement of the services, including background loops, with ${plants.toLocaleString('en')}
+plants, ${orders.toLocaleString('en')} orders and 100,000 customers, one of whom has one order in 25. \`npm run plans\`
+writes this page and fails if a statement scans a whole large table, handles more than ${MANY.toLocaleString('en')} rows or
+pages by offset. Postgres logs the plans that prepared statements really used (auto_explain); of
 repeated statements the page shows the run that touched most blocks (8 KiB, cached or not).
 ${lines.join('\n')}
 `;
