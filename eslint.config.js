@@ -38,7 +38,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*spec.ts', 'libs/testing/**/*.ts', 'tests/**/*.ts'],
+    files: ['**/*spec.ts', 'libs/testing/**/*.ts', 'libs/service-testing/**/*.ts', 'tests/**/*.ts'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',

@@ -2,7 +2,7 @@ import type { PlantStatus } from '@plant-shop/contracts/catalog';
 import type { HighestNumbers, KnownStock, ListAllStock } from '@plant-shop/contracts/reconcile';
 import { type ListStock, type OpenOrders, type OpenStock, type RetirePlant, store } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
-import { fake, startFake } from '@plant-shop/testing/service';
+import { fake, startFake } from '@plant-shop/service-testing/service';
 
 /** A plant's stock as the fake store records it. */
 export interface StockRow {

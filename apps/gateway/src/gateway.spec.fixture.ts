@@ -8,8 +8,8 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import type { Service } from '@plant-shop/platform/service/service';
+import { type Fake, fake, startFake, startService } from '@plant-shop/service-testing/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
-import { type Fake, fake, startFake, startService } from '@plant-shop/testing/service';
 import type { GatewayOptions } from './options.js';
 import { type Gateway, startGateway } from './start.js';
 

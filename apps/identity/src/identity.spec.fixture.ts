@@ -3,10 +3,10 @@ import { type Credential, identity, type Session, type User } from '@plant-shop/
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
-import { CrashTestbed } from '@plant-shop/testing/crash/every-point';
+import { CrashTestbed } from '@plant-shop/service-testing/crash/every-point';
+import { createDatabase } from '@plant-shop/service-testing/postgres';
+import { contextFor, startService, TestCaller } from '@plant-shop/service-testing/service';
 import { startNats } from '@plant-shop/testing/nats';
-import { createDatabase } from '@plant-shop/testing/postgres';
-import { contextFor, startService, TestCaller } from '@plant-shop/testing/service';
 import pg from 'pg';
 import { migrationsFolder } from './database.js';
 import type { OAuthServer } from './oauth/oauth-server.js';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { createDatabase } from '@plant-shop/service-testing/postgres';
+import type { TestDatabase } from '@plant-shop/testing/postgres';
 import { identityDatabase, migrationsFolder } from './database.js';
 import { Sweeper } from './sweeper.js';
 

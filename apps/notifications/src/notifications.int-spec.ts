@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ReadinessReport } from '@plant-shop/platform/service/readiness';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
-import { TestCaller } from '@plant-shop/testing/service';
+import { TestCaller } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { Shop } from './stream/stream.spec.fixture.js';
 

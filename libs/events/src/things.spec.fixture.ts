@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { createDatabase } from '@plant-shop/testing/postgres';
+import { createDatabase } from '@plant-shop/service-testing/postgres';
 import type { FeedNudge } from './event.js';
 import { findWatermark } from './event-log.js';
 import { Feed, type FeedTable } from './feed.js';

@@ -1,7 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { Database } from '@plant-shop/platform/postgres/database';
-import { createLogger } from '@plant-shop/platform/logging';
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 
 /** The database of one test file. */
@@ -22,48 +19,44 @@ const serverUrl = (): string => {
 /** One role for the test databases of all services: privileges are granted per database. */
 const serviceRole = { name: 'service_of_tests', password: 'of no use to anybody' };
 
-/**
- * Creates a database with all migrations of a folder, as a clone of a template. The template is created once per content of the folder,
- * so that a test file costs a copy of files instead of a run of migrations.
- */
-export async function createDatabase(migrations: URL): Promise<TestDatabase> {
-  const template = await templateOf(migrations);
-  const name = `test_${randomBytes(8).toString('hex')}`;
-  await asAdmin(async (admin) => {
-    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-    // Cloning does not copy privileges on the database itself.
-    await admin.query(`GRANT CONNECT ON DATABASE ${name} TO ${serviceRole.name}`);
-  });
-  return {
-    url: urlOf(name),
-    serviceUrl: urlOf(name, serviceRole),
-    drop: () => asAdmin(async (admin) => {
-        await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      }),
-  };
-}
+export const createEmptyDatabase = (): Promise<TestDatabase> => createClone('template0');
 
-async function templateOf(migrations: URL): Promise<string> {
-  const hash = createHash('sha256').update(`${migrations.pathname} granted`);
-  for (const file of (await readdir(migrations)).sort()) hash.update(file).update(await readFile(new URL(file, migrations)));
-  const name = `template_${hash.digest('hex').slice(0, 16)}`;
+/**
+ * Creates a database as a clone of a template, so that a test file costs a copy of files instead of a run of migrations. The first call
+ * with a name creates the template.
+ * @param fill changes the template, which is empty, with these URLs of its owner and of a service
+ */
+export async function createFilledDatabase(name: string, fill: (template: Omit<TestDatabase, 'drop'>) => Promise<unknown>): Promise<TestDatabase> {
   await asAdmin(async (admin) => {
     // Test files run in parallel processes: one creates the template, the others wait.
     await admin.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
     const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
     if (rowCount) return;
+    const unfinished = `${name}_new`;
     // A killed run may have left it behind.
-    await admin.query(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`);
-    await admin.query(`CREATE DATABASE ${name}_new`);
+    await admin.query(`DROP DATABASE IF EXISTS ${unfinished} WITH (FORCE)`);
+    await admin.query(`CREATE DATABASE ${unfinished}`);
     await createServiceRole(admin);
-    await Database.migrate(
-      { url: urlOf(`${name}_new`), applicationName: 'template', poolSize: 1, migrations },
-      createLogger('template', 'error'),
-      serviceRole.name,
-    );
-    await admin.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
+    await fill(urlsOf(unfinished));
+    await admin.query(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
   });
-  return name;
+  return createClone(name);
+}
+
+async function createClone(template: string): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await asAdmin(async (admin) => {
+    await createServiceRole(admin);
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    // Cloning does not copy privileges on the database itself.
+    await admin.query(`GRANT CONNECT ON DATABASE ${name} TO ${serviceRole.name}`);
+  });
+  return {
+    ...urlsOf(name),
+    drop: () => asAdmin(async (admin) => {
+        await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      }),
+  };
 }
 
 /** Creates the role if it does not exist. Concurrent processes wait for each other. */
@@ -75,6 +68,8 @@ async function createServiceRole(admin: pg.Client): Promise<void> {
       IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${name}') THEN CREATE ROLE ${name} LOGIN PASSWORD '${password}'; END IF;
     END $$`);
 }
+
+const urlsOf = (database: string): Omit<TestDatabase, 'drop'> => ({ url: urlOf(database), serviceUrl: urlOf(database, serviceRole) });
 
 function urlOf(name: string, role?: typeof serviceRole): string {
   const url = new URL(serverUrl());

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
-import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';

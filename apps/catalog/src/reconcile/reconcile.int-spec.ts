@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import type { PlantFinding } from '@plant-shop/contracts/reconcile';
-import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 import { fail } from '../store.fake.js';

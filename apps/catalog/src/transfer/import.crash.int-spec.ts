@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/testing/crash/every-point';
-import { contextFor } from '@plant-shop/testing/service';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/service-testing/crash/every-point';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture } from '../catalog.spec.fixture.js';
 import { StockIntentsService } from '../stock/stock-intents.service.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import type { Histogram } from 'prom-client';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 

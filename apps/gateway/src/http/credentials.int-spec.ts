@@ -7,7 +7,7 @@ import { pullIntervalMs } from '@plant-shop/credentials/revocation-log';
 import { Nats } from '@plant-shop/platform/nats';
 import { createLogger } from '@plant-shop/platform/logging';
 import { callsSubject } from '@plant-shop/platform/rpc/subjects';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { digestOf, echoes, publicUrl, type Shop, startReplica, startShop, userId } from '../gateway.spec.fixture.js';

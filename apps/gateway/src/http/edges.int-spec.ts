@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { identity } from '@plant-shop/contracts/identity';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
 describe('proxies, CORS and compression', () => {

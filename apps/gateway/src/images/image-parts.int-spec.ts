@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog, imageChunkBytes } from '@plant-shop/contracts/catalog';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import { publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
 
 const imageId = userId(2);

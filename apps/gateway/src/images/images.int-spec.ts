@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
 

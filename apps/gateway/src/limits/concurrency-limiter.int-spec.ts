@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 
 const until = async (condition: () => Promise<boolean>): Promise<void> => {

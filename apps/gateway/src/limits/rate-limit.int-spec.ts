@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 

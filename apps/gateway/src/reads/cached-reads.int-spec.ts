@@ -5,7 +5,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
-import { type Fake, fake } from '@plant-shop/testing/service';
+import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { publicUrl, type Replica, type Shop, startReplica, startShop, stopReplica } from '../gateway.spec.fixture.js';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

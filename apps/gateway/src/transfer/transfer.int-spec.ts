@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
 import { unavailable } from '@plant-shop/platform/errors';
-import { fake } from '@plant-shop/testing/service';
+import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 import { maxLineBytes } from './lines.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
-import { type Fake, fake } from '@plant-shop/testing/service';
-import { sampleOf } from '@plant-shop/testing/samples';
+import { type Fake, fake } from '@plant-shop/service-testing/service';
+import { sampleOf } from '@plant-shop/service-testing/samples';
 import { echoes, publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
 
 const key = { api_key: 'key' };

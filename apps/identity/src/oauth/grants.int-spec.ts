@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
+import { fake, startFake } from '@plant-shop/service-testing/service';
 import { expectPage } from '@plant-shop/testing/browser';
-import { fake, startFake } from '@plant-shop/testing/service';
 import { decodeJwt } from 'jose';
 import { manager } from '../identity.spec.fixture.js';
 import { TestOAuth } from './oauth.spec.fixture.js';

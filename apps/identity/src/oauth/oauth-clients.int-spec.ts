@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import type { CreatedOAuthClient, NewOAuthClient } from '@plant-shop/contracts/identity.oauth';
-import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { manager, type Registered, TestIdentity } from '../identity.spec.fixture.js';
 
 describe('OAuth clients', () => {

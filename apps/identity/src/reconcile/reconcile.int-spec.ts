@@ -4,8 +4,8 @@ import { identity } from '@plant-shop/contracts/identity';
 import type { UserFinding } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
-import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
-import { fake, startFake } from '@plant-shop/testing/service';
+import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
+import { fake, startFake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { TestIdentity } from '../identity.spec.fixture.js';
 

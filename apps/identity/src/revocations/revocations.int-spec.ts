@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity, type Revocation, type Revocations, revocationsSubject } from '@plant-shop/contracts/identity';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
-import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { until } from '@plant-shop/testing/until';
 import { digestOf, TestIdentity } from '../identity.spec.fixture.js';
 

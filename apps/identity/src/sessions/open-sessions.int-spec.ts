@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
-import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { until } from '@plant-shop/testing/until';
 import { digestOf, manager, TestIdentity } from '../identity.spec.fixture.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity, type ListUsers } from '@plant-shop/contracts/identity';
-import { contextFor } from '@plant-shop/testing/service';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
 describe('listing users', () => {

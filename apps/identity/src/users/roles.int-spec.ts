@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { identity } from '@plant-shop/contracts/identity';
 import { permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
-import { contextFor, fake, startFake } from '@plant-shop/testing/service';
+import { contextFor, fake, startFake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import type pg from 'pg';
 import { Follower } from '../credentials/follower.spec.fixture.js';

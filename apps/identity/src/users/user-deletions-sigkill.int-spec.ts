@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
+import { fake, startFake } from '@plant-shop/service-testing/service';
 import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
-import { fake, startFake } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import type { PoolClient } from 'pg';
 import { testEnvironment, TestIdentity } from '../identity.spec.fixture.js';

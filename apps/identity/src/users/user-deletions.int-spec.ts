@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { identity } from '@plant-shop/contracts/identity';
 import { type OpenOrders, store } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
-import { fake, startFake } from '@plant-shop/testing/service';
+import { fake, startFake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 

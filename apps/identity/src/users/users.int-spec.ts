@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
-import { contextFor } from '@plant-shop/testing/service';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startService } from '@plant-shop/testing/service';
+import { startService } from '@plant-shop/service-testing/service';
 import { testSettings } from '../notifications.spec.fixture.js';
 import { startNotifications } from '../start.js';
 import { Replica, Shop, updates } from './stream.spec.fixture.js';

@@ -11,8 +11,8 @@ import {
 } from '@plant-shop/contracts/notifications';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
-import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Change, customer, TestWebhooks } from './webhooks.spec.fixture.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntry } from '@plant-shop/contracts/audit';
 import { store } from '@plant-shop/contracts/store';
-import { contextFor } from '@plant-shop/testing/service';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('the audit log of the store', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { TestCaller } from '@plant-shop/testing/service';
+import { TestCaller } from '@plant-shop/service-testing/service';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('an order with an Idempotency-Key', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Order } from '@plant-shop/contracts/store';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
-import { contextFor } from '@plant-shop/testing/service';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { customer, StoreFixture } from '../store.spec.fixture.js';
 import type { PlacingService } from './placing.service.js';

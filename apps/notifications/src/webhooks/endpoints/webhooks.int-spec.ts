@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
-import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
 import { staff } from '../webhooks.spec.fixture.js';
 

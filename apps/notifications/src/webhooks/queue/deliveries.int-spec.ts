@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Delivery, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
-import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Change, customer, TestWebhooks } from '../webhooks.spec.fixture.js';
 

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/testing/crash/every-point';
-import { injectHttpFaults } from '@plant-shop/testing/crash/http';
-import type { CrashableReplica } from '@plant-shop/testing/crash/replica';
-import { Run } from '@plant-shop/testing/crash/run';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/service-testing/crash/every-point';
+import { injectHttpFaults } from '@plant-shop/service-testing/crash/http';
+import type { CrashableReplica } from '@plant-shop/service-testing/crash/replica';
+import { Run } from '@plant-shop/service-testing/crash/run';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';

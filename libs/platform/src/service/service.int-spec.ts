@@ -4,19 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Controller, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
-import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
-import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
-import type { ReadinessReport } from '@plant-shop/platform/service/readiness';
-import { Service } from '@plant-shop/platform/service/service';
-import { startNats, type TestNats } from '../nats.js';
-import { freePort } from '../port.js';
-import { createDatabase } from '../postgres.js';
-import { startProxy } from '../proxy.js';
-import { TestCaller, testConfig } from '../service.js';
-import { until } from '../until.js';
-import { Gate, type Job, writeJob } from './stub-service.js';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { freePort } from '@plant-shop/testing/port';
+import { createEmptyDatabase } from '@plant-shop/testing/postgres';
+import { startProxy } from '@plant-shop/testing/proxy';
+import { until } from '@plant-shop/testing/until';
+import { createLogger } from '../logging.js';
+import { Database, type DatabaseSettings } from '../postgres/database.js';
+import { Answers } from '../rpc/answers.decorator.js';
+import { Gate, type Job, TestClient, writeJob } from '../rpc/stub-service.spec.fixture.js';
+import { readinessOf } from './readiness.contract.js';
+import type { ReadinessReport } from './readiness.js';
+import { Service, type ServiceConfig } from './service.js';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -26,7 +25,7 @@ afterEach(async () => {
 describe('a service', () => {
   let nats: TestNats;
   let opsPort: number;
-  let caller: TestCaller;
+  let caller: TestClient;
   let events: string[];
   let gate: Gate;
 
@@ -51,11 +50,21 @@ describe('a service', () => {
     gate = new Gate();
     nats = await startNats();
     opsPort = await freePort();
-    caller = await TestCaller.connect(nats.url);
+    caller = await TestClient.connect(nats.url);
     closers.push(() => caller.close(), () => nats.stop());
   });
+  const config = (natsUrl: string): ServiceConfig => ({
+    nodeEnv: 'test',
+    logLevel: 'error',
+    natsUrl,
+    natsCa: '',
+    natsUser: '',
+    natsPassword: '',
+    opsHost: '127.0.0.1',
+    opsPort,
+  });
   const embedded = async (): Promise<Service> => {
-    const service = await Service.embedded('stub', { ...testConfig(nats.url), opsPort });
+    const service = await Service.embedded('stub', config(nats.url));
     closers.unshift(() => service.stop());
     return service;
   };
@@ -77,7 +86,7 @@ describe('a service', () => {
   it('starts even if its connection stalls before its subscription', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
-    const service = await Service.embedded('stub', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
+    const service = await Service.embedded('stub', config(`nats://127.0.0.1:${proxy.port}`));
     closers.unshift(() => service.stop());
     // The subscription never arrives on this connection, until the client reconnects.
     proxy.stall();
@@ -90,7 +99,7 @@ describe('a service', () => {
   it('is ready after a reconnection only once NATS has its subscriptions again', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
-    const service = await Service.embedded('stub', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
+    const service = await Service.embedded('stub', config(`nats://127.0.0.1:${proxy.port}`));
     closers.unshift(() => service.stop());
     await service.answer(StubModule, { maxInFlight: 10 });
     gate.open();
@@ -143,11 +152,10 @@ describe('a service', () => {
   });
 
   it('waits for a database with the schema of its build, and reports what it waits for', async () => {
-    const empty = await mkdtemp(join(tmpdir(), 'no-migrations-'));
     const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
     await writeFile(join(folder, '1764000000001-first.sql'), 'CREATE TABLE a (id int)');
-    const test = await createDatabase(pathToFileURL(`${empty}/`));
-    closers.push(() => test.drop(), () => rm(empty, { recursive: true }), () => rm(folder, { recursive: true }));
+    const test = await createEmptyDatabase();
+    closers.push(() => test.drop(), () => rm(folder, { recursive: true }));
     const settings: DatabaseSettings = {
       url: test.url,
       applicationName: 'stub',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
-import { startNats, type TestNats } from './nats.js';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { sampleOf, shapeOf } from './samples.js';
 import { fake, startFake, TestCaller } from './service.js';
 

@@ -13,8 +13,8 @@ let aheadMs = Number(ahead);
 Date.now = () => realNow() + aheadMs;
 Object.defineProperty(performance, 'timeOrigin', { value: performance.timeOrigin + aheadMs });
 // Imported only now: the process clock reads its origin when it is loaded.
-const { StubService, TestClient, writeJob } = await import('./stub-service.js');
-const { contextFor } = await import('../service.js');
+const { StubService, TestClient, writeJob } = await import('./stub-service.spec.fixture.js');
+const { contextFor } = await import('./context.spec.fixture.js');
 
 const caller = role === 'caller' ? await TestClient.connect(natsUrl) : undefined;
 if (!caller) await StubService.start(natsUrl, { writeJob: ({ name }) => (print(`work ${name}`), { done: name }) });
@@ -23,7 +23,7 @@ print('ready');
 for await (const line of createInterface({ input: process.stdin })) {
   const [name = '', number] = line.split(' ');
   if (name === 'step') aheadMs += Number(number);
-  else void caller?.client.call(writeJob, { name }, contextFor(undefined, Number(number))).then(
+  else void caller?.client.call(writeJob, { name }, contextFor(Number(number))).then(
     () => print(`${name} done`),
     (error: unknown) => print(`${name} ${(error as { code?: string }).code}`),
   );

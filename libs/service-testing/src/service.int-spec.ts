@@ -6,7 +6,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import type { Service } from '@plant-shop/platform/service/service';
 import { IsInt } from 'class-validator';
-import { startNats, type TestNats } from './nats.js';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { startService, TestCaller } from './service.js';
 
 class Double {

@@ -1,15 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database, type DatabaseSettings, type Transaction } from '@plant-shop/platform/postgres/database';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
+import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import { Column, Entity, In, PrimaryColumn, VersionColumn } from 'typeorm';
-import { createDatabase, type TestDatabase } from '../postgres.js';
-import { startProxy, type TestProxy } from '../proxy.js';
-import { until } from '../until.js';
+import { createLogger } from '../logging.js';
+import { Database, type DatabaseSettings, type Transaction } from './database.js';
 
 @Entity('shelves')
 class Shelf {
@@ -43,7 +39,6 @@ const failureOf = (work: Promise<unknown>): Promise<Error> =>
   );
 
 describe('entities', () => {
-  let folder: string;
   let test: TestDatabase;
   let proxy: TestProxy;
   /** A separate connection without time limits. */
@@ -52,11 +47,10 @@ describe('entities', () => {
   const open: Database[] = [];
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
-    await writeFile(join(folder, '1764000000000-shelves.sql'), schema);
-    test = await createDatabase(pathToFileURL(`${folder}/`));
+    test = await createEmptyDatabase();
     admin = new pg.Client({ connectionString: test.url });
     await admin.connect();
+    await admin.query(schema);
     const { hostname, port } = new URL(test.url);
     proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
     database = await connect();
@@ -67,11 +61,10 @@ describe('entities', () => {
     await admin.end();
     await proxy.stop();
     await test.drop();
-    await rm(folder, { recursive: true });
   });
 
   const connect = async (settings: Partial<DatabaseSettings> = {}): Promise<Database> => {
-    const given = { url: test.url, applicationName: 'test', poolSize: 2, migrations: pathToFileURL(`${folder}/`), entities: [Shelf] };
+    const given = { url: test.url, applicationName: 'test', poolSize: 2, migrations: new URL('file:///none/'), entities: [Shelf] };
     const connected = await Database.connect({ ...given, ...settings }, createLogger('test', 'silent'));
     open.push(connected);
     return connected;

@@ -1,11 +1,12 @@
-import { createLogger, type Logger } from '@plant-shop/platform/logging';
-import { Nats, type NatsSettings } from '@plant-shop/platform/nats';
-import { RpcClient } from '@plant-shop/platform/rpc/client';
-import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { type Operation, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { RpcServer, type RpcServerOptions } from '@plant-shop/platform/rpc/server';
 import { IsInt, IsOptional, IsString } from 'class-validator';
 import { of } from 'rxjs';
+import { createLogger, type Logger } from '../logging.js';
+import { Nats, type NatsSettings } from '../nats.js';
+import { RpcClient } from './client.js';
+import type { RpcContext } from './context.js';
+import { contextFor } from './context.spec.fixture.js';
+import { type Operation, operationsOf } from './operation.js';
+import { RpcServer, type RpcServerOptions } from './server.js';
 
 // A minimal service with two operations, for tests of the platform itself.
 
@@ -58,7 +59,7 @@ export class StubService {
   }
 }
 
-/** A caller whose NATS connection a test can reach, unlike that of `TestCaller`. */
+/** A caller in the place of the gateway. */
 export class TestClient {
   private constructor(
     readonly nats: Nats,
@@ -69,6 +70,10 @@ export class TestClient {
     const logger = silentLogger();
     const nats = await Nats.connect({ url, name: 'gateway', ...settings }, logger);
     return new TestClient(nats, new RpcClient(nats, 'gateway', logger));
+  }
+
+  call<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload): Promise<Answer> {
+    return this.client.call(operation, payload, contextFor());
   }
 
   async close(): Promise<void> {

@@ -1,34 +1,28 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { CodedError, unavailable } from '@plant-shop/platform/errors';
-import type { Database } from '@plant-shop/platform/postgres/database';
-import { createDatabase, type TestDatabase } from '../postgres.js';
-import { until } from '../until.js';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { until } from '@plant-shop/testing/until';
+import { CodedError, unavailable } from '../errors.js';
+import type { Database } from '../postgres/database.js';
 import { Closings, closings as table, connect, points, schema } from './saga.spec.fixture.js';
 
-const processFile = fileURLToPath(new URL('../../dist/platform/saga-process.spec.fixture.js', import.meta.url));
+const processFile = fileURLToPath(new URL('../../dist/saga/saga-process.spec.fixture.js', import.meta.url));
 
 describe('a saga', () => {
-  let folder: string;
   let testDatabase: TestDatabase;
   let database: Database;
   let closings: Closings;
   let job = 0;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'no-migrations-'));
-    testDatabase = await createDatabase(pathToFileURL(`${folder}/`));
+    testDatabase = await createEmptyDatabase();
     database = await connect(testDatabase.url, 8);
     await database.query(schema);
   });
   afterAll(async () => {
     await database.close();
     await testDatabase.drop();
-    await rm(folder, { recursive: true });
   });
   beforeEach(() => {
     closings = new Closings(database);

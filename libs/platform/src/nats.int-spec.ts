@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { connect } from '@nats-io/transport-node';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Nats } from '@plant-shop/platform/nats';
-import { type RpcContext } from '@plant-shop/platform/rpc/context';
-import { startNats, type TestNats } from '../nats.js';
-import { startProxy } from '../proxy.js';
-import { contextFor } from '../service.js';
-import { until } from '../until.js';
-import { Gate, readJob, silentLogger, StubService, TestClient, writeJob } from './stub-service.js';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { startProxy } from '@plant-shop/testing/proxy';
+import { until } from '@plant-shop/testing/until';
+import { Gate, readJob, silentLogger, StubService, TestClient, writeJob } from './rpc/stub-service.spec.fixture.js';
+import { createLogger } from './logging.js';
+import { Nats } from './nats.js';
+import { type RpcContext } from './rpc/context.js';
+import { contextFor } from './rpc/context.spec.fixture.js';
 
 const codeOf = (call: Promise<unknown>): Promise<string> =>
   call.then(
@@ -49,7 +49,7 @@ describe('while the NATS server is unreachable', () => {
     caller = closing(await TestClient.connect(nats.url), (one) => one.close());
   });
   const call = (name: string, budgetMs?: number): Promise<string> =>
-    codeOf(caller.client.call(writeJob, { name }, contextFor(undefined, budgetMs)));
+    codeOf(caller.client.call(writeJob, { name }, contextFor(budgetMs)));
   const stopNats = async (): Promise<void> => {
     await nats.stop();
     await until(() => !caller.nats.isUp && !service.nats.isUp);
@@ -212,7 +212,7 @@ describe('a connection', () => {
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
     closing(await StubService.start(nats.url), (one) => one.close());
     const caller = closing(await TestClient.connect(`nats://127.0.0.1:${proxy.port}`), (one) => one.close());
-    const call = (): Promise<string> => codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor(undefined, 300)));
+    const call = (): Promise<string> => codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor(300)));
     await until(async () => (await call()) === 'answered');
     proxy.stall();
     const stalledAt = performance.now();

@@ -1,5 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { until } from '@plant-shop/testing/until';
+import fc from 'fast-check';
+import { contextFor } from './context.spec.fixture.js';
 import {
   type AnswerMeta,
   type CallMeta,
@@ -8,14 +12,10 @@ import {
   encodeFrame,
   type FrameKind,
   frameKinds,
-} from '@plant-shop/platform/rpc/frame';
-import { processNow } from '@plant-shop/platform/rpc/process-clock';
-import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import fc from 'fast-check';
-import { startNats, type TestNats } from '../nats.js';
-import { contextFor } from '../service.js';
-import { until } from '../until.js';
-import { Gate, Job, readJob, StubService, TestClient, writeJob } from './stub-service.js';
+} from './frame.js';
+import { operationsOf } from './operation.js';
+import { processNow } from './process-clock.js';
+import { Gate, Job, readJob, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 
 const entriesOf = (message: Msg): number => decodeFrame(message.data).entries.length;
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -268,7 +268,7 @@ describe('a caller that receives', () => {
   });
   afterAll(() => subscription.unsubscribe());
   const valid = ({ id }: CallMeta): Uint8Array => encodeFrame(frameKinds.answers, [encodeEntry({ id }, json({ fine: true }))]);
-  const call = (): Promise<unknown> => caller.client.call(ask, { name: 'x' }, contextFor(undefined, 2_000));
+  const call = (): Promise<unknown> => caller.client.call(ask, { name: 'x' }, contextFor(2_000));
 
   it.each<[string, (call: CallMeta) => Uint8Array]>([
     ['no bytes', () => Buffer.alloc(0)],

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { CodedError } from '@plant-shop/platform/errors';
-import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { startNats, type TestNats } from '../nats.js';
-import { contextFor } from '../service.js';
-import { Gate, readJob, StubService, TestClient, writeJob } from './stub-service.js';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { CodedError } from '../errors.js';
+import { Page, Versioned } from './answer.js';
+import { RpcContext } from './context.js';
+import { contextFor } from './context.spec.fixture.js';
+import { Deadline } from './deadline.js';
+import { NoPayload, operationsOf } from './operation.js';
+import { Gate, readJob, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 
 const job = { name: 'a' };
 const principal = { subject: '5f0d…', permissions: ['write:orders'], shown: ['session'] };
@@ -42,8 +42,8 @@ describe('a call', () => {
     await startService(nats.url, { readJob: () => gate.passed, writeJob: () => gate.passed });
     const started = performance.now();
     await Promise.all([
-      expect(caller.client.call(writeJob, job, contextFor(undefined, 300))).rejects.toMatchObject({ code: 'outcome-unknown' }),
-      expect(caller.client.call(readJob, job, contextFor(undefined, 300))).rejects.toMatchObject({ code: 'unavailable' }),
+      expect(caller.client.call(writeJob, job, contextFor(300))).rejects.toMatchObject({ code: 'outcome-unknown' }),
+      expect(caller.client.call(readJob, job, contextFor(300))).rejects.toMatchObject({ code: 'unavailable' }),
     ]);
     expect(performance.now() - started).toBeGreaterThanOrEqual(299);
     expect(performance.now() - started).toBeLessThan(5_000);
@@ -59,8 +59,8 @@ describe('a call', () => {
       writeJob: () => (++received.writes, never),
     });
     const [read, write] = await Promise.allSettled([
-      caller.client.call(readJob, job, contextFor(undefined, 8_000)),
-      caller.client.call(writeJob, job, contextFor(undefined, 4_000)),
+      caller.client.call(readJob, job, contextFor(8_000)),
+      caller.client.call(writeJob, job, contextFor(4_000)),
     ]);
     expect(read).toEqual({ status: 'fulfilled', value: { seen: 'a' } });
     expect(write).toMatchObject({ reason: { code: 'outcome-unknown' } });
@@ -70,7 +70,7 @@ describe('a call', () => {
   it('without any budget left is not sent', async () => {
     let handled = 0;
     await startService(nats.url, { writeJob: () => ++handled });
-    await expect(caller.client.call(writeJob, job, contextFor(undefined, 0))).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(caller.client.call(writeJob, job, contextFor(0))).rejects.toMatchObject({ code: 'unavailable' });
     await caller.client.call(readJob, job, contextFor());
     expect(handled).toBe(0);
   });
@@ -80,7 +80,7 @@ describe('a call', () => {
     await startService(nats.url, { writeJob: ({ name }) => handled.push(name) });
     await nats.pause();
     try {
-      const expired = caller.client.call(writeJob, { name: 'expired' }, contextFor(undefined, 300));
+      const expired = caller.client.call(writeJob, { name: 'expired' }, contextFor(300));
       await expect(expired).rejects.toMatchObject({ code: 'outcome-unknown' });
     } finally {
       nats.resume();

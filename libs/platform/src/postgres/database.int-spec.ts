@@ -1,14 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database, type DatabaseSettings, type Transaction } from '@plant-shop/platform/postgres/database';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
+import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
-import { createDatabase, type TestDatabase } from '../postgres.js';
-import { startProxy, type TestProxy } from '../proxy.js';
-import { until } from '../until.js';
+import { createLogger } from '../logging.js';
+import { Database, type DatabaseSettings, type Transaction } from './database.js';
 
 const schema = `
 CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL CHECK (units >= 0));
@@ -34,7 +30,6 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
   );
 
 describe('a database', () => {
-  let folder: string;
   let test: TestDatabase;
   let proxy: TestProxy;
   let admin: pg.Client;
@@ -43,11 +38,10 @@ describe('a database', () => {
   let codeOfExhaustedPool: Promise<string>;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
-    await writeFile(join(folder, '1764000000000-boxes.sql'), schema);
-    test = await createDatabase(pathToFileURL(`${folder}/`));
+    test = await createEmptyDatabase();
     admin = new pg.Client({ connectionString: test.url });
     await admin.connect();
+    await admin.query(schema);
     const { hostname, port } = new URL(test.url);
     proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
     const full = await Database.connect(given({ poolSize: 1 }), createLogger('test', 'silent'));
@@ -62,14 +56,13 @@ describe('a database', () => {
     await proxy.stop();
     await admin.end();
     await test.drop();
-    await rm(folder, { recursive: true });
   });
 
   const given = (settings: Partial<DatabaseSettings>): DatabaseSettings => ({
     url: test.url,
     applicationName: 'test',
     poolSize: 2,
-    migrations: pathToFileURL(`${folder}/`),
+    migrations: new URL('file:///none/'),
     ...settings,
   });
   const connect = async (settings: Partial<DatabaseSettings> = {}): Promise<Database> => {

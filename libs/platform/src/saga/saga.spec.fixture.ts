@@ -1,11 +1,11 @@
-import { CodedError } from '@plant-shop/platform/errors';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
-import { type Attempt, IntentTable } from '@plant-shop/platform/saga/intent-table';
-import { assertCurrentAttempt } from '@plant-shop/platform/saga/refused-attempts';
-import { type Saga, type SagaOutcome, SagaRunner } from '@plant-shop/platform/saga/saga-runner';
-import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { contextFor } from '../service.js';
+import { CodedError } from '../errors.js';
+import { createLogger } from '../logging.js';
+import { Database } from '../postgres/database.js';
+import type { RpcContext } from '../rpc/context.js';
+import { contextFor } from '../rpc/context.spec.fixture.js';
+import { type Attempt, IntentTable } from './intent-table.js';
+import { assertCurrentAttempt } from './refused-attempts.js';
+import { type Saga, type SagaOutcome, SagaRunner } from './saga-runner.js';
 
 // A minimal saga: a job is closed unless the other service finds it busy. The other service is a table of the same database.
 

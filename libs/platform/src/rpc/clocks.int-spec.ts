@@ -5,12 +5,12 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { connect } from '@nats-io/transport-node';
-import { type AnswerMeta, type CallMeta, decodeFrame, encodeEntry, encodeFrame, frameKinds } from '@plant-shop/platform/rpc/frame';
-import { processNow } from '@plant-shop/platform/rpc/process-clock';
-import { startNats, type TestNats } from '../nats.js';
-import { contextFor } from '../service.js';
-import { until } from '../until.js';
-import { silentLogger, StubService, TestClient, writeJob } from './stub-service.js';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { until } from '@plant-shop/testing/until';
+import { contextFor } from './context.spec.fixture.js';
+import { type AnswerMeta, type CallMeta, decodeFrame, encodeEntry, encodeFrame, frameKinds } from './frame.js';
+import { processNow } from './process-clock.js';
+import { silentLogger, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 
 // Processes on hosts whose clocks differ, and processes that are stopped while calls to them are in transit.
 
@@ -27,7 +27,7 @@ class Process {
   }
 
   static async start(role: 'stub' | 'caller', natsUrl: string, aheadMs: number): Promise<Process> {
-    const file = fileURLToPath(new URL('../../dist/platform/rpc-process.spec.fixture.js', import.meta.url));
+    const file = fileURLToPath(new URL('../../dist/rpc/rpc-process.spec.fixture.js', import.meta.url));
     const one = new Process(spawn(process.execPath, [file, role, natsUrl, String(aheadMs)], { stdio: ['pipe', 'pipe', 'inherit'] }));
     await until(() => one.output.includes('ready'));
     return one;
@@ -90,7 +90,7 @@ const startService: typeof StubService.start = async (...args) => {
   return one;
 };
 const callStub = (caller: TestClient, name: string, budgetMs = 5_000): Promise<unknown> =>
-  caller.client.call(writeJob, { name }, contextFor(undefined, budgetMs));
+  caller.client.call(writeJob, { name }, contextFor(budgetMs));
 /** Expects that the service handled exactly these jobs, in this order. Its output may arrive after its answer. */
 const expectHandled = async (service: Process, names: readonly string[]): Promise<void> => {
   await until(() => service.handled.length >= names.length);

@@ -1,15 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
+import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
-import { createDatabase, type TestDatabase } from '../postgres.js';
-import { startProxy, type TestProxy } from '../proxy.js';
-import { until } from '../until.js';
+import { createLogger } from '../logging.js';
+import { Database } from './database.js';
 
 /** The documented maximum from the start of a stall to the first answer on another connection. */
 const maxRecoveryMs = 5_000;
@@ -22,7 +18,6 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 
 describe('a half-open connection to the database', () => {
   const poolSize = 3;
-  let folder: string;
   let test: TestDatabase;
   let proxy: TestProxy;
   let admin: pg.Client;
@@ -30,11 +25,10 @@ describe('a half-open connection to the database', () => {
   let log: string[];
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
-    await writeFile(join(folder, '1764000000000-boxes.sql'), 'CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL);');
-    test = await createDatabase(pathToFileURL(`${folder}/`));
+    test = await createEmptyDatabase();
     admin = new pg.Client({ connectionString: test.url });
     await admin.connect();
+    await admin.query('CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL)');
   });
   beforeEach(async () => {
     log = [];
@@ -42,7 +36,7 @@ describe('a half-open connection to the database', () => {
     proxy = await startProxy({ host: url.hostname, port: Number(url.port || 5432) });
     url.hostname = '127.0.0.1';
     url.port = String(proxy.port);
-    const settings = { url: url.href, applicationName: 'stalls', poolSize, migrations: pathToFileURL(`${folder}/`) };
+    const settings = { url: url.href, applicationName: 'stalls', poolSize, migrations: new URL('file:///none/') };
     database = await Database.connect(settings, createLogger('test', 'warn', { write: (line: string) => void log.push(line) }));
     await admin.query('TRUNCATE boxes');
     await admin.query('INSERT INTO boxes SELECT id, 1 FROM generate_series(1, 10) AS id');
@@ -54,7 +48,6 @@ describe('a half-open connection to the database', () => {
   afterAll(async () => {
     await admin.end();
     await test.drop();
-    await rm(folder, { recursive: true });
   });
 
   const change = (id: number): Promise<string> =>

@@ -1,23 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
-import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { raiseSequence } from '@plant-shop/platform/postgres/sequences';
-import { createDatabase, type TestDatabase } from '../postgres.js';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { createLogger } from '../logging.js';
+import { Database } from './database.js';
+import { onlyRow } from './rows.js';
+import { raiseSequence } from './sequences.js';
 
 describe('raising a sequence', () => {
-  let folder: string;
   let testDatabase: TestDatabase;
   let database: Database;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'no-migrations-'));
-    const migrations = pathToFileURL(`${folder}/`);
-    testDatabase = await createDatabase(migrations);
-    const settings = { url: testDatabase.url, applicationName: 'test', poolSize: 8, migrations };
+    testDatabase = await createEmptyDatabase();
+    const settings = { url: testDatabase.url, applicationName: 'test', poolSize: 8, migrations: new URL('file:///none/') };
     database = await Database.connect(settings, createLogger('test', 'fatal'));
     await database.query('CREATE SEQUENCE numbers');
     // In a service's schema these functions belong to the owner of its tables, so that the service may call them.
@@ -31,7 +24,6 @@ describe('raising a sequence', () => {
   afterAll(async () => {
     await database.close();
     await testDatabase.drop();
-    await rm(folder, { recursive: true });
   });
 
   const draw = async (): Promise<number> =>

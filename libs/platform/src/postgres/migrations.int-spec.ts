@@ -4,16 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
-import { listMigrations } from '@plant-shop/platform/postgres/migration-files';
-import { createDatabase, type TestDatabase } from '../postgres.js';
-import { startProxy } from '../proxy.js';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { startProxy } from '@plant-shop/testing/proxy';
+import { createLogger } from '../logging.js';
+import { Database, type DatabaseSettings } from './database.js';
+import { listMigrations } from './migration-files.js';
 
 const logger = createLogger('test', 'silent');
 
 describe('migrations', () => {
-  let empty: string;
   let folder: string;
   let test: TestDatabase;
   let database: Database | undefined;
@@ -36,15 +35,13 @@ describe('migrations', () => {
   };
 
   beforeEach(async () => {
-    empty = await mkdtemp(join(tmpdir(), 'no-migrations-'));
     folder = await mkdtemp(join(tmpdir(), 'migrations-'));
-    test = await createDatabase(pathToFileURL(`${empty}/`));
+    test = await createEmptyDatabase();
   });
   afterEach(async () => {
     await database?.close();
     database = undefined;
     await test.drop();
-    await rm(empty, { recursive: true });
     await rm(folder, { recursive: true });
   });
 
@@ -89,7 +86,6 @@ describe('migrations', () => {
   it('are pending until they have run; the check changes nothing, so it may run beside a starting migration', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     await open();
-    await database!.query('DROP TABLE migrations');
     await expect(database!.hasPendingMigrations()).resolves.toBe(true);
     await expect(tables()).resolves.toEqual([]);
     await database!.migrate();

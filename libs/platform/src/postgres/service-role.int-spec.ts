@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createLogger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
-import { roleOf } from '@plant-shop/platform/postgres/service-role';
-import { sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
-import { createDatabase, type TestDatabase } from '../postgres.js';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { createLogger } from '../logging.js';
+import { Database } from './database.js';
+import { roleOf } from './service-role.js';
+import { sqlStateOf } from './sqlstate.js';
 
 const insufficientPrivilege = '42501';
 
@@ -22,7 +22,8 @@ describe('the role that a service runs as', () => {
     folder = await mkdtemp(join(tmpdir(), 'roles-'));
     await write('1000000000000-things.sql', 'CREATE TABLE things (id bigint GENERATED ALWAYS AS IDENTITY, name text); CREATE SEQUENCE numbers;');
     await write('1000000000001-audit.sql', 'CREATE TABLE audit_log (at timestamptz NOT NULL)');
-    testDatabase = await createDatabase(pathToFileURL(`${folder}/`));
+    testDatabase = await createEmptyDatabase();
+    await Database.migrate(settings(testDatabase.url), logger, roleOf(testDatabase.serviceUrl));
     service = await Database.connect(settings(testDatabase.serviceUrl), logger);
   });
   afterAll(async () => {

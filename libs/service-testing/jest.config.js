@@ -1,0 +1,3 @@
+import { project } from '../../jest.base.js';
+
+export default project('service-testing');
