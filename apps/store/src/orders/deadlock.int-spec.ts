@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { store } from '@plant-shop/contracts/store';
+import { until } from '@plant-shop/testing/until';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
+
+describe('the lock order', () => {
+  let shop: StoreFixture;
+  beforeAll(async () => {
+    shop = await StoreFixture.start();
+  });
+  afterAll(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  const deadlocks = async (): Promise<number> => {
+    const [database] = await shop.rows<{ deadlocks: string }>('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
+    return Number(database?.deadlocks);
+  };
+
+  // Placing holds the stock and waits for the newcomer's row, which the transfer has inserted; the transfer waits for the order, which
+  // the cancellation holds; and the cancellation waits for the stock. Each queues behind a row that the test holds, in this order.
+  it('has one exception, a customer who has never ordered: a deadlock of placing, transferring and cancelling fails none of them', async () => {
+    const plantId = await shop.plant();
+    const { id: orderId } = await shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1));
+    const newcomer = 2;
+    const calls = await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
+      const placing = outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, customer(newcomer)));
+      await waiting(1);
+      return shop.holding('SELECT 1 FROM orders WHERE id = $1', [orderId], async () => {
+        const cancelling = outcomeOf(shop.caller.call(store.cancelOrder, { orderId }, staff));
+        await waiting(2);
+        const transferring = outcomeOf(shop.caller.call(store.transferOrder, { orderId, transfer: { username: `user-${newcomer}` } }, staff));
+        await waiting(3);
+        return { placing, cancelling, transferring };
+      });
+    });
+    expect(await calls.placing).toBe('placed');
+    expect(await calls.cancelling).toBe('placed');
+    // Postgres decides whom to roll back, and so whether the transfer finds the order open or already cancelled.
+    expect(['placed', 'order-transition-refused']).toContain(await calls.transferring);
+    await until(async () => (await deadlocks()) > 0);
+  });
+});
