@@ -2,7 +2,7 @@ import { roles } from '@plant-shop/contracts/permissions';
 import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting } from './config.js';
-import { changeRole } from './users/roles.js';
+import { changeRole } from './users/users.service.js';
 
 const [username, roleName, ...others] = process.argv.slice(2);
 const role = roles.find((known) => known === roleName);

@@ -13,7 +13,7 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { assertNotLastAdmin } from './roles.js';
+import { assertNotLastAdmin } from './last-admin.js';
 import { assertVersion, requireManageable, userNotFound } from './user.js';
 import { deleteClientsOf, dropDeletion, type UserDeletion, userDeletions } from './user-deletions.repository.js';
 import { deleteUser, findUser, lockUser } from './users.repository.js';

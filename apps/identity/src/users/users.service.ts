@@ -8,7 +8,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { actorOf } from '@plant-shop/platform/audit/audit-log';
+import { type Actor, actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { TextPaging } from '@plant-shop/platform/paging';
 import { auditUnlessSelf } from '../audit/audit-unless-self.js';
@@ -19,7 +19,7 @@ import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { endSessionsAndGrants } from '../sessions/end-sessions-and-grants.js';
-import { changeRole } from './roles.js';
+import { assertNotLastAdmin } from './last-admin.js';
 import {
   assertManagesUsers,
   assertVersion,
@@ -44,6 +44,7 @@ import {
   insertUsers,
   listUsers,
   lockUser,
+  setRole,
   type UserToInsert,
 } from './users.repository.js';
 
@@ -208,4 +209,34 @@ export class UsersService {
     );
     if (errors.length > 0) throw invalidInput(errors);
   }
+}
+
+export interface RoleChange {
+  readonly before: Role;
+  /** The user with the new role. */
+  readonly user: UserRecord;
+}
+
+/**
+ * Sets the role of a user, for a request or for the command `set-role`. Sessions, keys and clients continue with the new role's
+ * permissions; caches learn of the change from the revocation log.
+ * @throws DomainError `user-not-found`, `precondition-failed`, `last-admin`
+ */
+export function changeRole(
+  database: Database,
+  actor: Actor,
+  { username, role, ifVersion }: { readonly username: string; readonly role: Role; readonly ifVersion?: number | undefined },
+): Promise<RoleChange> {
+  return database.transaction(async (tx) => {
+    const found = await findUser(tx, username);
+    const user = found && (await lockUser(tx, found.userId));
+    if (!user) throw userNotFound();
+    assertVersion(user, ifVersion);
+    if (user.role === role) return { before: role, user };
+    await assertNotLastAdmin(tx, user);
+    const changed = await setRole(tx, user.userId, role);
+    await appendRevocations(tx, [{ kind: 'userChanged', id: user.userId }]);
+    audit(tx, actor, identity.setUserRole, `${user.userId}: ${user.role} to ${role}`);
+    return { before: user.role, user: changed };
+  });
 }
