@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { PasswordHasher, productionCost } from './password-hasher.js';
-import { Slots } from './slots.js';
 
 describe('passwords', () => {
   let hasher: PasswordHasher;
@@ -74,42 +73,13 @@ describe('passwords', () => {
   it('are not hashed once the deadline of the caller has passed', async () => {
     await expect(hasher.hash('late', Deadline.in(0))).rejects.toMatchObject({ code: 'unavailable' });
   });
-});
 
-describe('slots', () => {
-  it('bound concurrency, run waiting work in order, and are released when work fails', async () => {
-    const slots = new Slots(2, 10);
-    const started: number[] = [];
-    const ends: (() => void)[] = [];
-    const runs = [0, 1, 2, 3].map((n) =>
-      slots.run(async () => {
-        started.push(n);
-        await new Promise<void>((resolve) => ends.push(resolve));
-        if (n === 0) throw new Error('failed');
-      }),
-    );
-    const outcome = Promise.allSettled(runs);
-    for (const expected of [
-      [0, 1],
-      [0, 1, 2],
-      [0, 1, 2, 3],
-    ]) {
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(started).toEqual(expected);
-      ends.shift()!();
-    }
-    ends.shift()!();
-    expect((await outcome).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled', 'fulfilled']);
-  });
-
-  it('refuse work when the queue is full', async () => {
-    const slots = new Slots(1, 1);
-    let end: () => void = () => undefined;
-    const first = slots.run(() => new Promise<void>((resolve) => (end = resolve)));
-    const second = slots.run(async () => 'second');
-    await expect(slots.run(async () => 'third')).rejects.toMatchObject({ code: 'overloaded' });
-    end();
-    await first;
-    await expect(second).resolves.toBe('second');
+  it('are refused when 1,000 are waiting', async () => {
+    const quick = await PasswordHasher.create({ memoryCost: 8, timeCost: 1, parallelism: 1 });
+    const hashing: Promise<string>[] = [];
+    while (quick.waiting < 1_000) hashing.push(quick.hash('a', Deadline.in(30_000)));
+    await expect(quick.hash('one more', Deadline.in(30_000))).rejects.toMatchObject({ code: 'overloaded' });
+    await Promise.all(hashing);
+    await expect(quick.hash('later', Deadline.in(30_000))).resolves.toBeDefined();
   });
 });

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
-import { unavailable } from '@plant-shop/platform/errors';
+import { overloaded, unavailable } from '@plant-shop/platform/errors';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { Slots } from './slots.js';
+import { Semaphore } from '@plant-shop/platform/semaphore';
 
 export interface HashingCost {
   /** Memory of one hash, in KiB. */
@@ -19,12 +19,12 @@ export const productionCost: HashingCost = { memoryCost: 19_456, timeCost: 2, pa
 const maxWaiting = 1_000;
 
 /**
- * Hashes and verifies passwords with argon2id (the library's default) in libuv's threads, off the event loop. There is a
- * slot per core, at most three: file access and DNS lookups need one of libuv's four threads.
+ * Hashes and verifies passwords with argon2id (the library's default) in libuv's threads, off the event loop. One hash runs
+ * per core, at most three: file access and DNS lookups need one of libuv's four threads.
  */
 export class PasswordHasher {
-  private readonly slotCount = Math.min(3, availableParallelism());
-  private readonly slots = new Slots(this.slotCount, maxWaiting);
+  private readonly concurrency = Math.min(3, availableParallelism());
+  private readonly semaphore = new Semaphore(this.concurrency);
 
   private constructor(
     private readonly cost: HashingCost,
@@ -35,14 +35,14 @@ export class PasswordHasher {
     return new PasswordHasher(cost, await hash(randomBytes(32), cost));
   }
 
-  /** @throws CodedError `unavailable` when a slot is free only after the deadline, `overloaded` when the queue is full */
+  /** @throws CodedError `unavailable` when its turn comes only after the deadline, `overloaded` when the queue is full */
   hash(password: string, deadline: Deadline): Promise<string> {
     return this.runBefore(deadline, () => hash(password, this.cost));
   }
 
   /**
-   * Hashes all passwords and returns them in order. Queues only as many at once as there are slots, so that a login beside
-   * a list of 500 waits for two hashes and not for 500.
+   * Hashes all passwords and returns them in order. Queues only as many at once as run at once, so that a login beside a
+   * list of 500 waits for two hashes and not for 500.
    */
   async hashAll<T extends { readonly password: string }>(
     owners: readonly T[],
@@ -53,7 +53,7 @@ export class PasswordHasher {
     const worker = async (): Promise<void> => {
       for (const [n, owner] of rest) hashed[n] = { owner, passwordHash: await this.hash(owner.password, deadline) };
     };
-    await Promise.all(Array.from({ length: this.slotCount }, worker));
+    await Promise.all(Array.from({ length: this.concurrency }, worker));
     return hashed;
   }
 
@@ -64,11 +64,12 @@ export class PasswordHasher {
   }
 
   get waiting(): number {
-    return this.slots.waiting;
+    return this.semaphore.waiting;
   }
 
-  private runBefore<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
-    return this.slots.run(() => {
+  private async runBefore<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
+    if (this.semaphore.waiting >= maxWaiting) throw overloaded('identity');
+    return this.semaphore.run(() => {
       if (deadline.isPast) throw unavailable('identity');
       return work();
     });

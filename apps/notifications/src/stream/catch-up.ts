@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { Semaphore } from '@plant-shop/platform/semaphore';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { pageEntries, readPage } from '../log/event-log.repository.js';
 import type { Position } from '../log/history.js';
@@ -13,7 +14,6 @@ import { EntryBatch } from './entry-batch.js';
 import { heldPauseMs, FrameSender } from './frame-sender.js';
 import { selectionFor } from './live-connections.js';
 import { StreamMetrics } from './metrics.js';
-import { Semaphore } from './semaphore.js';
 import { drained } from './slow-clients.js';
 
 /** Events sent to a client at once; the next are sent when its socket has drained. */

@@ -8,9 +8,9 @@ import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
+import { Semaphore } from '@plant-shop/platform/semaphore';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { Connection } from './connection.js';
-import { Semaphore } from './semaphore.js';
 
 /** What happens to connections whose credentials change. */
 export interface CredentialChangeHandler {

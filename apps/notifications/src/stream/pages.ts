@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { Semaphore } from '@plant-shop/platform/semaphore';
 import { encodeCursor } from '../log/cursor.js';
 import { pageEntries, readPage } from '../log/event-log.repository.js';
 import type { Position } from '../log/history.js';
@@ -11,7 +12,6 @@ import { Connections } from './connections.js';
 import { CredentialWatch } from './credential-watch.js';
 import { StreamMetrics } from './metrics.js';
 import type { StreamRequest } from './request.js';
-import { Semaphore } from './semaphore.js';
 import { StartingPositions } from './starting-positions.js';
 
 const maxPageBytes = 1024 * 1024;
