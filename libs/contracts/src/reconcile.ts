@@ -9,18 +9,8 @@ import { Flag, Integer, Uuid } from './fields.js';
 const DryRun = (): PropertyDecorator =>
   applyDecorators(IsOptional(), Flag());
 
-class PlantPage {
-  /** Absent: the first page. */
-  @IsOptional()
-  @Integer(0, Number.MAX_SAFE_INTEGER)
-  after?: number;
-
-  @IsOptional()
-  @Integer(1, 1_000)
-  limit?: number;
-}
-
-class OrderPage {
+/** A page of plants or orders. */
+class IdPage {
   /** Absent: the first page. */
   @IsOptional()
   @Integer(0, Number.MAX_SAFE_INTEGER)
@@ -42,7 +32,7 @@ class UserPage {
   limit?: number;
 }
 
-export class ListAllStock extends PlantPage {}
+export class ListAllStock extends IdPage {}
 
 export class ListCustomers extends UserPage {}
 
@@ -52,13 +42,13 @@ export class RaiseNumbers {
   dryRun?: boolean;
 }
 
-export class ReconcilePlants extends PlantPage {
+export class ReconcilePlants extends IdPage {
   /** Reports what would be repaired, without changing anything. */
   @DryRun()
   dryRun?: boolean;
 }
 
-export class ReconcileOrders extends OrderPage {
+export class ReconcileOrders extends IdPage {
   /** Reports which orders are set aside, without changing anything. */
   @DryRun()
   dryRun?: boolean;

@@ -1,10 +1,11 @@
 import { ActionIcon, Anchor, Button, Group, Image, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconPhoto, IconTrash, IconX } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type DragEvent, type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { FileDropZone } from '../../ui/file-drop-zone.js';
 import { formatBytes } from '../../ui/numbers.js';
 import { problemText } from '../../ui/problem.js';
 import { ownImage, webAddress } from './own-image.js';
@@ -18,13 +19,6 @@ import { type Upload, useImageUploads } from './use-image-uploads.js';
 export function PlantImages({ plant, mayWrite }: { readonly plant: Versioned<Plant>; readonly mayWrite: boolean }): ReactNode {
   const { photoUrls, id } = plant.value;
   const { uploads, add, dismiss } = useImageUploads(id);
-  const [isOver, setIsOver] = useState(false);
-  const input = useRef<HTMLInputElement>(null);
-  const onDrop = (event: DragEvent): void => {
-    event.preventDefault();
-    setIsOver(false);
-    add([...event.dataTransfer.files]);
-  };
   return (
     <Card title="Images">
       <Stack gap="sm">
@@ -36,32 +30,16 @@ export function PlantImages({ plant, mayWrite }: { readonly plant: Versioned<Pla
         )}
         {uploads.length > 0 && <Stack gap={6} aria-label="Uploads" role="list">{uploads.map((upload) => <OneUpload key={upload.id} upload={upload} onDismiss={() => dismiss(upload.id)} />)}</Stack>}
         {mayWrite && (
-          <div
-            className={classes['zone']}
-            data-over={isOver || undefined}
-            onDragOver={(event) => {
-              event.preventDefault();
-              setIsOver(true);
-            }}
-            onDragLeave={() => setIsOver(false)}
-            onDrop={onDrop}
-          >
-            <IconPhoto size={24} aria-hidden />
-            <Text size="sm">Drop images here, or</Text>
-            <Button variant="default" size="xs" onClick={() => input.current?.click()}>Choose pictures</Button>
-            <Text size="xs" c="dimmed">JPEG, PNG, GIF, WebP or AVIF, up to 10 MiB each</Text>
-            <input
-              ref={input}
-              type="file"
-              multiple
-              hidden
-              accept="image/jpeg,image/png,image/gif,image/webp,image/avif"
-              onChange={({ currentTarget }) => {
-                add([...(currentTarget.files ?? [])]);
-                currentTarget.value = '';
-              }}
-            />
-          </div>
+          <FileDropZone accept="image/jpeg,image/png,image/gif,image/webp,image/avif" multiple onFiles={add}>
+            {(openDialog) => (
+              <>
+                <IconPhoto size={24} aria-hidden />
+                <Text size="sm">Drop images here, or</Text>
+                <Button variant="default" size="xs" onClick={openDialog}>Choose pictures</Button>
+                <Text size="xs" c="dimmed">JPEG, PNG, GIF, WebP or AVIF, up to 10 MiB each</Text>
+              </>
+            )}
+          </FileDropZone>
         )}
       </Stack>
     </Card>

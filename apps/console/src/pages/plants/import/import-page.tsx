@@ -1,12 +1,12 @@
 import { Button, Code, List, Stack, Text } from '@mantine/core';
 import { IconFileUpload } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { type DragEvent, type ReactNode, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useCell, useShop } from '../../../auth/session.js';
 import { AnchorLink } from '../../../ui/anchor-link.js';
 import { Card } from '../../../ui/card.js';
+import { FileDropZone } from '../../../ui/file-drop-zone.js';
 import { PageHeader } from '../../../ui/page-header.js';
-import zone from '../plant-images.module.css';
 import { currentImport } from './current-import.js';
 import { ImportProgress } from './import-progress.js';
 import { PlantImport } from './plant-import.js';
@@ -25,37 +25,24 @@ export function ImportPage(): ReactNode {
 function ChooseFile(): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const [isOver, setIsOver] = useState(false);
-  const input = useRef<HTMLInputElement>(null);
-  const begin = (file: File | undefined): void => {
+  const begin = ([file]: readonly File[]): void => {
     if (!file) return;
     const begun = new PlantImport(shop, file, () => void client.invalidateQueries({ predicate: ({ queryKey: [noun] }) => noun === 'plants' || noun === 'plant' || noun === 'inventory' }));
     currentImport.set(begun);
     void begun.run();
   };
-  const onDrop = (event: DragEvent): void => {
-    event.preventDefault();
-    setIsOver(false);
-    begin(event.dataTransfer.files[0]);
-  };
   return (
     <Stack maw={760}>
-      <div
-        className={zone['zone']}
-        data-over={isOver || undefined}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setIsOver(true);
-        }}
-        onDragLeave={() => setIsOver(false)}
-        onDrop={onDrop}
-      >
-        <IconFileUpload size={32} aria-hidden />
-        <Text>Drop a file here, or</Text>
-        <Button onClick={() => input.current?.click()}>Choose a file</Button>
-        <Text size="sm" c="dimmed">CSV or NDJSON. The import starts at once; you can stop it.</Text>
-        <input ref={input} type="file" hidden accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" onChange={({ currentTarget }) => begin(currentTarget.files?.[0])} />
-      </div>
+      <FileDropZone accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" onFiles={begin}>
+        {(openDialog) => (
+          <>
+            <IconFileUpload size={32} aria-hidden />
+            <Text>Drop a file here, or</Text>
+            <Button onClick={openDialog}>Choose a file</Button>
+            <Text size="sm" c="dimmed">CSV or NDJSON. The import starts at once; you can stop it.</Text>
+          </>
+        )}
+      </FileDropZone>
       <Card title="File format">
         <List size="sm" spacing={4}>
           <List.Item><b>CSV</b> has a row of names first: <Code>id</Code> and <Code>name</Code>, and if you like <Code>status</Code>, <Code>category</Code>, <Code>tags</Code>, <Code>photoUrls</Code> and <Code>quantity</Code>. Several tags are separated by <Code>|</Code>. Columns are separated by commas.</List.Item>
