@@ -20,8 +20,10 @@ const writesAtOnce = 16;
 
 /** One write to each live connection that lacks entries. */
 class Round {
-  /** Connections that are still to be written to, with their positions. */
-  readonly pending = new Map<Connection, Position>();
+  /** In the order of their writes. Those that are no longer pending in this round are skipped. */
+  private readonly connections: Connection[] = [];
+  /** Index of the next connection. */
+  private at = 0;
   /** When the round ends, all live connections have these. */
   readonly entries: LogEntry[] = [];
   sent = 0;
@@ -29,6 +31,27 @@ class Round {
   begun = 0;
   /** Time of writing, without the work between its slices. */
   tookMs = 0;
+
+  /** @param number positive and unique */
+  constructor(readonly number: number) {}
+
+  has(connection: Connection): boolean {
+    return connection.pendingRound === this.number;
+  }
+
+  /** @param position what the connection was sent so far */
+  add(connection: Connection, position: Position): void {
+    connection.pendingRound = this.number;
+    connection.position = position;
+    this.connections.push(connection);
+  }
+
+  /** Returns the connection to write to next; undefined when the round is over. */
+  firstPending(): Connection | undefined {
+    let connection;
+    while ((connection = this.connections[this.at]) && !this.has(connection)) this.at++;
+    return connection;
+  }
 }
 
 /**
@@ -44,7 +67,7 @@ export class Broadcaster implements OnApplicationShutdown {
   private matched: Position = 0;
   private round: Round | undefined;
   /** Connections that lack entries and are not pending in the current round. */
-  private next = new Round();
+  private next = new Round(1);
   /** Entries after a position. Cleared whenever the ring has grown. */
   private readonly batches = new Map<Position, EntryBatch>();
   private isScheduled = false;
@@ -77,10 +100,9 @@ export class Broadcaster implements OnApplicationShutdown {
 
   /** Removes a connection and sets its position to what it was sent. */
   leave(connection: Connection): void {
-    connection.position = this.round?.pending.get(connection) ?? this.next.pending.get(connection) ?? this.matched;
+    if (connection.pendingRound === 0) connection.position = this.matched;
+    connection.pendingRound = 0;
     this.live.delete(connection);
-    this.round?.pending.delete(connection);
-    this.next.pending.delete(connection);
   }
 
   /** Forgets everything, because the log was restored from a backup and all connections are being closed. */
@@ -88,7 +110,7 @@ export class Broadcaster implements OnApplicationShutdown {
     this.matched = 0;
     this.batches.clear();
     this.round = undefined;
-    this.next = new Round();
+    this.next = new Round(this.next.number + 1);
   }
 
   /** Schedules a round, because the ring has grown. A round in progress includes the new entries from its next slice on. */
@@ -113,14 +135,14 @@ export class Broadcaster implements OnApplicationShutdown {
     const round = (this.round ??= this.begin());
     this.writeSlice(round, begun + sliceMs);
     round.tookMs += performance.now() - begun;
-    if (round.pending.size > 0) this.runIn(0);
+    if (round.firstPending()) this.runIn(0);
     else this.end(round);
   }
 
   private begin(): Round {
     const round = this.next;
     round.begun = Date.now();
-    this.next = new Round();
+    this.next = new Round(round.number + 1);
     return round;
   }
 
@@ -135,11 +157,11 @@ export class Broadcaster implements OnApplicationShutdown {
     let last: Round | undefined;
     // Sending was suspended for longer than the ring covers: entries may concern any connection.
     for (const connection of from < ring.floor ? this.live.all() : this.live.interestedIn(found)) {
-      if (this.round?.pending.has(connection)) {
+      if (this.round?.has(connection)) {
         last ??= this.round;
       } else {
         last = this.next;
-        if (!this.next.pending.has(connection)) this.next.pending.set(connection, from);
+        if (!this.next.has(connection)) this.next.add(connection, from);
       }
     }
     last?.entries.push(...found.entries);
@@ -154,11 +176,12 @@ export class Broadcaster implements OnApplicationShutdown {
 
   private writeSlice(round: Round, until: number): void {
     let writes = 0;
-    for (const [connection, position] of round.pending) {
+    for (let connection; (connection = round.firstPending()); ) {
       if (++writes % writesAtOnce === 0 && performance.now() > until) return;
+      const { position } = connection;
       const selected = position < this.tail.ring.floor ? undefined : selectionFor(connection, this.after(position));
       if (selected && selected.bytes.length <= maxWriteBytes) {
-        round.pending.delete(connection);
+        connection.pendingRound = 0;
         round.sent += this.sender.send(connection, selected);
       } else {
         this.leave(connection);
@@ -175,7 +198,7 @@ export class Broadcaster implements OnApplicationShutdown {
       trace(round);
     }
     this.pauseUntil = performance.now() + Math.min(round.tookMs, maxPauseMs);
-    if (this.next.pending.size > 0) this.schedule();
+    if (this.next.firstPending()) this.schedule();
   }
 
   private observeLag({ entries }: Round): void {

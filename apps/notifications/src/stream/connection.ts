@@ -18,8 +18,10 @@ export class Connection implements Subscription {
   state: ConnectionState = 'opening';
   visibility: Visibility;
   readonly isFiltered: boolean;
-  /** Everything up to here was sent; not updated while live. */
+  /** Everything up to here was sent. While live, valid only if `pendingRound` is set. */
   position: Position = 0;
+  /** Number of the broadcaster's round that will write to it; 0 if it lacks nothing or is not live. */
+  pendingRound = 0;
   /** The gap notice to send before any event. */
   gap: GapReason | undefined;
   transport: ClientTransport | undefined;

@@ -44,8 +44,8 @@ export class FrameSender {
       return 0;
     }
     transport.send(bytes);
-    this.slowClients.note(connection, performance.now());
-    this.metrics.frames.inc({ transport: transport.kind }, count);
+    this.slowClients.note(connection);
+    this.metrics.sent[transport.kind] += count;
     return count;
   }
 }

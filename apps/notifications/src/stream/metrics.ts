@@ -6,7 +6,8 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 @Injectable()
 export class StreamMetrics {
   readonly connections: Gauge<'transport'>;
-  readonly frames: Counter<'transport'>;
+  /** Events and gap notices sent, by transport. Plain numbers: incrementing a labelled counter for each frame is too expensive. */
+  readonly sent = { websocket: 0, sse: 0, page: 0 };
   readonly closes: Counter<'code'>;
   readonly refusals: Counter<'code'>;
   readonly pagesRead: Counter;
@@ -24,7 +25,17 @@ export class StreamMetrics {
     });
     // An autoscaler counts a replica without a value as one at its target, so the values start at 0.
     for (const transport of ['websocket', 'sse', 'page']) this.connections.set({ transport }, 0);
-    this.frames = new Counter({ name: 'stream_frames_total', help: 'Events and gaps sent', labelNames: ['transport'], registers });
+    const { sent } = this;
+    new Counter({
+      name: 'stream_frames_total',
+      help: 'Events and gaps sent',
+      labelNames: ['transport'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [transport, count] of Object.entries(sent)) this.inc({ transport }, count);
+      },
+    });
     this.closes = new Counter({
       name: 'stream_closes_total',
       help: 'Connections ended, by close code; 4101 are slow clients',

@@ -101,7 +101,7 @@ export class Pages {
   }
 
   private toJson(entries: readonly LogEntry[], position: Position): string {
-    this.metrics.frames.inc({ transport: 'page' }, entries.length);
+    this.metrics.sent.page += entries.length;
     const cursor = encodeCursor(this.tail.history.cursorAt(position));
     return `{"events":[${entries.map(({ text }) => text).join()}],"cursor":"${cursor}"}`;
   }

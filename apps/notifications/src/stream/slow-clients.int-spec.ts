@@ -41,7 +41,7 @@ describe('clients with too much unread data in total', () => {
   it('are closed with 4100, those with most first, until the total is within the limit', async () => {
     const [some, most, more] = [await unreadBy(20 * MiB), await unreadBy(40 * MiB), await unreadBy(30 * MiB)];
     const slow = new SlowClients(50 * MiB);
-    for (const connection of [some, most, more]) slow.note(connection, 0);
+    for (const connection of [some, most, more]) slow.note(connection);
     const closed: [Connection, number][] = [];
     slow.sweep(1_000, (connection, code) => closed.push([connection, code]));
     expect(closed).toEqual([[most, 4100]]);
@@ -49,7 +49,7 @@ describe('clients with too much unread data in total', () => {
 
   it('stay open below the limit', async () => {
     const slow = new SlowClients(100 * MiB);
-    slow.note(await unreadBy(40 * MiB), 0);
+    slow.note(await unreadBy(40 * MiB));
     const closed: number[] = [];
     slow.sweep(1_000, (_, code) => closed.push(code));
     expect(closed).toEqual([]);

@@ -14,10 +14,10 @@ export class SlowClients {
   constructor(private readonly maxTotal = maxUnsentTotal) {}
 
   /** Call after each write. */
-  note(connection: Connection, now: number): void {
+  note(connection: Connection): void {
     const { socket } = connection.transport ?? {};
     if (!socket || socket.writableLength === 0 || connection.unsent) return;
-    connection.unsent = { bytes: socket.bytesWritten, since: now };
+    connection.unsent = { bytes: socket.bytesWritten, since: performance.now() };
     this.behind.add(connection);
   }
 
@@ -42,7 +42,7 @@ export class SlowClients {
       if (bytesWritten - writableLength >= unsent.bytes) {
         connection.unsent = undefined;
         this.behind.delete(connection);
-        this.note(connection, now);
+        this.note(connection);
       } else if (now - unsent.since > maxUnsentMs) {
         close(connection, 4101);
       }
