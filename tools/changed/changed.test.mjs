@@ -88,6 +88,7 @@ test('every file that a unit test reads outside its package is registered', () =
 });
 
 test('npm test -- --since runs the affected steps, or all since an unknown commit', () => {
-  assert.deepEqual(parseOptions(['--since', 'HEAD']).stages.flat().toSorted(), always);
+  const { stages, background } = parseOptions(['--since', 'HEAD']);
+  assert.deepEqual([...stages.flat(), background].toSorted(), always);
   assert.deepEqual(parseOptions(['--since', '0'.repeat(40)]), parseOptions([]));
 });

@@ -3,16 +3,25 @@ import { namedTests } from '../security/table.mjs';
 import { StartError } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 
-/**
- * The steps of a stage run concurrently; stages run one after another. `lint` keeps one core busy and leaves the other to `artefacts`, which
- * measures that no request is lost and needs time on it.
- */
-export const STAGES = /** @type {const} */ ([['lint', 'tools', 'artefacts'], ['unit'], ['acceptance', 'chaos'], ['deploy', 'console']]);
+/** The steps of a stage run concurrently; stages run one after another. */
+const STAGES = /** @type {const} */ ([['tools', 'artefacts'], ['unit'], ['acceptance', 'chaos'], ['deploy', 'console']]);
 
-const STEPS = STAGES.flat();
+/** Runs beside all stages, at the lowest priority: it only computes, so it takes the processor time that the others leave while they wait. */
+const BACKGROUND = 'lint';
+
+const STEPS = [...STAGES.flat(), BACKGROUND];
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-restarts', 'adjacent']);
+
+/**
+ * @typedef {object} Options
+ * @property {boolean} [help]
+ * @property {readonly (readonly StepName[])[]} stages
+ * @property {StepName} [background] a step that runs beside all stages
+ * @property {string[]} jestArgs
+ * @property {readonly string[]} packages whose unit tests run; none: all
+ */
 
 /** @typedef {typeof STEPS[number] | typeof LONG_STEPS[number]} StepName */
 
@@ -29,21 +38,22 @@ export const usage = `Builds, then runs every check.
 
 /**
  * @param {string[]} args
- * @returns {{ help: boolean, stages: readonly (readonly StepName[])[], jestArgs: string[], packages: readonly string[] }} `packages`: whose unit tests run; none: all
+ * @returns {Options}
  */
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
   if (first === '--help' || first === '-h') return { help: true, stages: [], jestArgs: [], packages: [] };
-  if (first === undefined) return { help: false, stages: STAGES, jestArgs: [], packages: [] };
+  if (first === undefined) return { stages: STAGES, background: BACKGROUND, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
-    return { help: false, stages: [['tools'], ['unit'], ['acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
+    return { stages: [['tools'], ['unit'], ['acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
   }
   if (first === '--since' && only !== undefined && rest.length === 0) {
     const files = changedFiles(ROOT, only);
     const { steps, packages } = (files && affected(ROOT, files)) ?? { steps: STEPS, packages: [] };
-    return { help: false, stages: STAGES.map((stage) => stage.filter((step) => steps.includes(step))).filter(({ length }) => length > 0), jestArgs: [], packages };
+    const stages = STAGES.map((stage) => stage.filter((step) => steps.includes(step))).filter(({ length }) => length > 0);
+    return { stages, ...(steps.includes(BACKGROUND) && { background: BACKGROUND }), jestArgs: [], packages };
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
-  return { help: false, stages: [[step]], jestArgs: rest, packages: [] };
+  return { stages: [[step]], jestArgs: rest, packages: [] };
 }

@@ -10,7 +10,7 @@ import { tallyOfJest, tallyOfTap } from './results.mjs';
 /** A step that takes longer hangs, even on a busy machine. */
 const LONGEST_MS = 25 * 60_000;
 
-/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'output' | 'durations'>} Place */
+/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'output' | 'durations' | 'duration'>} Place */
 
 /**
  * Runs Jest and returns its tally, even if it is interrupted.
@@ -53,19 +53,23 @@ export async function nodeTests(place, name, files, { limit, env = {}, concurren
 
 /**
  * Runs a command on the pinned Node, for 25 minutes at most.
- * @param {Pick<Place, 'env' | 'stop' | 'output'>} place
+ * @param {Omit<Place, 'folder'>} place
  * @param {string[]} args
- * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal }} [options]
+ * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal, isBackground?: boolean }} [options] `isBackground`: runs it at the
+ *   lowest priority
  * @returns {Promise<number>} its exit code; 1 on timeout
  */
-export async function node({ env: base, stop, output }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
+export async function node({ env: base, stop, output, durations, duration }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), isBackground = false, ...more } = {}) {
+  const [command, ...before] = isBackground ? /** @type {const} */ (['nice', '-n', '19', pinnedNode()]) : /** @type {const} */ ([pinnedNode()]);
   try {
     const signal = AbortSignal.any([stop.signal, limit]);
-    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: output.fd, signal, ...more })).code;
+    return (await attempt(command, [...before, ...args], { cwd: ROOT, env: { ...base, ...env }, show: output.fd, signal, ...more })).code;
   } catch (error) {
     if (stop.signal.aborted || !limit.aborted) throw error;
     output.say('The time limit was exceeded.');
     return 1;
+  } finally {
+    durations.charge(duration);
   }
 }
 

@@ -20,7 +20,7 @@ before(() => {
   // A test runner that finds this variable assumes that it is a test file of the outer runner.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
   // Not to the terminal, where these intended failures would look like real ones.
-  place = { folder, env, stop: new AbortController(), output: bufferedIn(join(folder, 'output.log')), durations: new Durations() };
+  place = { folder, env, stop: new AbortController(), output: bufferedIn(join(folder, 'output.log')), durations: new Durations(), duration: { name: 'cut', ms: NaN, cpuSeconds: undefined } };
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -17,15 +17,16 @@ import { startShop } from './shop.mjs';
  * @property {readonly string[]} [files] the only Jest files to run
  * @property {import('./output.mjs').Output} output of this step
  * @property {import('./durations.mjs').Durations} durations of steps and files, which steps add to
+ * @property {import('./durations.mjs').StepDuration} duration of this step
  * @property {AbortController} stop
- * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres' | 'temporary folder'>} shutdown
+ * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres'>} shutdown at the end of this step
  */
 
 /** @type {Record<import('./options.mjs').StepName, (context: StepContext) => Promise<import('./results.mjs').Tally>>} */
 export const steps = {
   lint: async (context) => {
     const cache = ['--cache', '--cache-location', 'node_modules/.cache/eslint/'];
-    return check((await node(context, ['node_modules/eslint/bin/eslint.js', '.', ...cache])) === 0, 'eslint');
+    return check((await node(context, ['node_modules/eslint/bin/eslint.js', '.', ...cache], { isBackground: true })) === 0, 'eslint');
   },
 
   tools: (context) => nodeTests(context, 'tools', 'tools/**/*.test.mjs'),
