@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -45,7 +45,7 @@ describe('the image of the console', { skip: nginx === undefined && 'there is no
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
     writeFileSync(
       join(folder, 'nginx.conf'),
-      `daemon off; pid ${folder}/pid; error_log stderr; ${process.getuid?.() === 0 ? 'user root;' : ''} events {} http { types { ${types} } access_log off; ${temporary} include ${folder}/default.conf; }`,
+      `daemon off; pid ${folder}/pid; error_log stderr; ${process.getuid?.() === 0 ? 'user root;' : ''} events {} http { types { ${types} } access_log ${folder}/access.log; ${temporary} include ${folder}/default.conf; }`,
     );
     server = spawn(/** @type {string} */ (nginx), ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], { stdio: ['ignore', 'inherit', 'inherit'] });
     for (let waited = 0; waited < 100; waited++) {
@@ -92,6 +92,13 @@ describe('the image of the console', { skip: nginx === undefined && 'there is no
     assert.equal((await read('/consoles')).status, 404);
   });
 
+  test('logs no request: its address may contain an authorization code', async () => {
+    assert.equal((await read('/console/?code=some-code')).status, 200);
+    // nginx logs a request after its answer, at the latest before the next one of the same connection.
+    await read('/console/');
+    assert.equal(readFileSync(join(folder, 'access.log'), 'utf8'), '');
+  });
+
   test('tells the page its settings', async () => {
     const { text, header } = await read('/console/settings.json');
     assert.equal(header('cache-control'), 'no-cache');
@@ -99,10 +106,23 @@ describe('the image of the console', { skip: nginx === undefined && 'there is no
   });
 });
 
+test('without the address of the API, or a place for its configuration, the image ends as a service does', () => {
+  const start = (/** @type {NodeJS.ProcessEnv} */ env) => {
+    const { status, stderr } = spawnSync('sh', [join(ROOT, 'deploy/console/05-settings.sh')], { env: { ...process.env, ...settings, NGINX_ENVSUBST_OUTPUT_DIR: tmpdir(), ...env }, encoding: 'utf8' });
+    return `${status} ${stderr}`;
+  };
+  assert.match(start({ PUBLIC_URL: '' }), /^78 PUBLIC_URL is missing/);
+  assert.match(start({ NGINX_ENVSUBST_OUTPUT_DIR: '/nowhere' }), /^78 \/nowhere is not writable/);
+  assert.equal(start({}), '0 ');
+  // nginx's image ignores scripts that are not executable.
+  assert.match(textOf('deploy/console/Dockerfile'), /^COPY --chmod=755 deploy\/console\/05-settings\.sh \/docker-entrypoint\.d\/$/m);
+});
+
 test('the image contains the build of deploy/Dockerfile, and refuses to be built without it', () => {
   const text = textOf('deploy/console/Dockerfile');
   assert.match(text, /^RUN test -s \/src\/apps\/console\/dist\/site\/index\.html$/m);
   assert.match(text, /^COPY --from=build \/src\/apps\/console\/dist\/site \/usr\/share\/nginx\/html\/console$/m);
+  assert.match(text, /^ARG NGINX_IMAGE=nginxinc\/nginx-unprivileged:\d+\.\d+\.\d+-alpine$/m);
   // The target that its first command builds.
   assert.match(text, /--target console /);
   assert.match(textOf('deploy/Dockerfile'), /^FROM libs AS console$/m);

@@ -22,6 +22,23 @@ export function stagesOf(service) {
 /** Returns the stage with this name. @param {string} service @param {string} name @returns {Instruction[]} */
 export const stageOf = (service, name) => stagesOf(service).find((stage) => textsOf(stage, 'FROM').some((text) => text.endsWith(` AS ${name}`))) ?? [];
 
+/**
+ * Returns what a Dockerfile copies from the build context: files and folders.
+ * @param {string} path of the Dockerfile
+ */
+export const copiedBy = (path) => [...textOf(path).matchAll(/^COPY (?!--from=)(?:--\S+ )*(.+) \S+$/gm)].flatMap(([, sources = '']) => sources.split(' '));
+
+/** Returns whether .dockerignore leaves this file or folder in the build context: of all lines that match, the last one counts. @param {string} path */
+export function isInContext(path) {
+  const rules = textOf('.dockerignore').split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return rules.reduce((isIn, line) => {
+    const [, not, pattern = ''] = /^(!?)(.+)$/.exec(line) ?? [];
+    const glob = pattern.replace(/[.+]/g, '\\$&').replace(/\*\*\/|\*/g, (stars) => (stars === '*' ? '[^/]*' : '(.*/)?'));
+    // A folder's line counts for all that is in it.
+    return new RegExp(`^${glob}(/|$)`).test(path) ? not === '!' : isIn;
+  }, true);
+}
+
 /** Returns the commands of a stage without BuildKit's mounts. @param {Instruction[]} stage */
 const commandsOf = (stage) => textsOf(stage, 'RUN').map((text) => text.replace(/^(--mount=\S+\s+)*/, ''));
 

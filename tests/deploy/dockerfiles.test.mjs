@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
-import { deployArguments, environmentOf, pruneCommand, stageOf, stagesOf, textsOf } from './dockerfile.mjs';
+import { copiedBy, deployArguments, environmentOf, isInContext, pruneCommand, stageOf, stagesOf, textsOf } from './dockerfile.mjs';
+import { ROOT } from '../../tools/start/toolchain.mjs';
 import { SERVICES, textOf } from './services.mjs';
 import { imageSettingsOf } from './settings.mjs';
 
@@ -103,11 +104,20 @@ describe('the Dockerfile', () => {
     assert.ok(labels.includes(`licenses="${root.license}"`));
   });
 
+  for (const path of ['deploy/Dockerfile', 'deploy/console/Dockerfile']) {
+    test(`${path} copies only files that the build context contains`, () => {
+      const sources = SERVICES.flatMap((one) => copiedBy(path).map((source) => source.replace('${SERVICE}', one))).filter((source) => source !== '.');
+      assert.ok(sources.length > 0);
+      assert.deepEqual(sources.filter((source) => !existsSync(join(ROOT, source)) || !isInContext(source)), []);
+      assert.deepEqual(['docs', 'deploy/compose', 'apps/store/.env', 'apps/store/src/a.spec.ts', 'libs/rpc/dist'].filter(isInContext), []);
+    });
+  }
+
   test('images contain no secret, and the build context only what builds read', () => {
     const [first, ...rest] = textOf('.dockerignore').split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     assert.equal(first, '*');
     const allowed = rest.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
-    assert.deepEqual(allowed, ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'tsconfig.base.json', 'apps', 'libs', 'tests/*/package.json', 'tools/plants/csv.mjs']);
+    assert.deepEqual(allowed, ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'tsconfig.base.json', 'apps', 'libs', 'tests/*/package.json', 'tools/plants/csv.mjs', 'deploy/console']);
     for (const never of ['**/*spec.ts', '**/*.md', '**/node_modules', '**/dist', '**/.env', '**/secrets']) assert.ok(rest.includes(never), never);
   });
 });
