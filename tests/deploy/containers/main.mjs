@@ -7,13 +7,14 @@ import { explain, StartError } from '../../../tools/start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../../../tools/start/shutdown.mjs';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
 import { Client } from './client.mjs';
+import { checkConsole } from './console.mjs';
 import { isolation, trustedProxy } from './isolation.mjs';
 import { checkLifecycle } from './lifecycle.mjs';
 import { Project } from './project.mjs';
 import { Report } from './report.mjs';
 import { tour } from './tour.mjs';
 
-const usage = `Builds the five images, runs docker-compose.yml, and checks it over HTTP.
+const usage = `Builds the images, runs docker-compose.yml, and checks it over HTTP.
 
   npm run containers -- --check          in the project plant-shop-check, which it removes at the end
   npm run containers -- --check --keep   leaves the project running
@@ -59,6 +60,7 @@ async function check(report, project) {
   await project.ready(30);
   const client = new Client(project);
   await tour(report, client);
+  await checkConsole(report, project);
   await isolation(report, project);
   await trustedProxy(report, project);
   await checkLifecycle(report, project, client);

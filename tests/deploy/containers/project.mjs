@@ -12,6 +12,9 @@ const PASSED_ON = /^(PATH|HOME|TMPDIR|XDG_\w+|DOCKER_\w+|BUILDX_\w+|BUILDKIT_\w+
 
 /** A separate project of docker-compose.yml, with its own name, ports, volumes and image tags, and the settings of .env.example. */
 export class Project {
+  /** Of containers that are in no compose file, so that they are removed, too. */
+  label = NAME;
+
   /** @param {AbortSignal} signal */
   static async make(signal) {
     return new Project(await freePort(), await freePort(), signal);
@@ -49,6 +52,11 @@ export class Project {
     return run('docker', args, { what: `docker ${args.join(' ')}`, cwd: ROOT, env: this.env, signal: this.signal });
   }
 
+  /** Like `docker`, for commands that may fail. @param {string[]} args */
+  attempt(args) {
+    return attempt('docker', args, { cwd: ROOT, env: this.env, signal: this.signal });
+  }
+
   /** Starts missing containers and waits until all are healthy. @param {string[]} [args] @param {NodeJS.ProcessEnv} [settings] */
   async up(args = [], settings = {}) {
     await this.compose(['up', '--detach', '--no-build', '--wait', '--wait-timeout', '300', ...args], settings);
@@ -56,9 +64,14 @@ export class Project {
 
   /** Removes everything but the images. Works after an abort, too. */
   async remove() {
-    const args = ['compose', '--project-name', NAME, '--file', join(ROOT, 'docker-compose.yml'), 'down', '--volumes', '--remove-orphans'];
-    const { code, output } = await attempt('docker', args, { cwd: ROOT, env: this.env });
-    if (code !== 0) throw new StartError(output.trim());
+    const docker = async (/** @type {string[]} */ args) => {
+      const { code, output } = await attempt('docker', args, { cwd: ROOT, env: this.env });
+      if (code !== 0) throw new StartError(output.trim());
+      return output.trim();
+    };
+    const others = await docker(['ps', '--all', '--quiet', '--filter', `label=${this.label}`]);
+    if (others !== '') await docker(['rm', '--force', ...others.split('\n')]);
+    await docker(['compose', '--project-name', NAME, '--file', join(ROOT, 'docker-compose.yml'), 'down', '--volumes', '--remove-orphans']);
   }
 
   /** @param {string} service @returns {Promise<any>} its first container, from `docker inspect` */
