@@ -18,25 +18,33 @@ const operations = {
   'POST order': ({ stack, plants, seconds }) => placeOrders({ stack }, { connections: CONNECTIONS, plants, seconds }),
   'GET inventory': (load) => read(load, () => '/v3/store/inventory'),
   'GET 20 plants': (load) => read(load, () => '/v3/plant/findByStatus?status=available&limit=20'),
-  // Words of plants in both shops, and rarely the same query twice, so that the catalog answers rather than the gateway's cache.
-  search: (load) => read(load, (plantId) => `/v3/plant/search?q=plant%20${plantId % SMALL}&limit=${anyOf(20, 400)}`),
-  'search for all': (load) => read(load, () => `/v3/plant/search?q=plant&sort=newest&limit=${anyOf(20, 40)}&tags=tag%20${anyOf(0, 1_000)},tag%20${anyOf(0, 1_000)}`),
-  facets: (load) => read(load, (plantId) => `/v3/plant/facets?q=plant%20${plantId % SMALL}&tags=tag%20${anyOf(0, 1_000)},tag%20${anyOf(0, 1_000)}`),
+  // Words and tags of plants in both shops.
+  search: (load) => search(load, () => `/v3/plant/search?q=plant%20${anyOf(0, TAGS)}&limit=${anyOf(20, 60)}&category=Foliage`),
+  'search for all': (load) => search(load, () => `/v3/plant/search?q=plant&sort=newest&limit=${anyOf(20, 40)}&tags=${anyTag()},${anyTag()}`),
+  facets: (load) => search(load, () => `/v3/plant/facets?q=plant%20${anyOf(0, TAGS)}&tags=${anyTag()},${anyTag()}`),
   'GET one plant': (load) => read(load, (plantId) => `/v3/plant/${plantId}`),
 };
 
 const anyOf = (/** @type {number} */ from, /** @type {number} */ to) => from + Math.floor(Math.random() * (to - from));
 
+/** Both shops have at least a hundred plants with each of these tags, more than a page has. */
+const TAGS = 100;
+const anyTag = () => `tag%20${anyOf(0, TAGS)}`;
+const tagsOf = (/** @type {number} */ n) => Array.from({ length: 10 }, (_, k) => ({ id: k + 1, name: `tag ${(n % 10) + 10 * k}` }));
+
+/** So many requests that the catalog answers rather than the gateway's cache. */
+const search = (/** @type {{ stack: Stack, plants: number[], seconds: number }} */ load, /** @type {() => string} */ path) => read(load, path, 1_000);
+
 /**
- * Each connection reads 50 random plants in turn.
+ * Each connection sends as many random requests in turn.
  * @param {{ stack: Stack, plants: number[], seconds: number }} load @param {(plantId: number) => string} path @returns {Promise<Cost>}
  */
-async function read({ stack, plants, seconds }, path) {
+async function read({ stack, plants, seconds }, path, count = 50) {
   const request = () => {
     const plantId = /** @type {number} */ (plants[Math.floor(Math.random() * plants.length)]);
     return { method: /** @type {const} */ ('GET'), path: path(plantId), headers: { api_key: 'special-key' } };
   };
-  const requests = () => Array.from({ length: 50 }, request);
+  const requests = () => Array.from({ length: count }, request);
   const before = stack.use();
   const result = await measure({ url: stack.gatewayUrl, connections: CONNECTIONS, seconds, requests });
   const { parts, total } = spent(before, stack.use());
@@ -53,7 +61,7 @@ async function smallShop(bench, name) {
   mkdirSync(folder);
   const stack = await Stack.start(folder, { signal: bench.signal });
   const call = clientOf(stack.gatewayUrl);
-  const made = await inParallel(SMALL, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
+  const made = await inParallel(SMALL, 32, (n) => call('POST', '/plant', { name: `Plant ${n}`, category: { id: 1, name: 'Foliage' }, tags: tagsOf(n) }));
   return { stack, plants: made.map(({ id }) => id) };
 }
 

@@ -103,6 +103,14 @@ describe('a search', () => {
     expect((await walk({ q: 'banyan', sort: 'newest', limit: 2 })).names).toEqual(['Banyan a', 'Banyan c', 'banyan B']);
   });
 
+  it('by age finds what is behind many newer plants that do not match', async () => {
+    await named('Oldest palm', { status: 'sold' });
+    await fill(50, 'palm %s');
+    await named('Newest palm', { status: 'sold' });
+    expect(await names({ q: 'palm', status: ['sold'], sort: 'newest', limit: 2 })).toEqual(['Newest palm', 'Oldest palm']);
+    expect(await walk({ q: 'palm', status: ['sold'], sort: 'newest', limit: 1 })).toEqual({ names: ['Newest palm', 'Oldest palm'], pages: 2 });
+  });
+
   it('refuses a cursor of another query, filter or order, and one that is forged', async () => {
     await named('Cactus a', { tags: [{ name: 'thorn' }] });
     await named('Cactus b', { tags: [{ name: 'thorn' }] });

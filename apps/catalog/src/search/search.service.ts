@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { GetPlantFacets, Plant, PlantFacets, SearchPlants } from '@plant-shop/contracts/catalog';
+import type { GetPlantFacets, Plant, PlantFacets, PlantSort, SearchPlants } from '@plant-shop/contracts/catalog';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { Cursors, fitToPage, maxLimit } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
@@ -15,7 +15,9 @@ import {
   findSimilarTerms,
   type FoundPlant,
   type FoundTerm,
+  type Matches,
   measureLists,
+  type PlantConditions,
 } from './search.repository.js';
 
 /** More words hardly narrow a search, and each costs one look-up per candidate. */
@@ -40,7 +42,7 @@ export class SearchService {
       const plan = await planFor(tx, filter);
       if (!plan) return new Page<Plant>([]);
       const bounds = { after: place, limit };
-      const { stamp, plants, horizon, newest } = await findMatches(tx, plan, filter, order, bounds);
+      const { stamp, plants, horizon, newest } = await findPage(tx, plan, filter, order, bounds);
       if (horizon === 0) return pageOf(plants, newest, undefined, stamp);
       if (order !== 'name') return pageOf(plants, newest, firstPosition(order, horizon), stamp);
       // There are more candidates than one page can sort, so read the catalogue in the order of names instead.
@@ -69,6 +71,24 @@ export class SearchService {
       { useGenericPlans: true },
     );
   }
+}
+
+/** How many times as many entries of each list are read first as the page may have plants. */
+const firstScan = 4;
+
+/** By age, the first matches are the page: a few entries mostly suffice. The other orders need all that the plan reads. */
+async function findPage(
+  tx: Transaction,
+  plan: SearchPlan,
+  filter: PlantConditions,
+  order: PlantSort,
+  bounds: { readonly after: SearchPosition; readonly limit: number },
+): Promise<Matches> {
+  if (order === 'newest' && firstScan * bounds.limit < plan.scan) {
+    const matches = await findMatches(tx, { ...plan, scan: firstScan * bounds.limit }, filter, order, bounds);
+    if (matches.horizon === 0 || matches.plants.length > bounds.limit) return matches;
+  }
+  return findMatches(tx, plan, filter, order, bounds);
 }
 
 /** Plans the search. @returns undefined if a word of the query matches no word of any plant */
