@@ -16,7 +16,7 @@ const usage = `Measures the whole shop against anchors on this machine.
   npm run bench                       P1 to P10, S4 (docs/security.md), and C1, the console
   npm run bench -- --only P3,P6       only these goals
   npm run bench -- --quick            shorter loads, for trying; not for publication
-  npm run bench -- --layers           the gateway's cost of a request, layer by layer`;
+  npm run bench -- --layers           the cost of a request in the gateway and in the store, layer by layer`;
 
 const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
 const stop = stopOnSignals();
@@ -37,7 +37,8 @@ async function main() {
     checkPlatform();
     await readyToolchain({ signal: stop.signal, say: console.log });
     if (values.layers) {
-      await run(pinnedNode(), [join(ROOT, 'tests', 'load', 'layers', 'main.mjs')], { what: 'Measuring layers', cwd: ROOT, show: true, signal: stop.signal });
+      const main = join(ROOT, 'tests', 'load', 'layers', 'main.mjs');
+      for (const args of [[main], [main, '--store']]) await run(pinnedNode(), args, { what: 'Measuring layers', cwd: ROOT, show: true, signal: stop.signal });
       return 0;
     }
     // After the build, since they import its output.

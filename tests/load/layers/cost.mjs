@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const gc = /** @type {() => void} */ (runInNewContext('gc'));
 
-/** @typedef {{ us: number, bytes: number }} Cost of one execution: CPU of the whole process in microseconds, and allocated bytes */
+/** @typedef {{ us: number, bytes: number }} Cost of one request: CPU of the whole process in microseconds, and allocated bytes */
 
-/** @typedef {(times: number) => Promise<void> | void} Work executes something this many times */
+/** @typedef {((times: number) => Promise<void> | void) & { size?: number }} Work executes something this many times, each with `size` requests; 1 if absent */
 
 const blocks = 60;
 const blockMs = 40;
@@ -27,16 +27,18 @@ export async function costsOf(works) {
       const before = process.cpuUsage();
       await work(times);
       const { user, system } = process.cpuUsage(before);
-      spent.push((user + system) / times);
+      spent.push((user + system) / times / sizeOf(work));
     }
   }
   const costs = [];
   for (const { name, work, times, spent } of measured) {
     spent.sort((a, b) => a - b);
-    costs.push([name, { us: spent[Math.floor(blocks / 20)], bytes: await bytesOf(work, Math.min(times, 200)) }]);
+    costs.push([name, { us: spent[Math.floor(blocks / 20)], bytes: await bytesOf(work, Math.min(times, Math.ceil(200 / sizeOf(work)))) }]);
   }
   return Object.fromEntries(costs);
 }
+
+const sizeOf = (/** @type {Work} */ { size = 1 }) => size;
 
 /** @param {Work} work @returns {Promise<Cost>} */
 export const costOf = async (work) => (await costsOf({ work })).work;
@@ -65,7 +67,7 @@ async function bytesOf(work, times) {
     gc();
     const before = process.memoryUsage().heapUsed;
     await work(times);
-    allocated.push((process.memoryUsage().heapUsed - before) / times);
+    allocated.push((process.memoryUsage().heapUsed - before) / times / sizeOf(work));
   }
   allocated.sort((a, b) => a - b);
   return Math.max(0, Math.round(/** @type {number} */ (allocated[7])));

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
-import fastify from 'fastify';
 import { store } from '../../../libs/contracts/dist/store.js';
 import { presentedCredentialsOf } from '../../../libs/credentials/dist/presented-credentials.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
 import { validated, validatedByLibrary } from '../../../libs/platform/dist/rpc/validation.js';
-import { Connection, requestOf } from './connection.mjs';
+import { constant, requests, withFastify } from './bare.mjs';
+import { requestOf } from './connection.mjs';
 import { costOf, costsOf } from './cost.mjs';
 import { answered, startGateway } from './gateway.mjs';
 
@@ -20,38 +20,6 @@ const { Histogram, Registry } = gatewayPackage('prom-client');
 
 /** @typedef {import('./cost.mjs').Cost} Cost */
 /** @typedef {{ what: string, cost: Cost }} Layer */
-
-const connections = 16;
-const constant = { id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' };
-
-/**
- * Sends requests over several connections, one at a time each.
- * @param {import('node:http').Server} server
- * @param {Buffer} request
- */
-function requests(server, request) {
-  const open = Array.from({ length: connections }, () => new Connection(server));
-  return async (/** @type {number} */ times) => {
-    let left = times;
-    await Promise.all(
-      open.map(async (connection) => {
-        while (left-- > 0) {
-          const response = await connection.ask(request);
-          if (!response.startsWith('HTTP/1.1 200 ')) throw new Error(`Not a 200:\n${response}`);
-        }
-      }),
-    );
-  };
-}
-
-/** @param {(app: import('fastify').FastifyInstance) => void | Promise<void>} [change] */
-async function withFastify(change) {
-  const app = fastify();
-  await change?.(app);
-  app.get('/v3/plant/:plantId', async () => constant);
-  await app.ready();
-  return { server: app.server, end: () => app.close() };
-}
 
 async function withNest() {
   class Plants {

@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { permissions } from '../../../libs/contracts/dist/permissions.js';
+import { store } from '../../../libs/contracts/dist/store.js';
+import { createLogger } from '../../../libs/platform/dist/logging.js';
+import { Database } from '../../../libs/platform/dist/postgres/database.js';
+import { RpcClient } from '../../../libs/platform/dist/rpc/client.js';
+import { decodeFrame, encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
+import { processNow } from '../../../libs/platform/dist/rpc/process-clock.js';
+import { createMetrics } from '../../../libs/platform/dist/service/metrics.js';
+import { Readiness } from '../../../libs/platform/dist/service/readiness.js';
+import { Service } from '../../../libs/platform/dist/service/service.js';
+import { startStore } from '../../../apps/store/dist/start.js';
+import { requests, withFastify } from './bare.mjs';
+import { requestOf } from './connection.mjs';
+import { costsOf } from './cost.mjs';
+import { elementsOf, replacePostgres, types } from './postgres.mjs';
+
+const { bigint, text, timestamptz, uuid } = types;
+
+/** What Postgres answers while orders are placed. @type {Record<string, import('./postgres.mjs').Answer>} */
+const answers = {
+  'share-customers': ([users]) => ({ columns: [['userId', uuid], ['closed', 16]], values: elementsOf(users).map((one) => [one, 'f']) }),
+  'lock-stock': ([plants]) => ({
+    columns: [['plantId', bigint], ['incarnation', bigint], ['listing', text], ['listingVersion', bigint], ['refusedAttempt', bigint], ['free', bigint], ['reserved', bigint], ['sold', bigint], ['version', bigint]],
+    values: elementsOf(plants).map((plantId) => [plantId, 1, 'available', 1, 0, 1_000_000, 0, 0, 1]),
+  }),
+  'start-of-transaction': () => ({ columns: [['at', timestamptz]], values: [['2026-11-23 19:00:00.123456+00']] }),
+  'write-placed-orders': () => ({ columns: [['epoch', uuid], ['head', bigint]], values: [[randomUUID(), 5_000_000]] }),
+  'find-event-before-placed-orders': () => ({ columns: [['id', uuid]], values: [[randomUUID()]] }),
+  // The feed's retention looks for events without a number.
+  'SELECT count(*) AS count': () => ({ columns: [['count', bigint]], values: [[0]] }),
+  // The same ids each time: what matters is that those of a batch differ.
+  'WITH drawn AS': () => ({ columns: [['id', bigint]], values: Array.from({ length: 1_000 }, (_, n) => [1_000_000_000 + n]) }),
+};
+
+/** @typedef {{ subject?: string, data: Uint8Array, reply: string }} Message */
+
+/** Replaces NATS and the gateway: delivers frames of calls, and counts the answers. */
+class Bus {
+  isUp = true;
+  framesReceived = 0;
+  /** @type {Map<string, (message: Message) => void>} */
+  #listeners = new Map();
+  #reply = 'reply.gateway.bench.1';
+  /** Answers that are still awaited. */
+  #missing = 0;
+  /** @type {() => void} */
+  #answered = () => undefined;
+  /** The last frame of answers. */
+  last = new Uint8Array();
+
+  connection = {
+    publish: (/** @type {string} */ subject, /** @type {Uint8Array} */ data, /** @type {{ reply: string } | undefined} */ options) => {
+      if (subject === this.#reply) this.#take(data);
+      else if (subject.endsWith('.clock') && options) this.#sendClock(options.reply);
+    },
+    flush: async () => undefined,
+  };
+
+  /** @param {string} subject @param {(message: Message) => void} onMessage */
+  listen(subject, onMessage) {
+    this.#listeners.set(subject, onMessage);
+    return { stop: () => undefined, drain: async () => undefined };
+  }
+
+  /** Sends a frame of calls in the next turn of the event loop. @param {Uint8Array} data @param {number} calls @returns {Promise<void>} once all are answered */
+  ask(data, calls) {
+    return new Promise((resolve) => {
+      this.#missing = calls;
+      this.#answered = resolve;
+      setImmediate(() => this.#listeners.get('rpc.store')?.({ data, reply: this.#reply }));
+    });
+  }
+
+  /** @param {Uint8Array} frame */
+  #take(frame) {
+    const { byteOffset, byteLength, buffer } = frame;
+    const header = new DataView(buffer, byteOffset, byteLength);
+    if (header.getUint8(3) !== frameKinds.answers) throw new Error('The store refused the frame.');
+    this.framesReceived++;
+    this.last = frame;
+    this.#missing -= header.getUint32(4);
+    if (this.#missing === 0) this.#answered();
+  }
+
+  /** @param {string} reply */
+  #sendClock(reply) {
+    const data = encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]);
+    const subject = `${reply.slice(0, reply.lastIndexOf('.'))}.*`;
+    setImmediate(() => this.#listeners.get(subject)?.({ subject: reply, data, reply: '' }));
+  }
+}
+
+const dayMs = 86_400_000;
+
+/** A frame of orders as the gateway sends it, each of another plant. @param {number} orders */
+function frameOf(orders) {
+  const principal = { subject: randomUUID(), permissions, shown: ['api-key'] };
+  const entries = Array.from({ length: orders }, (_, n) => {
+    const meta = { id: n + 1, op: store.placeOrder.name, request: randomUUID(), budgetMs: dayMs, deadline: Math.floor(processNow() + dayMs), principal };
+    return encodeEntry(meta, Buffer.from(JSON.stringify({ order: { plantId: n + 1, quantity: 1 } })));
+  });
+  return encodeFrame(frameKinds.calls, entries);
+}
+
+/**
+ * Starts the real store over prepared answers of Postgres and without NATS.
+ * @returns {Promise<(perBatch: number) => Promise<{ work: import('./cost.mjs').Work, traffic: string }>>} a function that
+ *   returns the work of placing one batch, and what a batch sends
+ */
+async function startStoreAlone() {
+  const traffic = replacePostgres(answers);
+  const logger = createLogger('store', 'warn', { write: failed });
+  const bus = new Bus();
+  const nats = /** @type {any} */ (bus);
+  /** @type {any} */
+  const service = Object.assign(Object.create(Service.prototype), {
+    name: 'store',
+    logger,
+    nats,
+    rpc: new RpcClient(nats, 'store', logger),
+    metrics: createMetrics('store'),
+    readiness: new Readiness(),
+    beforeClosePhases: [],
+    closePhases: [],
+    async useDatabase(/** @type {import('../../../libs/platform/dist/postgres/database.js').DatabaseSettings} */ settings) {
+      this.database = await Database.connect(settings, logger);
+    },
+  });
+  await startStore(service, {
+    databaseUrl: 'postgres://store@127.0.0.1:9/store',
+    databaseCa: '',
+    databasePoolSize: 16,
+    initialStock: 0,
+    orderTtlMs: 900_000,
+    paymentProvider: 'external',
+    simulatedApprovalDelayMs: 5_000,
+    simulatedDeliveryDelayMs: 15_000,
+    feedRetentionDays: 7,
+    feedAbsenceDays: 30,
+    placingLanes: 1,
+    maxInFlight: 5_000,
+  });
+
+  return async (perBatch) => {
+    const frame = frameOf(perBatch);
+    const place = () => bus.ask(frame, perBatch);
+    // The first batches open a connection, prepare the statements and draw ids.
+    for (let n = 0; n < 5; n++) await place();
+    const before = { frames: bus.framesReceived, ...traffic };
+    await place();
+    const sent = `${traffic.statements - before.statements} statements in ${traffic.roundTrips - before.roundTrips} round trips, ${bus.framesReceived - before.frames} frame of answers`;
+    for (const { meta } of decodeFrame(bus.last).entries) {
+      const { error } = /** @type {{ error?: object }} */ (meta);
+      if (error) throw new Error(`An order was refused: ${JSON.stringify(error)}`);
+    }
+    const work = async (/** @type {number} */ times) => {
+      for (let n = 0; n < times; n++) await place();
+    };
+    return { work: Object.assign(work, { size: perBatch }), traffic: sent };
+  };
+}
+
+/** Ends the measurement when a part of the store fails. @param {string} line of the log */
+function failed(line) {
+  setImmediate(() => {
+    throw new Error(`The store logged: ${line}`);
+  });
+}
+
+/**
+ * Measures orders in the store, with the Postgres driver, but without Postgres, NATS and sockets.
+ * @param {(text: string) => void} say
+ * @returns {Promise<{ bare: import('./cost.mjs').Cost, whole: import('./layers.mjs').Layer[], parts: import('./layers.mjs').Layer[] }>}
+ */
+export async function measureStore(say) {
+  say('orders in the store …');
+  const orders = await startStoreAlone();
+  const [few, many] = [await orders(64), await orders(256)];
+  const plain = await withFastify();
+  const { bare, ...costs } = await costsOf({
+    bare: requests(plain.server, requestOf('GET /v3/plant/7')),
+    [`store, an order in batches of 64 (${few.traffic})`]: few.work,
+    [`store, an order in batches of 256 (${many.traffic})`]: many.work,
+  });
+  await plain.end();
+  return { bare, whole: Object.entries(costs).map(([what, cost]) => ({ what, cost })), parts: [] };
+}
