@@ -8,7 +8,6 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { RpcServer } from '@plant-shop/platform/rpc/server';
 import { Service, type ServiceConfig } from '@plant-shop/platform/service/service';
-import { of } from 'rxjs';
 import { sampleOf } from './samples.js';
 
 /** Returns the configuration of a service that runs inside a test. Set TEST_LOG_LEVEL=debug to see its log. */
@@ -82,14 +81,7 @@ export async function startFake(natsUrl: string, service: string, fakes: readonl
   const logger = createLogger(`fake ${service}`, 'fatal');
   const nats = await Nats.connect({ url: natsUrl, name: service }, logger);
   const server = new RpcServer(nats, { service, maxInFlight: 1_000 }, logger);
-  for (const { operation, answer } of fakes) {
-    server.addHandler(
-      operation.pattern,
-      async (payload: unknown, context: unknown) => of(await answer(payload as never, context as RpcContext)),
-      false,
-      { operation },
-    );
-  }
+  server.serve(fakes.map(({ operation, answer }) => ({ operation, handle: (payload, context) => answer(payload as never, context) })));
   await new Promise<void>((resolve) => server.listen(resolve));
   await nats.connection.flush();
   return {

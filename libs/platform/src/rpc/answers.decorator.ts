@@ -1,4 +1,5 @@
-import { Ctx, MessagePattern, Payload as PayloadParameter } from '@nestjs/microservices';
+import { MessagePattern } from '@nestjs/microservices';
+import { PATTERN_EXTRAS_METADATA } from '@nestjs/microservices/constants.js';
 import type { HandlerResult } from './answer.js';
 import type { RpcContext } from './context.js';
 import type { Operation } from './operation.js';
@@ -7,7 +8,8 @@ type Handler<Payload, Answer> = (payload: Payload, context: RpcContext) => Promi
 
 /**
  * Nest's `@MessagePattern` for an operation of a contract. The handler gets the payload and the context. The compiler checks its
- * signature against the contract; the transport validates the payload against the operation's class before the handler runs.
+ * signature against the contract; the transport validates the payload against the operation's class before the handler runs. The
+ * transport calls it directly: guards, pipes, interceptors and exception filters are refused at start-up (operation-handlers.ts).
  */
 export const Answers =
   <Payload, Answer>(operation: Operation<Payload, Answer>) =>
@@ -16,7 +18,11 @@ export const Answers =
     key: string,
     descriptor: TypedPropertyDescriptor<T>,
   ): void => {
-    PayloadParameter()(target, key, 0);
-    Ctx()(target, key, 1);
     MessagePattern(operation.pattern, { operation })(target, key, descriptor);
   };
+
+/** Returns the operation that a controller's method answers. */
+export function operationOf(method: object): Operation<unknown, unknown> | undefined {
+  const extras = Reflect.getMetadata(PATTERN_EXTRAS_METADATA, method) as { readonly operation?: Operation<unknown, unknown> } | undefined;
+  return extras?.operation;
+}

@@ -1,6 +1,5 @@
 import type { Msg } from '@nats-io/nats-core';
-import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
-import { firstValueFrom, isObservable } from 'rxjs';
+import { type CustomTransportStrategy, Server } from '@nestjs/microservices';
 import { CodedError, overloaded, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
@@ -23,7 +22,7 @@ import {
   maxEntryBytes,
   type WireError,
 } from './frame.js';
-import type { Operation } from './operation.js';
+import type { OperationHandler } from './operation-handlers.js';
 import { processNow } from './process-clock.js';
 import { beginServerSpan, endWithCode } from './rpc-spans.js';
 import { callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
@@ -56,6 +55,8 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   private readonly clocks: CallerClocks;
   /** By calling process, which identifies its calls by their ids. */
   private readonly outboxes = new Map<string, Outbox>();
+  /** By the operation's name. */
+  private readonly handlers = new Map<string, OperationHandler>();
 
   constructor(
     private readonly nats: Nats,
@@ -74,6 +75,16 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   /** Returns by how many milliseconds each calling service's time of day is ahead of ours: the largest difference of its processes. */
   callerSkews(): Map<string, number> {
     return this.clocks.skews();
+  }
+
+  /** Adds operations. Of two handlers of one operation, the last one counts. */
+  serve(handlers: Iterable<OperationHandler>): void {
+    for (const handler of handlers) this.handlers.set(handler.operation.name, handler);
+  }
+
+  /** Nest's own way to call a controller, which this transport does not use (operation-handlers.ts). */
+  override addHandler(): void {
+    // `serve` adds the direct way.
   }
 
   /** Calls back once the NATS server has our subscription, so that calls can be made at once. */
@@ -152,18 +163,25 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   }
 
   private start(reply: string, call: Entry<CallMeta>, deadline: Deadline): void {
-    const span = tracing && beginServerSpan(this.options.service, this.nameOf(call.meta.op), call.meta.traceparent);
-    if (span) void span.run(() => this.answer(reply, call, deadline, span));
-    else void this.answer(reply, call, deadline);
+    const handler = this.handlers.get(call.meta.op);
+    const span = tracing && beginServerSpan(this.options.service, labelOf(handler), call.meta.traceparent);
+    if (span) void span.run(() => this.answer(reply, call, handler, deadline, span));
+    else void this.answer(reply, call, handler, deadline);
   }
 
-  private async answer(reply: string, { meta, payload }: Entry<CallMeta>, deadline: Deadline, span?: OpenSpan): Promise<void> {
+  private async answer(
+    reply: string,
+    { meta, payload }: Entry<CallMeta>,
+    handler: OperationHandler | undefined,
+    deadline: Deadline,
+    span?: OpenSpan,
+  ): Promise<void> {
     const started = performance.now();
     let code = 'ok';
     let entry: EncodedEntry;
     this.running++;
     try {
-      entry = encodeAnswer(meta.id, await this.execute(meta, payload, deadline, span?.traceparent ?? meta.traceparent));
+      entry = encodeAnswer(meta.id, await this.execute(handler, meta, payload, deadline, span?.traceparent ?? meta.traceparent));
     } catch (error) {
       const wire = toWireError(error);
       code = wire.code;
@@ -173,7 +191,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       this.running--;
     }
     if (span) endWithCode(span, code);
-    this.options.onAnswered?.(this.nameOf(meta.op), code, (performance.now() - started) / 1e3);
+    this.options.onAnswered?.(labelOf(handler), code, (performance.now() - started) / 1e3);
     this.enqueue(reply, entry);
   }
 
@@ -189,35 +207,24 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     }
   }
 
-  private async execute(meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): Promise<unknown> {
+  /** Returns the answer, or a promise of it. */
+  private execute(handler: OperationHandler | undefined, meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): unknown {
     if (this.inFlight > this.options.maxInFlight) throw overloaded(this.options.service);
     // The caller has given up, and may have reported the outcome as unknown: the call must not take effect now.
     if (deadline.isPast) throw unavailable(this.options.service);
-    const handler = this.handlerOf(meta.op);
     if (!handler) throw new CodedError('unknown-operation', `${this.options.service} has no operation ${meta.op}.`);
-    const { operation } = handler.extras as { operation: Operation<object, unknown> };
+    const { operation } = handler;
     const value = validated(operation.payload, parseJson(payload));
     const { principal, idempotencyKey } = meta;
     const idempotency =
       principal && idempotencyKey !== undefined
         ? new IdempotencyKey(principal.subject, idempotencyKey, operation.pattern, payload)
         : undefined;
-    const context = new RpcContext(meta.request, deadline, principal, traceparent, idempotency);
-    const result: unknown = await handler(value, context);
-    return isObservable(result) ? firstValueFrom(result) : result;
-  }
-
-  /** Returns the metric label of an operation. Unknown names share one label. */
-  private nameOf(op: string): string {
-    return this.handlerOf(op) ? op : 'unknown';
+    return handler.handle(value, new RpcContext(meta.request, deadline, principal, traceparent, idempotency));
   }
 
   private patternOf(op: string): string {
     return `${this.options.service}.${op}`;
-  }
-
-  private handlerOf(op: string): MessageHandler | undefined {
-    return this.messageHandlers.get(this.patternOf(op));
   }
 
   private enqueue(reply: string, entry: EncodedEntry): void {
@@ -248,6 +255,9 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     }
   }
 }
+
+/** Returns the label of an operation in metrics and spans. Unknown names share one label. */
+const labelOf = (handler: OperationHandler | undefined): string => handler?.operation.name ?? 'unknown';
 
 /** The deadline of calls from a process that has ended and waits for no answer. */
 const expired = Deadline.at(-Infinity);

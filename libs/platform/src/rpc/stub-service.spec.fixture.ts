@@ -1,11 +1,11 @@
 import { IsInt, IsOptional, IsString } from 'class-validator';
-import { of } from 'rxjs';
 import { createLogger, type Logger } from '../logging.js';
 import { Nats, type NatsSettings } from '../nats.js';
 import { RpcClient } from './client.js';
 import type { RpcContext } from './context.js';
 import { contextFor } from './context.spec.fixture.js';
 import { type Operation, operationsOf } from './operation.js';
+import type { OperationHandler } from './operation-handlers.js';
 import { RpcServer, type RpcServerOptions } from './server.js';
 
 // A minimal service with two operations, for tests of the platform itself.
@@ -42,12 +42,14 @@ export class StubService {
   ): Promise<StubService> {
     const nats = await Nats.connect({ url, name: 'stub' }, logger);
     const server = new RpcServer(nats, { service: 'stub', maxInFlight: 1_000, ...options }, logger);
-    const add = (operation: Operation<Job, unknown>, handler: Handler): void => {
-      const handle = async (job: unknown, context: unknown) => of(await handler(job as Job, context as RpcContext));
-      server.addHandler(operation.pattern, handle, false, { operation });
-    };
-    add(readJob, handlers.readJob ?? ((job) => ({ seen: job.name })));
-    add(writeJob, handlers.writeJob ?? ((job) => ({ done: job.name })));
+    const handlerOf = (operation: Operation<Job, unknown>, handler: Handler): OperationHandler => ({
+      operation,
+      handle: (job, context) => handler(job as Job, context),
+    });
+    server.serve([
+      handlerOf(readJob, handlers.readJob ?? ((job) => ({ seen: job.name }))),
+      handlerOf(writeJob, handlers.writeJob ?? ((job) => ({ done: job.name }))),
+    ]);
     await new Promise<void>((resolve) => server.listen(resolve));
     return new StubService(nats, server);
   }
