@@ -4,6 +4,7 @@ import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
 import type { Entities } from './entities.js';
+import { listParameter } from './list-parameter.js';
 import { migrationNames } from './migration-files.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
@@ -365,7 +366,7 @@ function repositoryOf<Row extends ObjectLiteral>(manager: EntityManager | undefi
 
 const toQuery = (statement: Statement | string, values?: readonly unknown[]): pg.QueryConfig => ({
   ...(typeof statement === 'string' ? { text: statement } : statement),
-  ...(values && { values: values as unknown[] }),
+  ...(values && { values: values.map((one) => (Array.isArray(one) ? listParameter(one) : one)) }),
 });
 
 /** Whether a statement only reads. A statement with WITH may contain an INSERT, so it does not count as reading. */

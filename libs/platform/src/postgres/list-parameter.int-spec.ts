@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import fc from 'fast-check';
+import { createLogger } from '../logging.js';
+import { Database } from './database.js';
+import { listParameter } from './list-parameter.js';
+
+describe('a list among the parameters of a statement', () => {
+  let test: TestDatabase;
+  let database: Database;
+  beforeAll(async () => {
+    test = await createEmptyDatabase();
+    const migrations = new URL('unused/', import.meta.url);
+    database = await Database.connect({ url: test.url, applicationName: 'test', poolSize: 1, migrations }, createLogger('test', 'silent'));
+  });
+  afterAll(async () => {
+    await database.close();
+    await test.drop();
+  });
+
+  /** Returns the elements as Postgres has read them. */
+  const sent = async (list: readonly unknown[], type: string): Promise<unknown[]> =>
+    (await database.query<{ one: unknown }>(`SELECT one FROM unnest($1::${type}[]) WITH ORDINALITY AS t (one, n) ORDER BY n`, [list])).map(({ one }) => one);
+
+  it('of texts arrives unchanged, whatever they contain', async () => {
+    // Postgres' texts have no zero character, and UTF-8 no half of a pair.
+    const text = fc.string({ unit: fc.constantFrom('"', '\\', '{', '}', ',', ' ', 'n', 'NULL', '\n', '\t', '\u0001', '\u007f', 'ü', '🌵', "'") });
+    const lists = fc.array(fc.option(fc.oneof(text, fc.string({ unit: 'binary' }).map((one) => one.replaceAll('\0', '')))));
+    await fc.assert(
+      fc.asyncProperty(lists, async (list) => {
+        expect(await sent(list, 'text')).toEqual(list);
+      }),
+    );
+  });
+
+  it('of JSON arrives unchanged', async () => {
+    const bodies = fc.array(fc.json().map((one) => one.replaceAll('\\u0000', '')));
+    await fc.assert(
+      fc.asyncProperty(bodies, async (list) => {
+        expect(await sent(list, 'text')).toEqual(list);
+      }),
+    );
+  });
+
+  it('of numbers and booleans arrives unchanged', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.option(fc.maxSafeInteger())), fc.array(fc.option(fc.boolean())), async (integers, booleans) => {
+        expect(await sent(integers, 'bigint')).toEqual(integers);
+        expect(await sent(booleans, 'boolean')).toEqual(booleans);
+      }),
+    );
+  });
+
+  it('of other values is left to the driver', async () => {
+    const at = new Date('2026-11-23T10:00:00.123Z');
+    expect(await sent([at, null], 'timestamptz')).toEqual([at, null]);
+    expect(await sent([Buffer.from('a"\\')], 'bytea')).toEqual([Buffer.from('a"\\')]);
+    expect(await sent([['a', 'b'], ['c', null]], 'text')).toEqual(['a', 'b', 'c', null]);
+    expect(await sent([NaN, Infinity], 'double precision')).toEqual([NaN, Infinity]);
+  });
+
+  it.each([
+    [[1, -2, null], '{1,-2,null}'],
+    [['a', 'NULL', '', null, undefined], '{"a","NULL","",null,null}'],
+    [['{"a":1}'], '{"{\\"a\\":1}"}'],
+    [[], '{}'],
+  ])('%j is sent as a literal', (list, literal) => {
+    expect(listParameter(list)).toBe(literal);
+  });
+});
