@@ -33,6 +33,7 @@ export function dropExpired<Request extends { readonly deadline: Deadline }, Res
 ): RunBatch<Request, Result> {
   return async (batch) => {
     const live = batch.filter((one) => !one.deadline.isPast);
+    if (live.length === batch.length) return run(batch);
     const results = live.length === 0 ? [] : await run(live);
     const resultOf = new Map(live.map((one, n) => [one, results[n]]));
     return batch.map((one) => resultOf.get(one) ?? unavailable(service));

@@ -11,17 +11,17 @@ export class OrderIds {
 
   constructor(private readonly database: Database) {}
 
-  /** Returns the next id. @param except ids that orders of the same batch chose */
-  async draw(except?: ReadonlySet<number>): Promise<number> {
-    for (;;) {
-      const id = this.free.shift();
-      if (id === undefined) {
+  /** Returns the next ids. @param except ids that orders of the same batch chose */
+  async draw(count: number, except: ReadonlySet<number>): Promise<number[]> {
+    const ids: number[] = [];
+    while (ids.length < count) {
+      if (this.free.length === 0) {
         this.drawing ??= this.drawMore().finally(() => (this.drawing = undefined));
         await this.drawing;
-      } else if (!except?.has(id)) {
-        return id;
       }
+      for (const id of this.free.splice(0, count - ids.length)) if (!except.has(id)) ids.push(id);
     }
+    return ids;
   }
 
   /** Drops the ids that clients have taken since the draw. Call it after a collision. */

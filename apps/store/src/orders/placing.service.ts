@@ -92,11 +92,10 @@ export class PlacingService {
 
   /** Places and announces a batch. Draws new ids and tries again when another transaction has taken one, at most `idAttempts` times in all. */
   private async placeQueued(queued: readonly QueuedOrder[]): Promise<PlacedBatch['results']> {
-    const chosenIds = new Set(queued.flatMap((one) => one.chosenId ?? []));
+    const chosenIds = new Set(chosenIdsOf(queued));
     for (let attempt = 1; ; attempt++) {
-      const orders = await Promise.all(
-        queued.map(async (one): Promise<BatchOrder> => ({ ...one, id: one.chosenId ?? (await this.ids.draw(chosenIds)) })),
-      );
+      const drawn = await this.ids.draw(queued.filter(isWithoutId).length, chosenIds);
+      const orders = withDrawnIds(queued, drawn);
       const options = { locksDrawnIds: attempt > 1 };
       try {
         const { results, nudgeAfterCommit } = await this.database.transaction((tx) => placeBatch(tx, orders, dueAfterPlacing(this.policy), options));
@@ -134,7 +133,7 @@ export async function placeBatch(
   const [answers, closedCustomers, takenIds, stocks, at] = await Promise.all([
     SavedAnswers.lock(tx, batch.flatMap((one) => one.idempotency ?? [])),
     lockCustomersForShare(tx, unique(batch.map((one) => one.ownerId))),
-    claimOrderIds(tx, unique(batch.flatMap((one) => one.chosenId ?? []))),
+    claimOrderIds(tx, unique(chosenIdsOf(batch))),
     lockStock(tx, unique(batch.map((one) => one.plantId))),
     transactionStart(tx),
   ]);
@@ -159,12 +158,26 @@ export async function placeBatch(
 
 /** Locks the drawn ids. Comes after all other locks, in any order, since these locks are never waited for. */
 async function withLockedIds(tx: Transaction, orders: readonly BatchOrder[]): Promise<BatchOrder[]> {
-  const drawn = orders.flatMap((one) => (one.chosenId === undefined ? [one.id] : []));
-  const locked = await lockDrawnIds(tx, drawn, new Set(orders.flatMap((one) => one.chosenId ?? [])));
+  const drawn = orders.filter(isWithoutId).map((one) => one.id);
+  return withDrawnIds(orders, await lockDrawnIds(tx, drawn, new Set(chosenIdsOf(orders))));
+}
+
+type ChosenId = Pick<QueuedOrder, 'chosenId'>;
+
+const isWithoutId = ({ chosenId }: ChosenId): boolean => chosenId === undefined;
+
+function chosenIdsOf(orders: readonly ChosenId[]): number[] {
+  const ids: number[] = [];
+  for (const { chosenId } of orders) if (chosenId !== undefined) ids.push(chosenId);
+  return ids;
+}
+
+/** Gives each order the id that its client chose, or the next drawn one. */
+function withDrawnIds(orders: readonly Omit<BatchOrder, 'id'>[], drawn: readonly number[]): BatchOrder[] {
+  let next = 0;
   return orders.map((one) => {
-    if (one.chosenId !== undefined) return one;
-    const id = locked.shift();
-    if (id === undefined) throw new Error('fewer ids were locked than drawn');
+    const id = one.chosenId ?? drawn[next++];
+    if (id === undefined) throw new Error('fewer ids were drawn than needed');
     return { ...one, id };
   });
 }
