@@ -61,8 +61,6 @@ const notSent: ErrorFor = (operation) => unavailable(operation.service);
 const lostAnswer: ErrorFor = (operation) =>
   operation.effect === 'read' ? unavailable(operation.service) : outcomeUnknown(operation.service);
 
-const noBytes = new Uint8Array(0);
-
 /**
  * Calls other services. Uses one reply inbox per process, and one frame for all calls that one turn of the event loop makes to one
  * service. A single call is sent in a frame of one entry at the end of its turn.
@@ -165,7 +163,7 @@ export class RpcClient {
         ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
       },
-      toBytes(payload),
+      toJson(payload),
     );
     if (entry.length > maxEntryBytes) {
       throw new CodedError('payload-too-large', 'The request is larger than a service accepts.');
@@ -315,7 +313,7 @@ export class RpcClient {
 
 const toCodedError = (error: WireError): CodedError => new CodedError(error.code, error.message, error.details ?? {});
 
-function toBytes(payload: unknown): Uint8Array {
-  if (payload === undefined) return noBytes;
-  return payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload));
+function toJson(payload: unknown): string | Uint8Array {
+  if (payload === undefined) return '';
+  return payload instanceof Uint8Array ? payload : JSON.stringify(payload);
 }

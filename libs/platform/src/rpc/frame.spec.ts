@@ -97,9 +97,9 @@ describe('a malformed frame', () => {
     ['bytes after the last entry', Buffer.concat([frame, Buffer.from([0])])],
     ['a count larger than its entries', Buffer.concat([frame.subarray(0, 4), Buffer.from([255, 255, 255, 255]), frame.subarray(8)])],
     ['a length larger than its bytes', Buffer.concat([frame.subarray(0, 8), Buffer.from([255, 255, 255, 255]), frame.subarray(12)])],
-    ['metadata that is not JSON', encodeFrame(1, [{ meta: Buffer.from('{'), payload: json({}), length: 11 }])],
-    ['metadata that is a list', encodeFrame(1, [{ meta: Buffer.from('[]'), payload: json({}), length: 12 }])],
-    ['metadata that is null', encodeFrame(1, [{ meta: Buffer.from('null'), payload: json({}), length: 14 }])],
+    ['metadata that is not JSON', encodeFrame(1, [{ ...encodeEntry({}), meta: '{', metaLength: 1, length: 9 }])],
+    ['metadata that is a list', encodeFrame(1, [{ ...encodeEntry({}), meta: '[]', metaLength: 2, length: 10 }])],
+    ['metadata that is null', encodeFrame(1, [{ ...encodeEntry({}), meta: 'null', metaLength: 4, length: 12 }])],
   ])('is refused: %s', (_what, bytes) => {
     expect(codeOf(() => decodeFrame(bytes))).toBe('malformed-frame');
   });

@@ -58,21 +58,25 @@ export interface AnswerMeta extends ResponseMeta {
 
 export interface Entry<Meta> {
   readonly meta: Meta;
-  readonly payload: Uint8Array;
+  readonly payload: Buffer;
 }
-
-const emptyPayload = new Uint8Array(0);
 
 /** An entry whose metadata is already serialised, so that its size is known before it is added to a frame. */
 export interface EncodedEntry {
-  readonly meta: Buffer;
-  readonly payload: Uint8Array;
+  readonly meta: string;
+  /** JSON as text or as UTF-8. */
+  readonly payload: string | Uint8Array;
+  /** Bytes of the whole entry, and of its parts. */
   readonly length: number;
+  readonly metaLength: number;
+  readonly payloadLength: number;
 }
 
-export function encodeEntry(meta: CallMeta | AnswerMeta | ClockReading, payload: Uint8Array = emptyPayload): EncodedEntry {
-  const metaBytes = Buffer.from(JSON.stringify(meta));
-  return { meta: metaBytes, payload, length: entryHeaderLength + metaBytes.length + payload.length };
+export function encodeEntry(meta: CallMeta | AnswerMeta | ClockReading, payload: string | Uint8Array = ''): EncodedEntry {
+  const text = JSON.stringify(meta);
+  const metaLength = Buffer.byteLength(text);
+  const payloadLength = Buffer.byteLength(payload);
+  return { meta: text, payload, length: entryHeaderLength + metaLength + payloadLength, metaLength, payloadLength };
 }
 
 export function encodeFrame(kind: FrameKind, entries: readonly EncodedEntry[]): Buffer {
@@ -83,12 +87,15 @@ export function encodeFrame(kind: FrameKind, entries: readonly EncodedEntry[]): 
   frame.writeUInt8(kind, 3);
   frame.writeUInt32BE(entries.length, 4);
   let at = headerLength;
-  for (const { meta, payload } of entries) {
-    frame.writeUInt32BE(meta.length, at);
-    frame.writeUInt32BE(payload.length, at + 4);
-    frame.set(meta, at + entryHeaderLength);
-    frame.set(payload, at + entryHeaderLength + meta.length);
-    at += entryHeaderLength + meta.length + payload.length;
+  for (const { meta, payload, metaLength, payloadLength } of entries) {
+    frame.writeUInt32BE(metaLength, at);
+    frame.writeUInt32BE(payloadLength, at + 4);
+    at += entryHeaderLength;
+    frame.write(meta, at);
+    at += metaLength;
+    if (typeof payload === 'string') frame.write(payload, at);
+    else frame.set(payload, at);
+    at += payloadLength;
   }
   return frame;
 }

@@ -208,7 +208,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   }
 
   /** Returns the answer, or a promise of it. */
-  private execute(handler: OperationHandler | undefined, meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): unknown {
+  private execute(handler: OperationHandler | undefined, meta: CallMeta, payload: Buffer, deadline: Deadline, traceparent: string | undefined): unknown {
     if (this.inFlight > this.options.maxInFlight) throw overloaded(this.options.service);
     // The caller has given up, and may have reported the outcome as unknown: the call must not take effect now.
     if (deadline.isPast) throw unavailable(this.options.service);
@@ -292,7 +292,7 @@ function readCalls(data: Uint8Array): Entry<CallMeta>[] {
 
 function encodeAnswer(id: number, result: unknown): EncodedEntry {
   const { value, meta } = unwrapResponse(result);
-  const payload = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value ?? null));
+  const payload = value instanceof Uint8Array ? value : JSON.stringify(value ?? null);
   const entry = encodeEntry({ id, ...meta }, payload);
   if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a frame allows.');
   return entry;

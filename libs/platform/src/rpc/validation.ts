@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { type ClassConstructor, plainToInstance } from 'class-transformer';
 import { getMetadataStorage, type ValidationError, validateSync } from 'class-validator';
 import { CodedError, type FieldError, invalidInput } from '../errors.js';
@@ -81,12 +82,13 @@ export function validatedByLibrary<T extends object>(type: ClassConstructor<T>, 
 }
 
 /** @throws CodedError `invalid-input` when the bytes are not UTF-8 JSON */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
   try {
-    return JSON.parse(utf8.decode(bytes)) as unknown;
+    // Faster than a `TextDecoder` for short texts.
+    if (!isUtf8(bytes)) throw new TypeError('not UTF-8');
+    return JSON.parse(bytes.toString()) as unknown;
   } catch (cause) {
     throw new CodedError('invalid-input', 'The payload is not JSON.', {}, { cause });
   }
 }
-const utf8 = new TextDecoder('utf-8', { fatal: true });
