@@ -2,6 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { OrderStatus, RefundStatus, Shipment } from '@plant-shop/contracts/store';
 import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
+import { isoFormatter } from './iso-text.js';
 
 interface OrderFields {
   readonly id: number;
@@ -69,6 +70,9 @@ export interface DueTransition<Next extends Transition = 'approve' | 'deliver' |
 }
 
 export type DueAfterPlacing = DueTransition<'approve' | 'expire'>;
+
+/** Returns when the transition is due for orders placed at `at`. */
+export const dueTime = (at: Date, { inMs }: DueAfterPlacing): Date => new Date(at.getTime() + inMs);
 
 export interface CheckoutPolicy {
   readonly provider: 'simulated' | 'external';
@@ -145,6 +149,9 @@ export interface PlacingFacts {
   readonly isIdTaken: boolean;
 }
 
+const timestampOf = isoFormatter();
+const reservedUntilOf = isoFormatter();
+
 /**
  * Places an order and reserves its units.
  * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `plant-not-available`, `insufficient-stock`; the first
@@ -153,7 +160,7 @@ export interface PlacingFacts {
 export function place(
   { id, plantId, quantity, shipDate, ownerId }: OrderRequest,
   { stock, isCustomerClosed, isIdTaken }: PlacingFacts,
-  { at, due }: { readonly at: Date; readonly due: DueAfterPlacing },
+  { at, due, dueAt = dueTime(at, due) }: { readonly at: Date; readonly due: DueAfterPlacing; readonly dueAt?: Date },
 ): Placement {
   if (stock.listing === 'retired') {
     throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
@@ -174,7 +181,6 @@ export function place(
       { available: stock.free },
     );
   }
-  const dueAt = new Date(at.getTime() + due.inMs);
   return {
     order: {
       id,
@@ -197,13 +203,13 @@ export function place(
     units: { free: -quantity, reserved: quantity, sold: 0 },
     event: {
       event: 'order.placed',
-      timestamp: at.toISOString(),
+      timestamp: timestampOf(at),
       data: {
         orderId: id,
         plantId,
         quantity,
         ...(shipDate && { shipDate: shipDate.toISOString() }),
-        ...(due.move === 'expire' && { reservedUntil: dueAt.toISOString() }),
+        ...(due.move === 'expire' && { reservedUntil: reservedUntilOf(dueAt) }),
       },
     },
   };

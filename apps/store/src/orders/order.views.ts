@@ -2,7 +2,11 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { isoFormatter } from './iso-text.js';
 import { type OrderState, storeActor } from './order.js';
+
+const placedAtOf = isoFormatter();
+const reservedUntilOf = isoFormatter();
 
 /**
  * Returns the order if the caller may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
@@ -25,8 +29,8 @@ export function toOrder(state: OrderState, owner?: string): Order {
     ...(state.shipDate && { shipDate: state.shipDate.toISOString() }),
     status: state.status,
     complete: state.status === 'delivered',
-    placedAt: state.placedAt.toISOString(),
-    ...(state.status === 'placed' && state.dueMove === 'expire' && state.dueAt && { reservedUntil: state.dueAt.toISOString() }),
+    placedAt: placedAtOf(state.placedAt),
+    ...(state.status === 'placed' && state.dueMove === 'expire' && state.dueAt && { reservedUntil: reservedUntilOf(state.dueAt) }),
     ...(state.carrier !== null && { carrier: state.carrier }),
     ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
     ...(state.refund !== null && { refund: state.refund }),

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { FeedHead, FeedNudge } from '@plant-shop/events/event';
 import { assignNumbers } from '@plant-shop/events/feed';
@@ -24,10 +25,18 @@ interface StoredEvent {
   readonly body: string;
 }
 
-const toStoredEvent = (event: OrderEvent): StoredEvent => ({ eventId: uuidv7(), body: JSON.stringify(event) });
+const randomBytesPerId = 16;
 
-const withStoredEvents = <S extends { readonly event: OrderEvent }>(steps: readonly S[]): (S & StoredEvent)[] =>
-  steps.map((step) => ({ ...step, ...toStoredEvent(step.event) }));
+const toStoredEvent = (event: OrderEvent, random: Uint8Array = randomBytes(randomBytesPerId)): StoredEvent => ({
+  eventId: uuidv7({ random }),
+  body: JSON.stringify(event),
+});
+
+function withStoredEvents<S extends { readonly event: OrderEvent }>(steps: readonly S[]): (S & StoredEvent)[] {
+  // All at once: a call of the generator for each id would cost more than the rest of the event.
+  const random = randomBytes(randomBytesPerId * steps.length);
+  return steps.map((step, n) => ({ ...step, ...toStoredEvent(step.event, random.subarray(randomBytesPerId * n, randomBytesPerId * (n + 1))) }));
+}
 
 export const orderColumns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   placed_at AS "placedAt", due_at AS "dueAt", due_move AS "dueMove", paid_at AS "paidAt", carrier,

@@ -16,7 +16,7 @@ import { lockCustomersForShare } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockStock } from '../stock/stock.repository.js';
-import { type CheckoutPolicy, dueAfterPlacing, type DueAfterPlacing, type OrderRequest, place, type Placement, type PlacingFacts } from './order.js';
+import { type CheckoutPolicy, dueAfterPlacing, type DueAfterPlacing, dueTime, type OrderRequest, place, type Placement, type PlacingFacts } from './order.js';
 import { versionedOrder } from './order.views.js';
 import { OrderIds } from './order-ids.js';
 import { claimOrderIds, lockDrawnIds } from './order-ids.repository.js';
@@ -140,11 +140,12 @@ export async function placeBatch(
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
   const placed: Traced<Placement>[] = [];
+  const times = { at, due, dueAt: dueTime(at, due) };
   const results = orders.map((order) =>
     answers.answerOnce(order.idempotency, () => {
       const stock = stockLeft.get(order.plantId) ?? unknownPlantStock;
       const facts = { stock, isCustomerClosed: closedCustomers.has(order.ownerId), isIdTaken: takenIds.has(order.id) };
-      const step = place(order, facts, { at, due });
+      const step = place(order, facts, times);
       takenIds.add(order.id);
       stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });
       placed.push({ ...step, traceparent: order.traceparent });

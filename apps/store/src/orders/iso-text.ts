@@ -1,0 +1,12 @@
+/** Returns a function that formats times as ISO 8601. It keeps the text of the last one, because the orders of a batch share their times. */
+export function isoFormatter(): (time: Date) => string {
+  let last: Date | undefined;
+  let text = '';
+  return (time) => {
+    if (time !== last) {
+      text = time.toISOString();
+      last = time;
+    }
+    return text;
+  };
+}
