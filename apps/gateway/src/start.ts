@@ -13,10 +13,11 @@ import { serveConsole } from './console/console.routes.js';
 import { redirectToDocs } from './docs/docs.controller.js';
 import { GatewayModule } from './gateway.module.js';
 import { ForwardedOperations } from './http/forwarded-operations.js';
-import { logRequests } from './http/access-log.js';
+import { requestLog } from './http/access-log.js';
 import { assertNoNestGlobals } from './http/nest-globals.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
 import { allowOrigins } from './http/cors.js';
+import { atRequestEnd } from './http/request-end.js';
 import { traceRequests } from './http/request-spans.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { secureAnswers } from './http/security-headers.js';
@@ -63,8 +64,8 @@ export async function createGateway(
 
   const routes = app.get(Routes);
   supportAllMethods(instance);
+  atRequestEnd(instance, ({ slot }) => slot && limiter.release(slot), requestLog(logger, service.metrics));
   traceRequests(instance);
-  logRequests(instance, logger, service.metrics);
   secureAnswers(instance, publicUrl);
   routes.install(instance);
   await allowOrigins(instance, options.corsOrigins);

@@ -44,7 +44,7 @@ function traceFields(): object {
  * never be logged.
  */
 export function createLogger(service: string, level: string, destination: DestinationStream = standardOutput()): Logger {
-  return pino(
+  const logger = pino(
     {
       level,
       base: { service },
@@ -64,7 +64,31 @@ export function createLogger(service: string, level: string, destination: Destin
     },
     destination,
   );
+  if (!tracing) plainLoggers.set(logger, { service, destination });
+  return logger;
 }
+
+/** Loggers that add nothing to an event's own fields except its level, time and service: no children, and none while tracing. */
+const plainLoggers = new WeakMap<Logger, { readonly service: string; readonly destination: DestinationStream }>();
+
+/**
+ * Returns a function that writes the same line as `logger.info(fields, text)`, from fields that are JSON already: it neither redacts nor
+ * escapes them, for a tenth of the cost. Check texts with `isPlainText`. Returns undefined for a logger that adds
+ * fields of its own.
+ */
+export function serialisedLines(logger: Logger, text: string): ((members: string) => void) | undefined {
+  const plain = plainLoggers.get(logger);
+  if (!plain) return undefined;
+  const { destination } = plain;
+  const service = `,"service":${JSON.stringify(plain.service)}`;
+  const end = `,"msg":${JSON.stringify(text)}}\n`;
+  return (members) => {
+    if (logger.isLevelEnabled('info')) destination.write(`{"level":"info"${timeOfLine()}${service},${members}${end}`);
+  };
+}
+
+/** Whether redaction and JSON leave a text as it is: ids, routes, names and numbers, but no URL and no query string. */
+export const isPlainText = (text: string): boolean => /^[\w.:/*-]*$/.test(text) && !text.includes('://');
 
 const warn = 40;
 const maxBufferedCharacters = 8_192;

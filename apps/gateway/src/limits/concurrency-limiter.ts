@@ -19,7 +19,7 @@ export class ConcurrencyLimiter {
 
   constructor(private readonly max: { readonly requests: number; readonly bodyBytes: number }) {}
 
-  /** Takes a slot until the response is sent or its connection closes. @throws CodedError `overloaded` */
+  /** Takes a slot, which must be released at the end of the request. @throws CodedError `overloaded` */
   acquire(response: ServerResponse): Slot {
     if (this.requests >= this.max.requests) {
       // Closes rejected connections: Node accepts one connection per turn of the event loop, and clients that retry at once on
@@ -28,14 +28,15 @@ export class ConcurrencyLimiter {
       response.setHeader('connection', 'close');
       throw overloaded('The gateway');
     }
-    const slot = { bodyBytes: 0, isReleased: false };
     this.requests++;
-    response.once('close', () => {
-      slot.isReleased = true;
-      this.requests--;
-      this.bodyBytes -= slot.bodyBytes;
-    });
-    return slot;
+    return { bodyBytes: 0, isReleased: false };
+  }
+
+  release(slot: Slot): void {
+    if (slot.isReleased) return;
+    slot.isReleased = true;
+    this.requests--;
+    this.bodyBytes -= slot.bodyBytes;
   }
 
   /**
