@@ -72,7 +72,8 @@ export class Routes {
     }
     for (const method of methods) this.served.push({ method, url: route.url, spec });
     route.onRequest = this.checksOf(spec, route.url.includes(':'));
-    if (spec.compressed) route.compress = { threshold: compressFromBytes };
+    // Otherwise the plug-in adds a hook to uncompressed routes too, for a method of replies that nothing here calls.
+    route.compress = spec.compressed ? { threshold: compressFromBytes } : false;
     if (spec.body) {
       const { kind } = spec.body;
       route.preParsing = (request, _reply, _payload, done) => done(errorOf(() => checkMediaType(request.headers['content-type'], kind)));
