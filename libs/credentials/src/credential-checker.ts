@@ -5,7 +5,7 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { type AccessToken, AccessTokens, revocationKeysOf } from './access-tokens.js';
 import type { Caller } from './caller.js';
-import { CredentialCache } from './credential-cache.js';
+import { CredentialCache, type LogPositioned } from './credential-cache.js';
 import { CredentialRefused } from './credential-refused.js';
 import { digestOf, type PresentedCredentials } from './presented-credentials.js';
 import { revocationKey, type RevocationLog } from './revocation-log.js';
@@ -27,6 +27,8 @@ interface ValidCredential {
   /** Keys of the entries of the revocation log that revoke it. */
   readonly revokedBy: readonly string[];
   readonly expiresAt?: number;
+  /** The caller of requests that present nothing else, which are the most: composed once, not for each request. */
+  readonly alone?: Caller;
 }
 
 const maxEntries = 10_000;
@@ -41,7 +43,7 @@ export interface CredentialCheckerOptions {
 /** Determines the caller of a request from its credentials. */
 export class CredentialChecker {
   /** Sessions and API keys, which identity checks. */
-  private readonly opaqueCredentials: CredentialCache<Credential>;
+  private readonly opaqueCredentials: CredentialCache<ValidCredential & LogPositioned>;
   /** Access tokens, which this process verifies; their users' permissions come from identity. */
   private readonly verifiedTokens: CredentialCache<AccessToken & { position: number }>;
   private readonly permissionsOfUsers: CredentialCache<UserPermissions>;
@@ -66,8 +68,8 @@ export class CredentialChecker {
     this.opaqueCredentials = new CredentialCache(log, {
       maxEntries,
       maxAgeMs,
-      expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
-      isRevokedBy: ({ kind, id, userId }, revoked) => revoked.has(revocationKey(kind, id)) || isOutdated(userId, revoked),
+      expiresAt: ({ expiresAt }) => expiresAt,
+      isRevokedBy: ({ revokedBy, userId }, revoked) => revokedBy.some((key) => revoked.has(key)) || isOutdated(userId, revoked),
     });
     this.permissionsOfUsers = new CredentialCache(log, {
       maxEntries,
@@ -94,7 +96,7 @@ export class CredentialChecker {
       if (digest === undefined) continue;
       const credential = this.opaqueCredentials.get(`${kind}:${digest}`);
       if (!credential) return undefined;
-      checked.push(fromOpaque(credential));
+      checked.push(credential);
     }
     if (presented.accessToken !== undefined) {
       const token = this.verifiedTokens.get(digestOf(presented.accessToken));
@@ -121,14 +123,14 @@ export class CredentialChecker {
     return toCaller(await Promise.all(checks), presented);
   }
 
-  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<ValidCredential> {
-    const fetch = async (): Promise<Credential> => {
-      const credential = await this.rpc.call(identity.checkCredential, { kind, digest }, context());
+  private checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<ValidCredential> {
+    return this.opaqueCredentials.getOrFetch(`${kind}:${digest}`, async () => {
+      const answer = await this.rpc.call(identity.checkCredential, { kind, digest }, context());
+      const credential = fromOpaque(answer);
       // A restore may have lost the revocation in identity's database; this process keeps refusing what it has seen revoked.
-      if (revokedByOf(credential).some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', revokedText);
-      return credential;
-    };
-    return fromOpaque(await this.opaqueCredentials.getOrFetch(`${kind}:${digest}`, fetch));
+      if (credential.revokedBy.some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', revokedText);
+      return { ...credential, position: answer.position, alone: toCaller([credential], { [kind]: digest }) };
+    });
   }
 
   private async checkToken(jwt: string, context: () => RpcContext): Promise<ValidCredential> {
@@ -170,14 +172,12 @@ const isOutdated = (userId: string, revoked: ReadonlySet<string>): boolean =>
 
 const revokedText = 'The credential was revoked. Log in or use another one.';
 
-const revokedByOf = ({ kind, id, userId }: Credential): string[] => [revocationKey(kind, id), revocationKey('user', userId)];
-
 const fromOpaque = (credential: Credential): ValidCredential => ({
   kind: credential.kind,
   name: `${credential.kind}:${credential.id}`,
   userId: credential.userId,
   permissions: credential.permissions,
-  revokedBy: revokedByOf(credential),
+  revokedBy: [revocationKey(credential.kind, credential.id), revocationKey('user', credential.userId)],
   ...(credential.expiresAt !== undefined && { expiresAt: Date.parse(credential.expiresAt) }),
 });
 
@@ -185,6 +185,8 @@ const fromOpaque = (credential: Credential): ValidCredential => ({
 const precedence: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
 
 function toCaller(checked: readonly ValidCredential[], presented: PresentedCredentials): Caller {
+  const [only] = checked;
+  if (only?.alone && checked.length === 1) return only.alone;
   const [first, ...others] = [...checked].sort((a, b) => precedence.indexOf(a.kind) - precedence.indexOf(b.kind));
   if (!first) throw new Error('a caller needs at least one credential');
   return {
