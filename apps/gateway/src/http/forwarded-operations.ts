@@ -70,10 +70,10 @@ export class ForwardedOperations {
     if (answer.kind !== 'forwarded') throw noHandler(operation);
     if (!isPaged(operation)) {
       return cached
-        ? async (request, reply) => reads.sendPlants(request, reply, call, valuesOf(request, all))
-        : async (request, reply) => forwarder.forward(request, reply, call, valuesOf(request, all));
+        ? (request, reply) => reads.sendPlants(request, reply, call, valuesOf(request, all))
+        : (request, reply) => forwarder.forward(request, reply, call, valuesOf(request, all));
     }
-    return async (request, reply) => {
+    return (request, reply) => {
       const query = valuesOf(request, inQuery);
       const parameters = inPath.length === 0 ? query : { ...valuesOf(request, inPath), ...query };
       return cached

@@ -40,7 +40,7 @@ export class RpcForwarder {
     parameters: Unvalidated<Payload>,
   ): Promise<void> {
     const answer = await this.callRaw(request, operation, parameters, idempotencyKeyOf(request));
-    await this.applyOwnRevocations(request);
+    if (request.routeSpec?.revokes) await this.applyOwnRevocations(request);
     sendAnswer(request, reply, answer);
   }
 
@@ -94,7 +94,7 @@ export class RpcForwarder {
     parameters: Unvalidated<Payload>,
   ): Promise<Answer> {
     const { payload } = await this.callRaw(request, operation, parameters);
-    await this.applyOwnRevocations(request);
+    if (request.routeSpec?.revokes) await this.applyOwnRevocations(request);
     return parsed(payload) as Answer;
   }
 
@@ -110,7 +110,7 @@ export class RpcForwarder {
     return parsed(payload) as Answer;
   }
 
-  private async callRaw(
+  private callRaw(
     request: FastifyRequest,
     operation: Operation<unknown, unknown>,
     parameters: object,
@@ -123,7 +123,6 @@ export class RpcForwarder {
 
   /** Waits until this gateway has applied what the request revoked, so that the client's next request is refused. */
   private async applyOwnRevocations(request: FastifyRequest): Promise<void> {
-    if (!request.routeSpec?.revokes) return;
     try {
       await this.revocations.catchUp();
     } catch (error) {
