@@ -18,20 +18,27 @@ describe('the lock order', () => {
     return Number(database?.deadlocks);
   };
 
+  /** Waits until so many transactions wait for a row of this table. */
+  const waitingFor = (table: 'stock' | 'orders', transactions: number): Promise<void> =>
+    until(async () => {
+      const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1`;
+      return (await shop.rows(waits, [`%FROM ${table} WHERE %FOR NO KEY UPDATE`])).length === transactions;
+    });
+
   // Placing holds the stock and waits for the newcomer's row, which the transfer has inserted; the transfer waits for the order, which
   // the cancellation holds; and the cancellation waits for the stock. Each queues behind a row that the test holds, in this order.
   it('has one exception, a customer who has never ordered: a deadlock of placing, transferring and cancelling fails none of them', async () => {
     const plantId = await shop.plant();
     const { id: orderId } = await shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1));
     const newcomer = 2;
-    const calls = await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
+    const calls = await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async () => {
       const placing = outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, customer(newcomer)));
-      await waiting(1);
+      await waitingFor('stock', 1);
       return shop.holding('SELECT 1 FROM orders WHERE id = $1', [orderId], async () => {
         const cancelling = outcomeOf(shop.caller.call(store.cancelOrder, { orderId }, staff));
-        await waiting(2);
+        await waitingFor('orders', 1);
         const transferring = outcomeOf(shop.caller.call(store.transferOrder, { orderId, transfer: { username: `user-${newcomer}` } }, staff));
-        await waiting(3);
+        await waitingFor('orders', 2);
         return { placing, cancelling, transferring };
       });
     });
