@@ -69,5 +69,6 @@ const { read, write } = operationsOf<ErrorCode>('store');
 export const feedOperations = {
   feedHead: read<FeedHead>()('feedHead', NoPayload),
   feedRead: read<FeedPage>()('feedRead', ReadFeed),
+  // Starts a new epoch. The last release calls it by this name.
   feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', StartNewEpoch),
 };
