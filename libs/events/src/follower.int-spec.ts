@@ -192,6 +192,67 @@ describe('a follower', () => {
     expect(service.advances).toMatchObject([{ after: 0, upTo: 6, events: [1, 2, 3, 4, 5, 6].map((seq) => ({ seq })) }]);
   });
 
+  it('logs each event once when replicas log in turns and at the same time', async () => {
+    const service = await open();
+    const replicas = [service.follower, service.startReplica(remote)];
+    service.follower.start();
+    try {
+      for (let round = 0; round < 20; round++) {
+        await change(1);
+        const nudges = await things.numberAll();
+        const receivers = round % 3 === 2 ? replicas : [replicas[round % 3]!];
+        for (const nudge of nudges) for (const one of receivers) one.onNudge(nudge);
+        // Sometimes the next event arrives while this one is being logged.
+        if (round % 5 !== 0) await until(async () => (await service.watermark()) === (round + 1) * 3);
+      }
+      await hasAll(service);
+      const announced = service.advances.flatMap(({ after, upTo }) => Array.from({ length: upTo - after }, (_, n) => after + n + 1));
+      expect(announced.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
+    } finally {
+      await replicas[1]?.stop();
+    }
+  });
+
+  it('leaves no hole when the log is restored from a backup while the follower runs', async () => {
+    const service = await open();
+    service.follower.start();
+    await change(2);
+    await things.numberAll();
+    await hasAll(service);
+    feedIsDown = true;
+    await service.database.query('DELETE FROM event_log WHERE seq > 3');
+    await service.database.query('UPDATE feed_watermark SET watermark = 3');
+    await change(1);
+    for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
+    const before = pulls;
+    await until(() => pulls > before);
+    feedIsDown = false;
+    await hasAll(service);
+  });
+
+  it('logs nothing after an event that the log replaced by another while the follower runs', async () => {
+    const service = await open();
+    service.follower.start();
+    await change(2);
+    await things.numberAll();
+    await hasAll(service);
+    feedIsDown = true;
+    const foreign = randomUUID();
+    await service.database.query('UPDATE event_log SET event_id = $1 WHERE seq = 6', [foreign]);
+    await change(1);
+    for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
+    const before = pulls;
+    await until(() => pulls > before);
+    feedIsDown = false;
+    await until(async () => {
+      await things.numberAll();
+      return (await service.watermark()) > 9;
+    });
+    const log = await service.log();
+    expect(log.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 10, 11, 12, 13]);
+    expect(log[5]?.id).toBe(foreign);
+  });
+
   it('repeats a transaction that failed', async () => {
     let failures = 2;
     const done: number[] = [];

@@ -111,6 +111,13 @@ export class FollowingService {
     this.follower.start();
   }
 
+  /** Starts another replica on the same data. The caller stops it. */
+  startReplica(feed: RemoteFeed): Follower {
+    const replica = this.create(feed);
+    replica.start();
+    return replica;
+  }
+
   private create(feed: RemoteFeed): Follower {
     const options: FollowerOptions = {
       feed,
