@@ -34,13 +34,16 @@ describe('the lock order', () => {
     const calls = await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async () => {
       const placing = outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, customer(newcomer)));
       await waitingFor('stock', 1);
-      return shop.holding('SELECT 1 FROM orders WHERE id = $1', [orderId], async () => {
+      const onOrder = await shop.holding('SELECT 1 FROM orders WHERE id = $1', [orderId], async () => {
         const cancelling = outcomeOf(shop.caller.call(store.cancelOrder, { orderId }, staff));
         await waitingFor('orders', 1);
         const transferring = outcomeOf(shop.caller.call(store.transferOrder, { orderId, transfer: { username: `user-${newcomer}` } }, staff));
         await waitingFor('orders', 2);
-        return { placing, cancelling, transferring };
+        return { cancelling, transferring };
       });
+      // Without this wait the cancellation could find the stock unlocked, before the placing that queued for it wakes up.
+      await waitingFor('stock', 2);
+      return { placing, ...onOrder };
     });
     expect(await calls.placing).toBe('placed');
     expect(await calls.cancelling).toBe('placed');
