@@ -72,15 +72,28 @@ const seeded = [
   ['notifications', 'an event member is added', ({ components }) => (components.schemas.OrderStatusChange.properties.more = { type: 'string' }), undefined],
 ];
 
-for (const [n, [service, what, change, expected]] of seeded.entries()) {
-  test(`${expected ? 'breaking' : 'compatible'}: ${what}`, async () => {
-    const { today, name } = documentsOf(service);
-    const document = JSON.parse(readFileSync(today, 'utf8'));
-    change(document);
-    const file = join(folder, `${n}-${name}`);
-    writeFileSync(file, JSON.stringify(document));
-    const changes = await breakingChanges(today, file);
-    if (!expected) assert.deepEqual(changes, []);
-    else assert.ok(changes.some((one) => expected.test(one)), changes.join('\n'));
+/**
+ * Makes all breaking changes, or all compatible ones, to one copy of a service's document, since each comparison takes a second of processor time.
+ * @param {typeof owners[number]} service @param {boolean} areBreaking
+ */
+function changesFound(service, areBreaking) {
+  const { today, name } = documentsOf(service);
+  const document = JSON.parse(readFileSync(today, 'utf8'));
+  for (const [owner, , change, expected] of seeded) if (owner === service && (expected !== undefined) === areBreaking) change(document);
+  const file = join(folder, `${areBreaking ? 'breaking' : 'compatible'}-${name}`);
+  writeFileSync(file, JSON.stringify(document));
+  return breakingChanges(today, file);
+}
+
+for (const service of owners) {
+  test(`each breaking change to the document of ${service} is found`, async (context) => {
+    const changes = await changesFound(service, true);
+    for (const [owner, what, , expected] of seeded) {
+      if (owner === service && expected) await context.test(what, () => assert.ok(changes.some((one) => expected.test(one)), changes.join('\n')));
+    }
+  });
+
+  test(`compatible changes to the document of ${service} are not breaking: ${seeded.flatMap(([owner, what, , expected]) => (owner === service && !expected ? what : [])).join('; ')}`, async () => {
+    assert.deepEqual(await changesFound(service, false), []);
   });
 }
