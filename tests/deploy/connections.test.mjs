@@ -78,6 +78,7 @@ describe('the size of a pool', () => {
       const opsPort = await freePort();
       const env = {
         PATH: process.env['PATH'] ?? '',
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
         OPS_PORT: `${opsPort}`,
         NATS_URL: servers.nats.url,
         NATS_USER: service,

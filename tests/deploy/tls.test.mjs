@@ -58,6 +58,7 @@ const natsUrl = () => servers.nats.url.replace('nats://127.0.0.1', 'tls://localh
 /** @param {string} service @param {Record<string, string>} given */
 const environmentOf = (service, given) => ({
   PATH: process.env['PATH'] ?? '',
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
   NATS_URL: natsUrl(),
   NATS_CA: known,
   NATS_USER: service,

@@ -17,7 +17,7 @@ import { startServers } from './servers.fixture.mjs';
 let servers;
 /** @type {import('node:child_process').ChildProcess[]} */
 const processes = [];
-const env = { PATH: process.env['PATH'] };
+const env = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] };
 
 before(async () => {
   servers = await startServers();
