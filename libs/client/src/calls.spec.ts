@@ -274,7 +274,7 @@ describe('an abort', () => {
     ['waiting for the rest of an answer', answered(200, { 'content-type': 'application/json', 'content-length': '999' }, '{'), credential],
     ['pausing before a repetition', problem(503, 'unavailable', { 'retry-after': '20', connection: 'close' }), credential],
     ['waiting for a token', silence, { clientId: 'a', clientSecret: 'b' }],
-  ] as const)('ends a call that is %s within 50 ms, and leaves no timer, socket or listener', async (_, answer, shown) => {
+  ] as const)('ends a call that is %s at once, and leaves no timer, socket or listener', async (_, answer, shown) => {
     const server = await start(answer);
     const { ms, handles, listeners, reason } = await abortCall(server, shown);
     expect(server.requests).toHaveLength(1);
@@ -283,7 +283,8 @@ describe('an abort', () => {
     // pool, where it stays for 4 s (seen with Node 20 and 26).
     expect((handles as string[]).filter((name) => !/^(TCPSocketWrap|ConnectWrap)$/.test(name))).toEqual([]);
     expect((handles as string[]).filter((name) => name === 'TCPSocketWrap').length).toBeLessThanOrEqual(1);
-    expect(ms).toBeLessThan(50);
+    // A few milliseconds on an idle machine; each of the waits above would last much longer.
+    expect(ms).toBeLessThan(2_000);
   });
 
   it('before the call sends nothing', async () => {
