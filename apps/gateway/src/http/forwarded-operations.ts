@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
+import { store } from '@plant-shop/contracts/store';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CachedReads } from '../reads/cached-reads.js';
@@ -68,6 +69,8 @@ export class ForwardedOperations {
       };
     }
     if (answer.kind !== 'forwarded') throw noHandler(operation);
+    // It changes with every order, so it is not cached: concurrent requests share a read.
+    if (operation.name === store.readInventory.name) return (request, reply) => reads.sendInventory(request, reply);
     if (!isPaged(operation)) {
       return cached
         ? (request, reply) => reads.sendPlants(request, reply, call, valuesOf(request, all))

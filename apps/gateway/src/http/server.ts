@@ -1,4 +1,4 @@
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyAdapter } from '@nestjs/platform-fastify';
 import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/request-id';
@@ -8,6 +8,7 @@ import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { answerConnectionError } from '../problems/connection-errors.js';
 import { sendProblem } from '../problems/problem.js';
 import { bodyReader } from './body.js';
+import { LeanAdapter } from './lean-adapter.js';
 
 /**
  * The limit of JSON and form bodies. They are forwarded unchanged in one frame entry (900 KiB), with at most 4 KiB of metadata
@@ -30,7 +31,7 @@ export function createAdapter(parts: {
   readonly drain: ConnectionDrain;
 }): FastifyAdapter {
   const { requestTimeoutMs } = parts;
-  const adapter = new FastifyAdapter({
+  const adapter = new LeanAdapter({
     logger: false,
     genReqId: requestIdOf,
     requestIdHeader: false,
@@ -57,6 +58,7 @@ export function createAdapter(parts: {
     skipMiddie: true,
     multipart: false,
   });
+  adapter.permitHooks();
   const instance = adapter.getInstance();
   // Otherwise Node answers an unknown Expect header with 417; RFC 9110, section 10.1.1, permits ignoring it.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));

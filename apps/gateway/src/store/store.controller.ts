@@ -4,14 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, queryId, queryList, queryTexts } from '../http/input.js';
 import { Serves } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
-import { CachedReads } from '../reads/cached-reads.js';
 
 @Controller()
 export class StoreController {
-  constructor(
-    private readonly forwarder: RpcForwarder,
-    private readonly reads: CachedReads,
-  ) {}
+  constructor(private readonly forwarder: RpcForwarder) {}
 
   @Serves(store.listOrders.client)
   listOrders(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -25,11 +21,5 @@ export class StoreController {
     // A store of the previous release accepts only one status, as a string.
     const wanted = { ...query, ...(status && { status: status.length === 1 ? status[0] : status }) };
     return this.forwarder.forwardPage(request, reply, store.listOrders, wanted, { ...query, status: status?.join() });
-  }
-
-  /** Concurrent requests share a read. */
-  @Serves(store.readInventory.client)
-  readInventory(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.reads.sendInventory(request, reply);
   }
 }
