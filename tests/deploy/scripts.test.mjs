@@ -160,3 +160,10 @@ test('a release prints each reason why a migration waits once', { timeout: 20_00
     'rollout',
   ]);
 });
+
+test('the commands for containers and clusters start: without --check they print their usage', async () => {
+  for (const [command, code] of /** @type {const} */ ([['containers/main.mjs', 2], ['cluster/check.mjs', 64]])) {
+    const answer = await attempt(process.execPath, [join(ROOT, 'tests/deploy', command)]);
+    assert.deepEqual([answer.code, answer.output.includes('-- --check')], [code, true], answer.output);
+  }
+});

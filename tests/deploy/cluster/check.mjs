@@ -4,8 +4,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { ResumingSocket } from '@plant-shop/testing/stream';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
-import { Listener, Traffic } from '../artefacts/rolling.mjs';
+import { ordersOf, Traffic } from '../artefacts/rolling.mjs';
 import { SERVICES } from '../services.mjs';
 import { Usage } from './usage.mjs';
 
@@ -98,12 +99,12 @@ const checks = {
 
 /** @param {{ gateway: string, stream: string, key: string, plantId: number }} shop @param {Check} check */
 async function holds({ gateway, stream, key, plantId }, { name, mayFail = false, change }) {
-  /** @type {{ listener: Listener, since: number }[]} */
+  /** @type {{ listener: ResumingSocket, since: number }[]} */
   const listeners = [];
   /** @type {Traffic | undefined} */
   let traffic;
   const listen = async () => {
-    const added = Array.from({ length: Number(SOCKETS) }, () => new Listener(() => stream, key));
+    const added = Array.from({ length: Number(SOCKETS) }, () => new ResumingSocket({ nextUrl: () => stream, apiKey: key }));
     await pause(2_000);
     listeners.push(...added.map((listener) => ({ listener, since: traffic?.approved.size ?? 0 })));
   };
@@ -121,10 +122,14 @@ async function holds({ gateway, stream, key, plantId }, { name, mayFail = false,
   await pause(5_000);
   await traffic.stop();
   const { approved, answered, failures } = traffic;
-  const lost = () => listeners.reduce((sum, { listener, since }) => sum + [...approved].slice(since).filter((id) => !listener.orders.has(id)).length, 0);
+  const missedBy = (/** @type {ResumingSocket} */ listener, /** @type {number} */ since) => {
+    const received = ordersOf(listener);
+    return [...approved].slice(since).filter((id) => !received.has(id)).length;
+  };
+  const lost = () => listeners.reduce((sum, { listener, since }) => sum + missedBy(listener, since), 0);
   for (let waited = 0; lost() > 0 && waited < LATE_MS; waited += 250) await pause(250);
   const missed = lost();
-  await Promise.all(listeners.map(({ listener }) => listener.stop()));
+  for (const { listener } of listeners) listener.stop();
   const gaps = listeners.reduce((sum, { listener }) => sum + listener.gaps.length, 0);
   const isGood = trouble === '' && missed === 0 && gaps === 0 && approved.size > 0 && (mayFail || failures.length === 0);
   console.log(
