@@ -10,6 +10,7 @@ import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import type { Service } from '@plant-shop/platform/service/service';
 import { type Fake, fake, startFake, startService } from '@plant-shop/service-testing/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { until } from '@plant-shop/testing/until';
 import type { GatewayOptions } from './options.js';
 import { type Gateway, startGateway } from './start.js';
 
@@ -144,6 +145,8 @@ export async function startShop(own: FakesByService = {}, options: Partial<Gatew
   for (const service of Object.keys(fakes)) await start(service);
   const { gateway, service } = await startReplica(nats, options);
   const { url } = gateway;
+  // Until the gateway has read the revocations it refuses credentials with 503.
+  await until(async () => (await service.readiness.report()).ready);
   return {
     nats,
     gateway,
