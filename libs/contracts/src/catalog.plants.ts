@@ -247,7 +247,7 @@ export const plantOperations = {
       route: 'GET /v3/plant/:plantId',
       access: limitedByCredential,
       summary: 'Read a plant',
-      cached: true,
+      shared: 'cached',
       answer: plantAnswer,
     },
   ),

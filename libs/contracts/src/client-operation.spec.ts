@@ -31,7 +31,7 @@ describe('a declaration', () => {
     expect(client).toMatchObject({ name: 'fire', method: 'POST', url: '/v3/pots/:potId/firing', calls: [fire], conditional: false, answer: { kind: 'forwarded', schema: fired } });
   });
 
-  it('does not compile with a name that the payload or the answer lacks', () => {
+  it('does not compile with what the payload or the answer lacks', () => {
     const route = 'POST /v3/pots/:potId/firing';
     // @ts-expect-error -- a parameter in the path
     forClients(fire, { ...texts, route: 'POST /v3/pots/:kilnId/firing', answer: fired });
@@ -43,6 +43,8 @@ describe('a declaration', () => {
     forClients(fire, { ...texts, route, answer: message('colour', 'blue') });
     // @ts-expect-error -- the schema of another answer
     forClients(fire, { ...texts, route, answer: text() });
+    // @ts-expect-error -- requests with different parameters cannot share a read
+    forClients(fire, { ...texts, route, shared: 'coalesced', answer: fired });
     // @ts-expect-error -- a method
     forClients(fire, { ...texts, route: 'PATCH /v3/pots/:potId', answer: fired });
     expect(forClients(fire, { ...texts, route, query: ['glaze'], answer: message('kiln', 'k1') }).client.query).toEqual(['glaze']);

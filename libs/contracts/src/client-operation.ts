@@ -48,8 +48,11 @@ interface Traits {
   readonly unsafeGet?: true;
   /** Answers may be long and are compressed for clients that accept it. Pages always are. */
   readonly compressed?: true;
-  /** The answer is the same for all callers; the gateway caches it until the catalogue changes. */
-  readonly cached?: true;
+  /**
+   * Set if the answer is the same for all callers. `cached`: the gateway caches it until the catalogue changes. `coalesced`: it changes
+   * too often to be cached, so concurrent requests share a read; only for operations without parameters.
+   */
+  readonly shared?: 'cached' | 'coalesced';
   /** The answer contains a secret, so nobody may store it. */
   readonly secret?: true;
   /** The operation reads the session token itself, although it is open. */
@@ -94,6 +97,7 @@ interface Declaration<Payload, Answer, Route extends string> extends Traits {
   readonly alsoCalls?: readonly Operation<object, unknown>[];
   readonly body?: TypedBody<keyof Payload & string>;
   readonly query?: readonly (keyof Payload & string)[];
+  readonly shared?: 'cached' | (keyof Payload extends never ? 'coalesced' : never);
   readonly required?: Readonly<Partial<Record<keyof Payload & string, string>>>;
   readonly answer: AnswerSchema<ReadonlyLists<Answer>> | TypedMessage<keyof Answer & string> | Exclude<ClientAnswer, { kind: 'forwarded' | 'apiResponse' }>;
 }

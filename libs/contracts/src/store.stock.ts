@@ -74,6 +74,7 @@ export const stockOperations = {
         'The sums over all plants. `available`: free units of plants with the status available. `pending`: units in placed orders, and ' +
         'free units of plants with the status pending. `sold`: units in approved and delivered orders, and free units of plants with the ' +
         'status sold.',
+      shared: 'coalesced',
       answer: inventoryAnswer,
     },
   ),

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
-import { store } from '@plant-shop/contracts/store';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CachedReads } from '../reads/cached-reads.js';
@@ -55,7 +54,7 @@ export class ForwardedOperations {
 
   private senderOf(operation: ClientOperation): Handler {
     const { forwarder, reads } = this;
-    const { answer, cached, calls } = operation;
+    const { answer, shared, calls } = operation;
     const [call] = calls;
     if (!call || calls.length > 1) throw noHandler(operation);
     const inPath = pathReaders(operation, call);
@@ -69,17 +68,16 @@ export class ForwardedOperations {
       };
     }
     if (answer.kind !== 'forwarded') throw noHandler(operation);
-    // It changes with every order, so it is not cached: concurrent requests share a read.
-    if (operation.name === store.readInventory.name) return (request, reply) => reads.sendInventory(request, reply);
+    if (shared === 'coalesced') return reads.coalescing(call);
     if (!isPaged(operation)) {
-      return cached
+      return shared === 'cached'
         ? (request, reply) => reads.sendPlants(request, reply, call, valuesOf(request, all))
         : (request, reply) => forwarder.forward(request, reply, call, valuesOf(request, all));
     }
     return (request, reply) => {
       const query = valuesOf(request, inQuery);
       const parameters = inPath.length === 0 ? query : { ...valuesOf(request, inPath), ...query };
-      return cached
+      return shared === 'cached'
         ? reads.sendPlants(request, reply, call, parameters, repeated(query))
         : forwarder.forwardPage(request, reply, call, parameters, repeated(query));
     };

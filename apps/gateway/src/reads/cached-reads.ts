@@ -1,5 +1,4 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { store } from '@plant-shop/contracts/store';
 import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { gauge } from '@plant-shop/platform/service/metrics';
@@ -14,7 +13,7 @@ import { CatalogVersions } from './catalog-versions.js';
 
 /**
  * Serves reads that are the same for all callers. Responses of the catalog are cached as bytes, and reused only after a check
- * that begins after the request arrived. The inventory, which changes with every order, is not cached; concurrent requests
+ * that begins after the request arrived. Those that change too often, like the inventory, are not cached; concurrent requests
  * share a read. So no client sees anything older than what any client has seen before, through any gateway
  * (docs/decisions/cached-reads.md).
  */
@@ -22,7 +21,6 @@ import { CatalogVersions } from './catalog-versions.js';
 export class CachedReads {
   private readonly cache: ReadCache;
   private readonly versions: CatalogVersions;
-  private readonly inventory: CoalescedRead<CachedResponse>;
   /** Reads in flight, by cache key. */
   private readonly pending = new Map<string, CoalescedRead<CachedResponse>>();
   private hits = 0;
@@ -35,7 +33,6 @@ export class CachedReads {
   ) {
     this.cache = new ReadCache(readCacheMib * 1024 * 1024);
     this.versions = new CatalogVersions((operation) => forwarder.readShared(operation, {}));
-    this.inventory = new CoalescedRead(async () => toCached(await forwarder.readShared(store.readInventory, {}), undefined));
     this.observe(metrics);
   }
 
@@ -62,8 +59,10 @@ export class CachedReads {
     }));
   }
 
-  async sendInventory(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    sendCached(request, reply, await this.inventory.get());
+  /** Returns a handler whose concurrent requests share a read. */
+  coalescing(operation: Operation<object, unknown>): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+    const read = new CoalescedRead(async () => toCached(await this.forwarder.readShared(operation, {}), undefined));
+    return async (request, reply) => sendCached(request, reply, await read.get());
   }
 
   /** Reads once for concurrent requests with the same key, and caches the response. */
