@@ -19,7 +19,7 @@ test('a service changes with its own folder, and all change with the Dockerfile'
 
 test('a lib changes the services that run with it, and no others', () => {
   assert.deepEqual(changed('libs/events/src/feed.ts'), ['store', 'notifications']);
-  assert.deepEqual(changed('libs/credentials/src/caller.ts'), ['gateway', 'notifications']);
+  assert.deepEqual(changed('libs/credentials/src/authentication.ts'), ['gateway', 'notifications']);
   assert.deepEqual(changed('libs/platform/src/nats.ts'), SERVICES);
   assert.deepEqual(changed('libs/testing/src/nats.ts', 'libs/service-testing/src/service.ts'), []);
 });
@@ -52,7 +52,7 @@ function run(...files) {
 test('CI runs the unit tests of changed packages and their dependents, and the whole-shop steps if a service is among them', () => {
   assert.deepEqual(run('apps/store/src/main.ts'), { steps: everything.toSorted(), packages: ['apps/store'] });
   assert.deepEqual(run('libs/events/src/feed.ts'), { steps: everything.toSorted(), packages: ['apps/notifications', 'apps/store', 'libs/events'] });
-  assert.deepEqual(run('libs/credentials/src/caller.ts')?.packages, ['apps/gateway', 'apps/notifications', 'libs/credentials']);
+  assert.deepEqual(run('libs/credentials/src/authentication.ts')?.packages, ['apps/gateway', 'apps/notifications', 'libs/credentials']);
   assert.deepEqual(run('libs/platform/src/nats.ts')?.packages.length, SERVICES.length + 5);
 });
 

@@ -4,7 +4,7 @@ import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { type AccessToken, AccessTokens, revocationKeysOf } from './access-tokens.js';
-import type { Caller } from './caller.js';
+import type { Authentication } from './authentication.js';
 import { CredentialCache, type LogPositioned } from './credential-cache.js';
 import { CredentialRefused } from './credential-refused.js';
 import { digestOf, type PresentedCredentials } from './presented-credentials.js';
@@ -27,8 +27,8 @@ interface ValidCredential {
   /** Keys of the entries of the revocation log that revoke it. */
   readonly revokedBy: readonly string[];
   readonly expiresAt?: number;
-  /** The caller of requests that present nothing else, which are the most: composed once, not for each request. */
-  readonly alone?: Caller;
+  /** The authentication of requests that present nothing else, which are the most: composed once, not for each request. */
+  readonly alone?: Authentication;
 }
 
 const maxEntries = 10_000;
@@ -40,7 +40,7 @@ export interface CredentialCheckerOptions {
   readonly requestBudgetMs: number;
 }
 
-/** Determines the caller of a request from its credentials. */
+/** Authenticates requests by their credentials. */
 export class CredentialChecker {
   /** Sessions and API keys, which identity checks. */
   private readonly opaqueCredentials: CredentialCache<ValidCredential & LogPositioned>;
@@ -85,10 +85,10 @@ export class CredentialChecker {
   }
 
   /**
-   * Returns the caller if the answers for all presented credentials are cached; does not ask identity.
+   * Returns the authentication if the answers for all presented credentials are cached; does not ask identity.
    * @throws CredentialRefused for a verified access token that was revoked since
    */
-  findCached(presented: PresentedCredentials): Caller | undefined {
+  findCached(presented: PresentedCredentials): Authentication | undefined {
     if (!this.log.isFresh) return undefined;
     const checked: ValidCredential[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
@@ -104,14 +104,14 @@ export class CredentialChecker {
       if (!user) return undefined;
       checked.push(this.fromToken(token, user));
     }
-    return toCaller(checked, presented);
+    return toAuthentication(checked, presented);
   }
 
   /**
    * Checks all presented credentials, asking identity about those that are not cached.
    * @throws CredentialRefused when one of them is not valid; CodedError `unavailable` when that cannot be determined now
    */
-  async check(presented: PresentedCredentials, requestId: string, traceparent?: string): Promise<Caller> {
+  async check(presented: PresentedCredentials, requestId: string, traceparent?: string): Promise<Authentication> {
     const context = (): RpcContext => this.context(requestId, traceparent);
     await this.log.ensureFresh();
     const checks: Promise<ValidCredential>[] = [];
@@ -120,7 +120,7 @@ export class CredentialChecker {
       if (digest !== undefined) checks.push(this.checkOpaque(kind, digest, context));
     }
     if (presented.accessToken !== undefined) checks.push(this.checkToken(presented.accessToken, context));
-    return toCaller(await Promise.all(checks), presented);
+    return toAuthentication(await Promise.all(checks), presented);
   }
 
   private checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<ValidCredential> {
@@ -129,7 +129,7 @@ export class CredentialChecker {
       const credential = fromOpaque(answer);
       // A restore may have lost the revocation in identity's database; this process keeps refusing what it has seen revoked.
       if (credential.revokedBy.some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', revokedText);
-      return { ...credential, position: answer.position, alone: toCaller([credential], { [kind]: digest }) };
+      return { ...credential, position: answer.position, alone: toAuthentication([credential], { [kind]: digest }) };
     });
   }
 
@@ -184,11 +184,11 @@ const fromOpaque = (credential: Credential): ValidCredential => ({
 /** The first of these kinds determines the acting user. Permissions of all credentials are combined. */
 const precedence: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
 
-function toCaller(checked: readonly ValidCredential[], presented: PresentedCredentials): Caller {
+function toAuthentication(checked: readonly ValidCredential[], presented: PresentedCredentials): Authentication {
   const [only] = checked;
   if (only?.alone && checked.length === 1) return only.alone;
   const [first, ...others] = [...checked].sort((a, b) => precedence.indexOf(a.kind) - precedence.indexOf(b.kind));
-  if (!first) throw new Error('a caller needs at least one credential');
+  if (!first) throw new Error('an authentication needs at least one credential');
   return {
     principal: {
       subject: first.userId,

@@ -17,7 +17,7 @@ export function requestLog(logger: Logger, metrics: Registry): AtEnd {
   });
   const log = accessLines(logger);
   return (request, reply, ms) => {
-    const { id: requestId, method, routeSpec, caller, span } = request;
+    const { id: requestId, method, routeSpec, authentication, span } = request;
     const operation = routeSpec?.operation;
     const status = reply.raw.writableFinished ? reply.statusCode : 'aborted';
     durations.observe({ operation: operation ?? 'none', status }, ms / 1_000);
@@ -27,7 +27,7 @@ export function requestLog(logger: Logger, metrics: Registry): AtEnd {
       operation,
       ms: Math.round(ms * 100) / 100,
       requestId,
-      subject: caller?.principal.subject,
+      subject: authentication?.principal.subject,
       status,
       ...(span && { traceId: span.traceId, spanId: span.spanId }),
     });

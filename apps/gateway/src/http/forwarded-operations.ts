@@ -103,7 +103,7 @@ function valuesOf(request: FastifyRequest, readers: readonly Reader[]): Values {
   return values;
 }
 
-/** The path's parameters, and the caller's session for payloads that have a member for it. */
+/** The path's parameters, and the presented session for payloads that have a member for it. */
 function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
   const { properties } = schemaOfClass(payload);
   const readers = [...url.matchAll(/:(\w+)/g)].map(([, name = '']): Reader => {
@@ -114,7 +114,7 @@ function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
   });
   if ('ownSession' in properties) {
     readers.push((request, values) => {
-      values['ownSession'] = request.caller?.sessionDigest;
+      values['ownSession'] = request.authentication?.sessionDigest;
     });
   }
   return readers;

@@ -1,7 +1,7 @@
 import type { AccessPolicy } from '@plant-shop/contracts/access';
 import { permits } from '@plant-shop/contracts/permissions';
 import { HttpError } from '@plant-shop/contracts/problem';
-import type { Caller } from '@plant-shop/credentials/caller';
+import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
@@ -49,25 +49,25 @@ export class RequestAuthenticator {
       authorize(policy, undefined);
       return undefined;
     }
-    const readCached = (): Caller | undefined => this.credentials.findCached(presented);
-    const caller = ignoreRefusal ? undefinedIfRefused(readCached) : this.countingRefusals(request, reply, readCached);
-    if (caller) {
-      this.accept(caller, policy, request, reply);
+    const readCached = (): Authentication | undefined => this.credentials.findCached(presented);
+    const authentication = ignoreRefusal ? undefinedIfRefused(readCached) : this.countingRefusals(request, reply, readCached);
+    if (authentication) {
+      this.accept(authentication, policy, request, reply);
       return undefined;
     }
     return this.check(presented, policy, request, reply);
   }
 
   /**
-   * Checks during a long request that the caller is still permitted.
+   * Checks during a long request that its principal is still permitted.
    * @throws CodedError `credential-refused`, `forbidden`, or `unavailable` if that cannot be checked now
    */
   async recheck(request: FastifyRequest): Promise<void> {
     const policy = request.routeSpec?.access;
     const presented = presentedCredentialsOf(request.raw);
     if (!policy || !presented) return;
-    const caller = this.credentials.findCached(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
-    authorize(policy, caller);
+    const authentication = this.credentials.findCached(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
+    authorize(policy, authentication);
   }
 
   private async check(
@@ -78,9 +78,9 @@ export class RequestAuthenticator {
   ): Promise<void> {
     // Refused credentials are limited per address; beyond the limit this throws `too-many-requests`.
     if (this.limit.isExhausted(guessesKey(request))) this.count(guessesKey(request), reply);
-    let caller: Caller;
+    let authentication: Authentication;
     try {
-      caller = await this.askIdentity(presented, request);
+      authentication = await this.askIdentity(presented, request);
     } catch (error) {
       // A credential that identity could not check, because it is down, is no guess.
       if (!isRefused(error)) throw error;
@@ -88,11 +88,11 @@ export class RequestAuthenticator {
       if (policy.kind === 'optional') return;
       throw error;
     }
-    this.accept(caller, policy, request, reply);
+    this.accept(authentication, policy, request, reply);
   }
 
   /** Takes its time from the budget of the request. */
-  private async askIdentity(presented: PresentedCredentials, request: FastifyRequest): Promise<Caller> {
+  private async askIdentity(presented: PresentedCredentials, request: FastifyRequest): Promise<Authentication> {
     const startedAt = performance.now();
     try {
       return await this.credentials.check(presented, request.id, request.span?.traceparent);
@@ -101,10 +101,10 @@ export class RequestAuthenticator {
     }
   }
 
-  private accept(caller: Caller, policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): void {
-    request.caller = caller;
-    this.count(caller.credential, reply);
-    authorize(policy, caller);
+  private accept(authentication: Authentication, policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): void {
+    request.authentication = authentication;
+    this.count(authentication.credential, reply);
+    authorize(policy, authentication);
   }
 
   /**
@@ -115,11 +115,11 @@ export class RequestAuthenticator {
   private countOpen(request: FastifyRequest, reply: FastifyReply, cost: number, byCredential = false): Promise<void> | undefined {
     const address = addressKey(request);
     const presented = byCredential ? undefinedIfRefused(() => presentedCredentialsOf(request.raw)) : undefined;
-    const caller = presented && undefinedIfRefused(() => this.credentials.findCached(presented));
-    if (presented && !caller && this.limit.isExhausted(address) && !this.limit.isExhausted(guessesKey(request))) {
+    const authentication = presented && undefinedIfRefused(() => this.credentials.findCached(presented));
+    if (presented && !authentication && this.limit.isExhausted(address) && !this.limit.isExhausted(guessesKey(request))) {
       return this.countAfterCheck(presented, request, reply, cost);
     }
-    this.count(caller?.credential ?? address, reply, cost);
+    this.count(authentication?.credential ?? address, reply, cost);
     return undefined;
   }
 
@@ -176,14 +176,14 @@ function undefinedIfRefused<T>(read: () => T): T | undefined {
 const isRefused = (error: unknown): boolean =>
   error instanceof CodedError && (error.code === 'credential-refused' || error.code === 'unauthorized');
 
-/** @throws HttpError `unauthorized` or `forbidden` unless the policy permits the caller */
-function authorize(policy: AccessPolicy, caller: Caller | undefined): void {
+/** @throws HttpError `unauthorized` or `forbidden` unless the policy permits the principal */
+function authorize(policy: AccessPolicy, authentication: Authentication | undefined): void {
   if (policy.kind === 'open' || policy.kind === 'optional') return;
-  if (!caller) {
+  if (!authentication) {
     throw new HttpError('unauthorized', 'Send an API key in the header api_key, or a token as Authorization: Bearer <token>.');
   }
   if (policy.kind === 'authenticated') return;
-  if (permits(policy, caller.principal)) return;
+  if (permits(policy, authentication.principal)) return;
   const names = policy.anyOf.join(' or ');
   throw new HttpError(
     'forbidden',

@@ -3,7 +3,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { AccessPolicy } from '@plant-shop/contracts/access';
 import type { BodySpec, ClientOperation } from '@plant-shop/contracts/client-operation';
 import type { Deprecation } from '@plant-shop/contracts/deprecation';
-import type { Caller } from '@plant-shop/credentials/caller';
+import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { Slot } from '../limits/concurrency-limiter.js';
 import { undocumented, type UndocumentedName } from './undocumented.js';
 
@@ -43,7 +43,7 @@ declare module 'fastify' {
     /** Absent if the route is not limited. */
     slot: Slot | undefined;
     /** Absent if the request has no valid credential or the operation ignores credentials. */
-    caller: Caller | undefined;
+    authentication: Authentication | undefined;
     /** How long identity took to check the credential, in milliseconds; 0 when it was not asked. Part of the request's time budget. */
     credentialCheckMs: number;
   }

@@ -33,7 +33,7 @@ export class Routes {
   /** Call before any route is registered. Fastify runs `onRoute` also for the HEAD routes that it derives from GET routes. */
   install(instance: FastifyInstance): void {
     instance.decorateRequest('routeSpec', undefined);
-    instance.decorateRequest('caller', undefined);
+    instance.decorateRequest('authentication', undefined);
     instance.decorateRequest('credentialCheckMs', 0);
     instance.decorateRequest('slot', undefined);
     instance.addHook('onRequest', (request, reply, done) => {

@@ -133,7 +133,7 @@ export class RpcForwarder {
 
   private contextOf(request: FastifyRequest): RpcContext {
     const budgetMs = this.options.requestBudgetMs * (request.routeSpec?.budgetFactor ?? 1) - request.credentialCheckMs;
-    return new RpcContext(request.id, Deadline.in(budgetMs), request.caller?.principal, request.span?.traceparent);
+    return new RpcContext(request.id, Deadline.in(budgetMs), request.authentication?.principal, request.span?.traceparent);
   }
 
   /** Returns the `Link` header that leads to the next page. */

@@ -27,7 +27,7 @@ export interface ImportContext {
   readonly publicUrl: string;
   /** Aborted when the gateway stops or the request's time is up; its reason is the CodedError to report. */
   readonly stop: AbortSignal;
-  /** @throws CodedError when the caller's credential no longer permits the import */
+  /** @throws CodedError when the credential no longer permits the import */
   readonly recheckCredential: () => Promise<void>;
 }
 

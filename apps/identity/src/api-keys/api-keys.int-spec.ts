@@ -11,8 +11,8 @@ describe('API keys', () => {
   });
   afterAll(() => shop.stop());
 
-  const create = (username: string, caller: Principal, apiKey: Partial<NewApiKey> = {}): Promise<CreatedApiKey> =>
-    shop.call(identity.createApiKey, { username, apiKey: { name: 'a key', ...apiKey } }, caller);
+  const create = (username: string, principal: Principal, apiKey: Partial<NewApiKey> = {}): Promise<CreatedApiKey> =>
+    shop.call(identity.createApiKey, { username, apiKey: { name: 'a key', ...apiKey } }, principal);
 
   const setInTable = (key: CreatedApiKey, change: string): Promise<unknown> =>
     shop.sql.query(`UPDATE api_keys SET ${change} WHERE id = $1`, [key.id]);
@@ -103,10 +103,10 @@ describe('API keys', () => {
     const { username, principal } = await shop.registerAndLogin();
     const { id, key } = await create(username, manager);
     const stranger = (await shop.registerAndLogin()).principal;
-    for (const caller of [stranger, { ...principal, shown: ['apiKey'] }]) {
-      await expect(create(username, caller)).rejects.toMatchObject({ code: 'forbidden' });
-      await expect(shop.call(identity.listApiKeys, { username }, caller)).rejects.toMatchObject({ code: 'forbidden' });
-      await expect(shop.call(identity.revokeApiKey, { username, apiKeyId: id }, caller)).rejects.toMatchObject({
+    for (const one of [stranger, { ...principal, shown: ['apiKey'] }]) {
+      await expect(create(username, one)).rejects.toMatchObject({ code: 'forbidden' });
+      await expect(shop.call(identity.listApiKeys, { username }, one)).rejects.toMatchObject({ code: 'forbidden' });
+      await expect(shop.call(identity.revokeApiKey, { username, apiKeyId: id }, one)).rejects.toMatchObject({
         code: 'forbidden',
       });
     }

@@ -60,13 +60,13 @@ export class ApiKeysService {
   }
 
   async list(context: RpcContext, username: string): Promise<ApiKey[]> {
-    const { userId } = requireManageable(context.caller, await findUser(this.database, username));
+    const { userId } = requireManageable(context.principal, await findUser(this.database, username));
     return (await listLiveKeys(this.database, userId)).map(toApiKey);
   }
 
   async revoke(context: RpcContext, { username, apiKeyId }: RevokeApiKey): Promise<ApiKey> {
     const revoked = await this.database.transaction(async (tx) => {
-      const { userId } = requireManageable(context.caller, await findUser(tx, username));
+      const { userId } = requireManageable(context.principal, await findUser(tx, username));
       const key = await revokeKey(tx, userId, apiKeyId);
       if (!key) throw apiKeyNotFound();
       await appendRevocations(tx, [{ kind: 'apiKey', id: apiKeyId }]);
@@ -99,12 +99,12 @@ export class ApiKeysService {
    * a credential that may not create keys must not receive.
    */
   private createOnce(
-    { caller, idempotency }: RpcContext,
+    { principal, idempotency }: RpcContext,
     username: string,
     create: (tx: Transaction, user: UserRecord) => Promise<CreatedApiKey>,
   ): Promise<CreatedApiKey | Replayed> {
     return this.database.transaction(async (tx) => {
-      const { userId } = requireManageable(caller, await findUser(tx, username));
+      const { userId } = requireManageable(principal, await findUser(tx, username));
       return runOnce(tx, idempotency, async () => {
         const user = await lockUser(tx, userId);
         if (!user) throw userNotFound();

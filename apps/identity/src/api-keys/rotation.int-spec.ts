@@ -16,11 +16,11 @@ describe('rotating an API key', () => {
   });
   afterAll(() => shop.stop());
 
-  const create = (username: string, caller: Principal, apiKey: Partial<NewApiKey> = {}): Promise<CreatedApiKey> =>
-    shop.call(identity.createApiKey, { username, apiKey: { name: 'till 4', ...apiKey } }, caller);
-  const rotate = (username: string, { id }: { id: string }, caller: Principal, graceSeconds?: number) => {
+  const create = (username: string, principal: Principal, apiKey: Partial<NewApiKey> = {}): Promise<CreatedApiKey> =>
+    shop.call(identity.createApiKey, { username, apiKey: { name: 'till 4', ...apiKey } }, principal);
+  const rotate = (username: string, { id }: { id: string }, principal: Principal, graceSeconds?: number) => {
     const rotation = graceSeconds === undefined ? {} : { graceSeconds };
-    return shop.call(identity.rotateApiKey, { username, apiKeyId: id, rotation }, caller);
+    return shop.call(identity.rotateApiKey, { username, apiKeyId: id, rotation }, principal);
   };
   const expire = (key: { id: string }): Promise<unknown> =>
     shop.sql.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [key.id]);
@@ -172,8 +172,8 @@ describe('rotating an API key', () => {
     const { username, principal } = await shop.registerAndLogin();
     const old = await create(username, principal);
     const stranger = (await shop.registerAndLogin()).principal;
-    for (const caller of [stranger, { ...principal, shown: ['apiKey'] }]) {
-      await expect(rotate(username, old, caller)).rejects.toMatchObject({ code: 'forbidden' });
+    for (const one of [stranger, { ...principal, shown: ['apiKey'] }]) {
+      await expect(rotate(username, old, one)).rejects.toMatchObject({ code: 'forbidden' });
     }
     await rotate(username, old, manager);
   });

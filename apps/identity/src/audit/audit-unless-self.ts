@@ -10,5 +10,5 @@ export function auditUnlessSelf(
   userId: string,
   target: string = userId,
 ): void {
-  if (context.caller.subject !== userId) audit(tx, actorOf(context), operation, target);
+  if (context.principal.subject !== userId) audit(tx, actorOf(context), operation, target);
 }

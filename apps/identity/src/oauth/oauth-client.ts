@@ -91,8 +91,8 @@ function isValidRedirectUri(uri: string): boolean {
 }
 
 /** @throws DomainError `forbidden` */
-export function assertManagesClients(caller: Principal): void {
-  if (caller.permissions.includes('write:users')) return;
+export function assertManagesClients(principal: Principal): void {
+  if (principal.permissions.includes('write:users')) return;
   throw new DomainError('forbidden', 'Use a credential with write:users.');
 }
 

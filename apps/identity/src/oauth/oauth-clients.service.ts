@@ -30,7 +30,7 @@ export class OAuthClientsService {
   ) {}
 
   async create(context: RpcContext, client: NewOAuthClient): Promise<CreatedOAuthClient | Replayed> {
-    assertManagesClients(context.caller);
+    assertManagesClients(context.principal);
     throwIfInvalid(clientErrors(client));
     const secret = client.public ? undefined : await this.newSecret(context.deadline);
     return this.database.transaction((tx) =>
@@ -57,20 +57,20 @@ export class OAuthClientsService {
     );
   }
 
-  async list({ caller }: RpcContext): Promise<OAuthClient[]> {
-    assertManagesClients(caller);
+  async list({ principal }: RpcContext): Promise<OAuthClient[]> {
+    assertManagesClients(principal);
     const clients = await this.database.repository(OAuthClientEntity).find({ order: { createdAt: 'DESC', clientId: 'ASC' } });
     return clients.map(toOAuthClient);
   }
 
-  async get({ caller }: RpcContext, clientId: string): Promise<OAuthClient> {
-    assertManagesClients(caller);
+  async get({ principal }: RpcContext, clientId: string): Promise<OAuthClient> {
+    assertManagesClients(principal);
     return toOAuthClient(found(await this.database.repository(OAuthClientEntity).findOneBy({ clientId })));
   }
 
   /** Deletes the client with its codes, refresh tokens and grants. Its access tokens end by the revocation log. */
   async delete(context: RpcContext, clientId: string): Promise<OAuthClient> {
-    assertManagesClients(context.caller);
+    assertManagesClients(context.principal);
     const deleted = await this.database.transaction(async (tx) => {
       const clients = tx.repository(OAuthClientEntity);
       const client = found(await clients.findOne(locked(clientId)));
@@ -84,7 +84,7 @@ export class OAuthClientsService {
   }
 
   async rotateSecret(context: RpcContext, clientId: string): Promise<CreatedOAuthClient | Replayed> {
-    assertManagesClients(context.caller);
+    assertManagesClients(context.principal);
     const { secret, ...stored } = await this.newSecret(context.deadline);
     const rotated = await this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {

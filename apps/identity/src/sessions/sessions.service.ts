@@ -82,15 +82,15 @@ export class SessionsService {
     return { ended };
   }
 
-  async list({ caller }: RpcContext, { username, ownSession }: ListSessions): Promise<OpenSession[]> {
-    const { userId } = requireManageable(caller, await findUser(this.database, username));
+  async list({ principal }: RpcContext, { username, ownSession }: ListSessions): Promise<OpenSession[]> {
+    const { userId } = requireManageable(principal, await findUser(this.database, username));
     const own = ownSession === undefined ? undefined : fromDigest(ownSession);
     return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
   }
 
   async end(context: RpcContext, { username, sessionId }: EndSession): Promise<{ ended: string }> {
     await this.database.transaction(async (tx) => {
-      const { userId } = requireManageable(context.caller, await findUser(tx, username));
+      const { userId } = requireManageable(context.principal, await findUser(tx, username));
       if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
       await appendRevocations(tx, [{ kind: 'session', id: sessionId }]);
       auditUnlessSelf(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
@@ -102,7 +102,7 @@ export class SessionsService {
   /** Logs out everywhere: ends all sessions and all grants to applications. */
   async endAll(context: RpcContext, { username }: EndSessions): Promise<{ ended: number }> {
     const ended = await this.database.transaction(async (tx) => {
-      const { userId } = requireManageable(context.caller, await findUser(tx, username));
+      const { userId } = requireManageable(context.principal, await findUser(tx, username));
       const revoked = await endSessionsAndGrants(tx, userId, undefined);
       await appendRevocations(tx, revoked);
       auditUnlessSelf(tx, context, identity.endSessions, userId);

@@ -133,10 +133,10 @@ describe('roles', () => {
     it.each(['demotes', 'deletes'] as const)('one of two stays when each %s the other', async (verb) => {
       const [one, other] = [await admin(), await admin()];
       const remove = (user: Entered, by: Entered): Promise<unknown> => {
-        const caller = { ...by.principal, permissions: permissionsOfRole.admin };
+        const principal = { ...by.principal, permissions: permissionsOfRole.admin };
         return verb === 'demotes'
-          ? shop.call(identity.setUserRole, { username: user.username, assignment: { role: 'customer' } }, caller)
-          : shop.call(identity.deleteUser, { username: user.username }, caller);
+          ? shop.call(identity.setUserRole, { username: user.username, assignment: { role: 'customer' } }, principal)
+          : shop.call(identity.deleteUser, { username: user.username }, principal);
       };
       expect(await together(() => remove(one, other), () => remove(other, one))).toEqual(['done', 'last-admin']);
       expect(await admins()).toHaveLength(1);

@@ -107,8 +107,8 @@ describe('deleting a user', () => {
     const closed = await startStore(() => ({ openOrders: [] }));
     const { username, userId, principal } = await shop.registerAndLogin();
     const stranger = (await shop.registerAndLogin()).principal;
-    for (const caller of [stranger, { ...principal, shown: ['apiKey'] }]) {
-      await expect(shop.call(identity.deleteUser, { username }, caller)).rejects.toMatchObject({ code: 'forbidden' });
+    for (const one of [stranger, { ...principal, shown: ['apiKey'] }]) {
+      await expect(shop.call(identity.deleteUser, { username }, one)).rejects.toMatchObject({ code: 'forbidden' });
     }
     for (const ifVersion of [0, 7]) {
       await expect(shop.call(identity.deleteUser, { username, ifVersion }, principal)).rejects.toMatchObject({

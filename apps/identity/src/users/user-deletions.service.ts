@@ -70,7 +70,7 @@ export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 
 
   async delete(context: RpcContext, { username, ifVersion }: DeleteUser): Promise<{ username: string }> {
     const { user, deletion } = await this.database.transaction(async (tx) => {
-      const { userId } = requireManageable(context.caller, await findUser(tx, username));
+      const { userId } = requireManageable(context.principal, await findUser(tx, username));
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);

@@ -39,33 +39,33 @@ export const fullProfile = ({ id, username, firstName, lastName, email, phone, u
 /** Returns the fields that callers with `write:users` may see. */
 export const managedProfile = (user: UserRecord): User => ({ ...fullProfile(user), role: user.role });
 
-/** Returns the fields that the caller may see. */
-export function profileFor(caller: Principal | undefined, user: UserRecord): User {
-  if (managesUsers(caller)) return managedProfile(user);
-  return mayManage(caller, user) ? fullProfile(user) : publicProfile(user);
+/** Returns the fields that the principal may see. */
+export function profileFor(principal: Principal | undefined, user: UserRecord): User {
+  if (managesUsers(principal)) return managedProfile(user);
+  return mayManage(principal, user) ? fullProfile(user) : publicProfile(user);
 }
 
-const managesUsers = (caller: Principal | undefined): boolean => caller?.permissions.includes('write:users') ?? false;
+const managesUsers = (principal: Principal | undefined): boolean => principal?.permissions.includes('write:users') ?? false;
 
 /** @throws DomainError `forbidden` */
-export function assertManagesUsers(caller: Principal): void {
-  if (!managesUsers(caller)) throw new DomainError('forbidden', 'Use a credential with write:users.');
+export function assertManagesUsers(principal: Principal): void {
+  if (!managesUsers(principal)) throw new DomainError('forbidden', 'Use a credential with write:users.');
 }
 
 /**
- * Returns whether the caller may see and change everything of this user. That takes a session of the user, or `write:users`.
+ * Returns whether the principal may see and change everything of this user. That takes a session of the user, or `write:users`.
  * An API key or access token of the user is not enough: it must not be able to create another key or set a password.
  */
-export const mayManage = (caller: Principal | undefined, user: Pick<UserRecord, 'userId'> | undefined): boolean =>
-  managesUsers(caller) || (caller !== undefined && caller.subject === user?.userId && caller.shown.includes('session'));
+export const mayManage = (principal: Principal | undefined, user: Pick<UserRecord, 'userId'> | undefined): boolean =>
+  managesUsers(principal) || (principal !== undefined && principal.subject === user?.userId && principal.shown.includes('session'));
 
 /**
- * Returns the user if the caller may manage it. Throws `forbidden` whether or not the user exists, so that callers without
+ * Returns the user if the principal may manage it. Throws `forbidden` whether or not the user exists, so that principals without
  * `write:users` cannot enumerate usernames.
  * @throws DomainError `forbidden`, `user-not-found`
  */
-export function requireManageable<T extends Pick<UserRecord, 'userId'>>(caller: Principal, user: T | undefined): T {
-  if (!mayManage(caller, user)) {
+export function requireManageable<T extends Pick<UserRecord, 'userId'>>(principal: Principal, user: T | undefined): T {
+  if (!mayManage(principal, user)) {
     throw new DomainError('forbidden', 'Log in as this user, or use a credential with write:users.');
   }
   if (!user) throw userNotFound();

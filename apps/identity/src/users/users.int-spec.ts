@@ -201,8 +201,8 @@ describe('users', () => {
     it('cannot be changed by other users, nor with an API key of the user', async () => {
       const { username, principal } = await shop.registerAndLogin();
       const other = (await shop.registerAndLogin()).principal;
-      for (const caller of [{ ...principal, shown: ['apiKey'] }, other]) {
-        await expect(shop.call(identity.updateUser, { username, user: { phone: '1' } }, caller)).rejects.toMatchObject({
+      for (const one of [{ ...principal, shown: ['apiKey'] }, other]) {
+        await expect(shop.call(identity.updateUser, { username, user: { phone: '1' } }, one)).rejects.toMatchObject({
           code: 'forbidden',
         });
       }
@@ -254,7 +254,7 @@ describe('users', () => {
       expect(codes.sort()).toEqual(['ok', ...Array<string>(9).fill('precondition-failed')]);
     });
 
-    it('costs no password hash when the version differs or the caller may not change it', async () => {
+    it('costs no password hash when the version differs or the principal may not change it', async () => {
       const { username, principal } = await shop.registerAndLogin();
       const hash = jest.spyOn(PasswordHasher.prototype, 'hash');
       const update = { username, user: { password: 'another-password' } };

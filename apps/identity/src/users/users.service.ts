@@ -102,12 +102,12 @@ export class UsersService {
   async get(context: RpcContext, username: string): Promise<Versioned<User>> {
     const user = await findUser(this.database, username);
     if (!user) throw userNotFound();
-    return new Versioned(profileFor(context.principal, user), user.version);
+    return new Versioned(profileFor(context.principalIfAny, user), user.version);
   }
 
   /** @throws DomainError `forbidden`; CodedError `invalid-cursor` */
-  async list({ caller }: RpcContext, { q = '', role, ...requested }: ListUsers): Promise<Page<User>> {
-    assertManagesUsers(caller);
+  async list({ principal }: RpcContext, { q = '', role, ...requested }: ListUsers): Promise<Page<User>> {
+    assertManagesUsers(principal);
     const paging = new TextPaging('users', [`q=${usernameKey(q)}`, `role=${role ?? ''}`]);
     const bounds = paging.bounds(requested);
     const users = await listUsers(this.database, { q, role }, bounds);
@@ -116,7 +116,7 @@ export class UsersService {
 
   /** @throws DomainError `forbidden`, `user-not-found`, `precondition-failed`, `last-admin` */
   async setRole(context: RpcContext, { username, assignment: { role }, ifVersion }: SetUserRole): Promise<Versioned<User>> {
-    assertManagesUsers(context.caller);
+    assertManagesUsers(context.principal);
     const { user } = await changeRole(this.database, actorOf(context), { username, role, ifVersion });
     this.revocations.nudge();
     return new Versioned(managedProfile(user), user.version);
@@ -127,7 +127,7 @@ export class UsersService {
     { username, user: changes, ownSession, ifVersion }: UpdateUser,
   ): Promise<Versioned<User>> {
     // Checked here too, so that refused requests cost no password hash; the check below decides.
-    const found = requireManageable(context.caller, await findUser(this.database, username));
+    const found = requireManageable(context.principal, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
     const { password } = changes;
@@ -146,7 +146,7 @@ export class UsersService {
       return record;
     });
     if (passwordHash !== undefined) this.revocations.nudge();
-    return new Versioned(profileFor(context.caller, changed), changed.version);
+    return new Versioned(profileFor(context.principal, changed), changed.version);
   }
 
   /**

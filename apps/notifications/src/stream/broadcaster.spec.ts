@@ -76,8 +76,8 @@ class Scene {
   /** Adds a client that has every entry so far. */
   join(subject?: string, newStatus?: string, types: EventTypes = defaultTypes): Client {
     const principal = { subject: subject ?? '', permissions: subject === undefined ? ['read:orders'] : [], shown: [] };
-    const caller = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
-    const connection = new Connection({}, caller, { types, ...(newStatus !== undefined && { newStatuses: [newStatus] }) });
+    const authentication = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
+    const connection = new Connection({}, authentication, { types, ...(newStatus !== undefined && { newStatuses: [newStatus] }) });
     const client: Client = { connection, writes: [], from: this.all.length };
     const send = (bytes: Buffer): void => {
       client.writes.push([...bytes.toString().matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq)));

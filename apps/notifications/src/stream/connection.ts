@@ -1,4 +1,4 @@
-import type { Caller } from '@plant-shop/credentials/caller';
+import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import type { Position } from '../log/history.js';
 import type { GapReason } from '../log/log-entry.js';
@@ -42,16 +42,16 @@ export class Connection implements Subscription {
 
   constructor(
     readonly credentials: PresentedCredentials,
-    public caller: Caller,
+    public authentication: Authentication,
     readonly filter: Filter,
   ) {
-    this.visibility = visibilityOf(caller.principal);
+    this.visibility = visibilityOf(authentication.principal);
     this.isFiltered = isFiltered(filter);
   }
 
-  /** Sets the caller after its credentials were checked again. */
-  renew(caller: Caller): void {
-    this.caller = caller;
-    this.visibility = visibilityOf(caller.principal);
+  /** Replaces the authentication after the credentials were checked again. */
+  renew(authentication: Authentication): void {
+    this.authentication = authentication;
+    this.visibility = visibilityOf(authentication.principal);
   }
 }

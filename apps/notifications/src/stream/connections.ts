@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import type { Caller } from '@plant-shop/credentials/caller';
+import type { Authentication } from '@plant-shop/credentials/authentication';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
@@ -112,13 +112,13 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
    */
   async admit(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
     this.checkCapacity();
-    return this.watch.check(credentials, requestId, (caller) => {
+    return this.watch.check(credentials, requestId, (authentication) => {
       this.checkCapacity();
-      this.count(caller);
-      const connection = new Connection(credentials, caller, filter);
+      this.count(authentication);
+      const connection = new Connection(credentials, authentication, filter);
       this.all.add(connection);
       this.watch.add(connection);
-      this.expiries.add(connection, caller.expiresAt);
+      this.expiries.add(connection, authentication.expiresAt);
       this.full = this.isFull();
       return connection;
     });
@@ -191,11 +191,11 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
 
   private release(connection: Connection): void {
     this.expiries.delete(connection);
-    this.expiries.add(connection, connection.caller.expiresAt);
+    this.expiries.add(connection, connection.authentication.expiresAt);
     if (connection.transport) this.catchUp.release(connection);
   }
 
-  private count({ credential }: Caller): void {
+  private count({ credential }: Authentication): void {
     const count = this.perCredential.get(credential) ?? 0;
     if (count >= this.options.stream.maxConnectionsPerCredential) {
       throw new CodedError('too-many-requests', 'This credential has reached its limit of connections. Close one first.', {
@@ -206,7 +206,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   private forget(connection: Connection, code: number | string): void {
-    const { credential } = connection.caller;
+    const { credential } = connection.authentication;
     const left = (this.perCredential.get(credential) ?? 1) - 1;
     if (left > 0) this.perCredential.set(credential, left);
     else this.perCredential.delete(credential);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Revocation } from '@plant-shop/contracts/identity';
 import { permits, readingOrders } from '@plant-shop/contracts/permissions';
-import type { Caller } from '@plant-shop/credentials/caller';
+import type { Authentication } from '@plant-shop/credentials/authentication';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
@@ -16,7 +16,7 @@ import type { Connection } from './connection.js';
 export interface CredentialChangeHandler {
   /** Its credentials are being checked: sends nothing until `release` or `close`. */
   hold(connection: Connection): void;
-  /** Continues with the caller that the connection has now. */
+  /** Continues with the connection's present authentication. */
   release(connection: Connection): void;
   close(connection: Connection, code: 4001 | 4003): void;
 }
@@ -50,26 +50,26 @@ export class CredentialWatch {
   }
 
   /**
-   * Checks credentials and calls `take` with their caller. No revocation can be missed in between: `take` runs in the turn of the
+   * Checks credentials and calls `take` with the result. No revocation can be missed in between: `take` runs in the turn of the
    * event loop in which the check is known to be current, so what it registers is found by the next entry of the log.
    * @throws CredentialRefused; CodedError `forbidden`, `unavailable`, `overloaded`
    */
-  async check<T>(presented: PresentedCredentials, requestId: string, take: (caller: Caller) => T): Promise<T> {
+  async check<T>(presented: PresentedCredentials, requestId: string, take: (authentication: Authentication) => T): Promise<T> {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const { position, generation } = this.log;
-      const caller = await this.credentials.check(presented, requestId);
+      const authentication = await this.credentials.check(presented, requestId);
       // The answer may be older than an entry that arrived during the check and will not be repeated.
       if (this.log.position !== position || this.log.generation !== generation) continue;
-      if (!permits(readingOrders, caller.principal)) {
+      if (!permits(readingOrders, authentication.principal)) {
         throw new CodedError('forbidden', 'Reading orders needs an API key, or the permission read:orders or write:orders.');
       }
-      return take(caller);
+      return take(authentication);
     }
     throw overloaded('The check of credentials');
   }
 
   add(connection: Connection): void {
-    for (const key of connection.caller.revokedBy) {
+    for (const key of connection.authentication.revokedBy) {
       const others = this.byKey.get(key);
       if (others) others.add(connection);
       else this.byKey.set(key, new Set([connection]));
@@ -77,7 +77,7 @@ export class CredentialWatch {
   }
 
   delete(connection: Connection): void {
-    for (const key of connection.caller.revokedBy) {
+    for (const key of connection.authentication.revokedBy) {
       const others = this.byKey.get(key);
       if (others?.delete(connection) && others.size === 0) this.byKey.delete(key);
     }
@@ -116,10 +116,10 @@ export class CredentialWatch {
   private async untilKnown(connection: Connection): Promise<void> {
     while (connection.state !== 'closed') {
       try {
-        await this.check(connection.credentials, 'recheck', (caller) => {
+        await this.check(connection.credentials, 'recheck', (authentication) => {
           if (connection.state === 'closed') return;
           this.delete(connection);
-          connection.renew(caller);
+          connection.renew(authentication);
           this.add(connection);
           connection.isRechecking = false;
           this.handler?.release(connection);

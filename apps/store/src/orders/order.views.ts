@@ -9,17 +9,17 @@ const placedAtOf = isoFormatter();
 const reservedUntilOf = isoFormatter();
 
 /**
- * Returns the order if the caller may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
+ * Returns the order if the principal may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
  * @throws DomainError `order-not-found`
  */
-export function requireVisible(caller: Principal, orderId: number, order: OrderState | undefined): OrderState {
-  if (order && (order.ownerId === caller.subject || caller.permissions.includes('read:orders'))) return order;
+export function requireVisible(principal: Principal, orderId: number, order: OrderState | undefined): OrderState {
+  if (order && (order.ownerId === principal.subject || principal.permissions.includes('read:orders'))) return order;
   throw new DomainError('order-not-found', `There is no order ${orderId} that you may read.`);
 }
 
 /**
  * Returns the order as clients see it. Omits absent members.
- * @param owner the owner's username; undefined: the caller may not see it
+ * @param owner the owner's username; undefined: the principal may not see it
  */
 export function toOrder(state: OrderState, owner?: string): Order {
   return {

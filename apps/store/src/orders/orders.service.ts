@@ -29,13 +29,13 @@ export class OrdersService {
   ) {}
 
   async get(context: RpcContext, orderId: number): Promise<Versioned<Order>> {
-    const order = requireVisible(context.caller, orderId, await findOrder(this.database, orderId));
+    const order = requireVisible(context.principal, orderId, await findOrder(this.database, orderId));
     const owners = await this.ownerNames(context, [order]);
     return new Versioned(toOrder(order, owners.get(order.ownerId)), order.version);
   }
 
   /**
-   * Lists orders newest first: the caller's own by default; another owner's, or all owners' (`*`), with `read:orders`.
+   * Lists orders newest first: the principal's own by default; another owner's, or all owners' (`*`), with `read:orders`.
    * @throws DomainError `forbidden`, `user-not-found`; CodedError `invalid-cursor`
    */
   async list(context: RpcContext, { owner, limit, cursor, ...wanted }: ListOrders): Promise<Page<Order>> {
@@ -47,8 +47,8 @@ export class OrdersService {
     return paging.page(rows, bounds, { entry: (row) => toOrder(row, owners.get(row.ownerId)), position: (row) => row.position });
   }
 
-  async timeline({ caller }: RpcContext, orderId: number): Promise<TimelineEntry[]> {
-    requireVisible(caller, orderId, await findOrder(this.database, orderId));
+  async timeline({ principal }: RpcContext, orderId: number): Promise<TimelineEntry[]> {
+    requireVisible(principal, orderId, await findOrder(this.database, orderId));
     return (await findTransitions(this.database, orderId)).map(toTimelineEntry);
   }
 
@@ -62,7 +62,7 @@ export class OrdersService {
       runOnce(tx, context.idempotency, async () => {
         const closed = await lockCustomersForShare(tx, [userId]);
         const order = requireOrder(orderId, await lockOrder(tx, orderId), ifVersion);
-        const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.caller.subject);
+        const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.principal.subject);
         await amendOrder(tx, step);
         audit(tx, actorOf(context), store.transferOrder, orderId);
         return versionedOrder(step.order);
@@ -75,18 +75,18 @@ export class OrdersService {
    * @throws DomainError `order-not-found`, `forbidden`, `precondition-failed`, `order-not-cancellable`
    */
   async cancel(context: RpcContext, orderId: number, ifVersion?: number): Promise<Versioned<Order>> {
-    const { caller } = context;
+    const { principal } = context;
     const cancelled = await this.database.transaction(async (tx) => {
       const locked = await lockOrdersAndStock(tx, [orderId]);
-      const order = requireVisible(caller, orderId, locked.orders.get(orderId));
-      if (order.ownerId !== caller.subject && !caller.permissions.includes('manage:orders')) {
+      const order = requireVisible(principal, orderId, locked.orders.get(orderId));
+      if (order.ownerId !== principal.subject && !principal.permissions.includes('manage:orders')) {
         throw new DomainError('forbidden', "Cancelling another user's order needs the permission manage:orders.");
       }
       assertVersion(order, ifVersion);
       if (order.status === 'cancelled') return versionedOrder(order);
-      const change = cancel(order, { actor: caller.subject, at: locked.at });
+      const change = cancel(order, { actor: principal.subject, at: locked.at });
       writeStatusChanges(tx, locked, [change]);
-      if (order.ownerId !== caller.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
+      if (order.ownerId !== principal.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
       return versionedOrder(change.order);
     });
     this.feed.announce();
@@ -98,16 +98,16 @@ export class OrdersService {
    * @throws DomainError `forbidden`, `user-not-found`
    */
   private async ownerToList(context: RpcContext, owner: string | undefined): Promise<string | undefined> {
-    const { caller } = context;
-    if (owner === undefined) return caller.subject;
+    const { principal } = context;
+    if (owner === undefined) return principal.subject;
     const userId = owner === allOwners ? undefined : (await this.rpc.call(identity.resolveUsername, { username: owner }, context)).userId;
-    if (!maySeeOwners(context) && userId !== caller.subject) {
+    if (!maySeeOwners(context) && userId !== principal.subject) {
       throw new DomainError('forbidden', "Listing others' orders needs the permission read:orders.");
     }
     return userId;
   }
 
-  /** Resolves the owners' current usernames in one call, if the caller may see them. Omits deleted users. */
+  /** Resolves the owners' current usernames in one call, if the principal may see them. Omits deleted users. */
   private async ownerNames(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
     const userIds = unique(orders.map((order) => order.ownerId));
     if (!maySeeOwners(context) || userIds.length === 0) return new Map();
@@ -131,6 +131,6 @@ const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore }: O
   ...(placedBefore === undefined ? [] : [`before ${placedBefore}`]),
 ];
 
-const maySeeOwners = ({ caller }: RpcContext): boolean => caller.permissions.includes('read:orders');
+const maySeeOwners = ({ principal }: RpcContext): boolean => principal.permissions.includes('read:orders');
 
 const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];

@@ -77,13 +77,13 @@ export class PlacingService {
   }
 
   /** Places an order in the next batch of its plant's lane. Resolves after the batch has committed. */
-  placeOrder({ caller, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Answer> {
+  placeOrder({ principal, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Answer> {
     return this.batcher.submit(order.plantId, {
       chosenId: order.id === 0 ? undefined : order.id,
       plantId: order.plantId,
       quantity: order.quantity ?? 1,
       shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
-      ownerId: caller.subject,
+      ownerId: principal.subject,
       idempotency,
       traceparent,
       deadline,

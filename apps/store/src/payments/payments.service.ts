@@ -81,13 +81,13 @@ export class PaymentsService {
    * @throws DomainError `order-not-found`; `order-not-payable`, after recording the refund that is due
    */
   report(context: RpcContext, orderId: number, { outcome, reference }: Payment): Promise<Answer> {
-    const { caller, deadline, idempotency, traceparent } = context;
+    const { principal, deadline, idempotency, traceparent } = context;
     return this.batcher.submit(onlyLane, {
       orderId,
       outcome,
       reference,
       actor: actorOf(context),
-      reportedBy: caller.subject,
+      reportedBy: principal.subject,
       deadline,
       idempotency,
       traceparent,

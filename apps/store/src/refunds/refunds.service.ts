@@ -43,7 +43,7 @@ export class RefundsService {
           if (refund.reference === reference) return toRefund(refund);
           throw new DomainError('refund-completed', `Refund ${refundId} was completed as ${refund.reference} on ${refund.completedAt.toISOString()}.`);
         }
-        const completed = await writeCompletion(tx, { ...refund, reference }, order, context.caller.subject);
+        const completed = await writeCompletion(tx, { ...refund, reference }, order, context.principal.subject);
         audit(tx, actorOf(context), store.completeRefund, refundId);
         return toRefund(completed);
       }),

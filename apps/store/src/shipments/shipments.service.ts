@@ -25,7 +25,7 @@ export class ShipmentsService {
     const shipped = await this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
         const [order, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
-        const step = ship(requireOrder(orderId, order, ifVersion), shipment, { actor: context.caller.subject, at });
+        const step = ship(requireOrder(orderId, order, ifVersion), shipment, { actor: context.principal.subject, at });
         await amendOrder(tx, step, at);
         audit(tx, actorOf(context), store.shipOrder, orderId);
         return versionedOrder(step.order);
@@ -44,7 +44,7 @@ export class ShipmentsService {
       runOnce(tx, context.idempotency, async () => {
         const locked = await lockOrdersAndStock(tx, [orderId]);
         const order = requireOrder(orderId, locked.orders.get(orderId), ifVersion);
-        const change = deliver(order, { actor: context.caller.subject, at: locked.at });
+        const change = deliver(order, { actor: context.principal.subject, at: locked.at });
         writeStatusChanges(tx, locked, [change]);
         audit(tx, actorOf(context), store.deliverOrder, orderId);
         return versionedOrder(change.order);

@@ -46,7 +46,7 @@ const append: Statement = {
   text: 'INSERT INTO audit_log (operation, request_id, subject, credentials, target) VALUES ($1, $2, $3, $4, $5)',
 };
 
-export const actorOf = ({ requestId, principal }: Pick<RpcContext, 'requestId' | 'principal'>): Actor => ({
+export const actorOf = ({ requestId, principalIfAny: principal }: Pick<RpcContext, 'requestId' | 'principalIfAny'>): Actor => ({
   requestId,
   ...(principal && { subject: principal.subject }),
   credentials: principal?.shown ?? [],

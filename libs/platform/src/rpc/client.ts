@@ -159,7 +159,7 @@ export class RpcClient {
         request: context.requestId,
         budgetMs,
         deadline: context.deadline.at,
-        ...(context.principal && { principal: context.principal }),
+        ...(context.principalIfAny && { principal: context.principalIfAny }),
         ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
       },

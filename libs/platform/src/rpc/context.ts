@@ -11,7 +11,8 @@ export class RpcContext {
   constructor(
     readonly requestId: string,
     readonly deadline: Deadline,
-    readonly principal?: Principal,
+    /** Absent when the client presented no valid credential, or the call is not made for a client. */
+    readonly principalIfAny?: Principal,
     /** W3C Trace Context: the parent span of calls made with this context; undefined when the request is not traced. */
     readonly traceparent?: string,
     /** The Idempotency-Key of the call that is being handled. It is not passed on to other services. */
@@ -19,17 +20,17 @@ export class RpcContext {
   ) {}
 
   /** @throws CodedError `internal` when the call has no principal: the gateway should have required a credential */
-  get caller(): Principal {
-    if (this.principal === undefined) throw new CodedError('internal', 'This operation needs a principal.');
-    return this.principal;
+  get principal(): Principal {
+    if (this.principalIfAny === undefined) throw new CodedError('internal', 'This operation needs a principal.');
+    return this.principalIfAny;
   }
 
   /** Returns this context with another parent span. */
   withSpan(traceparent: string): RpcContext {
-    return new RpcContext(this.requestId, this.deadline, this.principal, traceparent, this.idempotency);
+    return new RpcContext(this.requestId, this.deadline, this.principalIfAny, traceparent, this.idempotency);
   }
 
   has(permission: string): boolean {
-    return this.principal?.permissions.includes(permission) ?? false;
+    return this.principalIfAny?.permissions.includes(permission) ?? false;
   }
 }

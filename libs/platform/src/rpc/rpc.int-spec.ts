@@ -214,7 +214,7 @@ describe('a call', () => {
     const outer = new RpcContext('request-1', Deadline.in(5_000), principal, '00-aaaa-bbbb-01');
     await expect(caller.client.call(writeJob, job, outer)).resolves.toEqual({ seen: 'nested' });
     expect(seen).toMatchObject({ requestId: 'request-1', principal, traceparent: '00-aaaa-bbbb-01' });
-    expect(seen?.caller).toEqual(principal);
+    expect(seen?.principal).toEqual(principal);
     expect(seen?.has('write:orders')).toBe(true);
     expect(seen?.has('write:plants')).toBe(false);
     expect(seen?.deadline.at).toBeLessThanOrEqual(outer.deadline.at + 250);
@@ -222,7 +222,7 @@ describe('a call', () => {
   });
 
   it('without a principal fails as internal if the operation needs one', async () => {
-    await startService(nats.url, { writeJob: (_, context) => context.caller });
+    await startService(nats.url, { writeJob: (_, context) => context.principal });
     await expect(caller.client.call(writeJob, job, contextFor())).rejects.toMatchObject({ code: 'internal' });
   });
 

@@ -14,7 +14,7 @@ import type { WebhookEntity } from './webhook.entity.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
 
-/** The operations on deliveries of the caller's own endpoints. */
+/** The operations on deliveries of the principal's own endpoints. */
 @Injectable()
 export class DeliveriesService {
   constructor(
@@ -31,9 +31,9 @@ export class DeliveriesService {
   }
 
   /** Returns a page, newest first. */
-  async list({ caller }: RpcContext, { webhookId, state, ...requested }: ListDeliveries): Promise<Page<Delivery>> {
-    assertMayUseWebhooks(caller);
-    const { id } = existingWebhook(await findWebhook(this.database, caller.subject, webhookId));
+  async list({ principal }: RpcContext, { webhookId, state, ...requested }: ListDeliveries): Promise<Page<Delivery>> {
+    assertMayUseWebhooks(principal);
+    const { id } = existingWebhook(await findWebhook(this.database, principal.subject, webhookId));
     const paging = new Paging('deliveries', [id, state ?? 'any']);
     const bounds = paging.bounds(requested);
     const rows = await listDeliveriesOf(this.database, id, state, bounds);
@@ -53,15 +53,15 @@ export class DeliveriesService {
     return this.schedule(context, webhookId, (tx, webhook) => replayEvents(tx, webhook.id, range));
   }
 
-  /** Runs work that makes deliveries for the caller's own endpoint, once per Idempotency-Key. */
+  /** Runs work that makes deliveries for the principal's own endpoint, once per Idempotency-Key. */
   private async schedule<T extends object>(
-    { caller, idempotency }: RpcContext,
+    { principal, idempotency }: RpcContext,
     webhookId: string,
     work: (tx: Transaction, webhook: WebhookEntity) => Promise<T>,
   ): Promise<T | Replayed> {
-    assertMayUseWebhooks(caller);
+    assertMayUseWebhooks(principal);
     const answer = await this.database.transaction((tx) =>
-      runOnce(tx, idempotency, async () => work(tx, existingWebhook(await lockWebhook(tx, caller.subject, webhookId)))),
+      runOnce(tx, idempotency, async () => work(tx, existingWebhook(await lockWebhook(tx, principal.subject, webhookId)))),
     );
     this.due.raise();
     return answer;

@@ -57,15 +57,15 @@ export class WebhooksService {
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {}
 
-  async create({ caller, idempotency }: RpcContext, webhook: NewWebhook): Promise<Versioned<CreatedWebhook> | Replayed> {
-    assertMayUseWebhooks(caller);
+  async create({ principal, idempotency }: RpcContext, webhook: NewWebhook): Promise<Versioned<CreatedWebhook> | Replayed> {
+    assertMayUseWebhooks(principal);
     await this.assertReachable(webhook.url);
     return this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => {
-        assertRoomForOneMore(await lockAndCount(tx, caller.subject), this.options.webhooks.perUser);
+        assertRoomForOneMore(await lockAndCount(tx, principal.subject), this.options.webhooks.perUser);
         const id = uuidv7();
-        const forAll = caller.permissions.includes('read:orders');
-        const created = await insertWebhook(tx, { ...toInput(webhook), id, ownerId: caller.subject, forAll });
+        const forAll = principal.permissions.includes('read:orders');
+        const created = await insertWebhook(tx, { ...toInput(webhook), id, ownerId: principal.subject, forAll });
         const secret = newSecret();
         await addSecret(tx, id, this.cipher.encrypt(secret, id), 0);
         return new Versioned({ ...toWebhook(created), secret }, created.version);
@@ -73,26 +73,26 @@ export class WebhooksService {
     );
   }
 
-  /** Returns a page of the caller's webhooks, newest first. */
-  async list({ caller }: RpcContext, requested: ListWebhooks): Promise<Page<Webhook>> {
-    assertMayUseWebhooks(caller);
-    const paging = new Paging('webhooks', [caller.subject]);
+  /** Returns a page of the principal's webhooks, newest first. */
+  async list({ principal }: RpcContext, requested: ListWebhooks): Promise<Page<Webhook>> {
+    assertMayUseWebhooks(principal);
+    const paging = new Paging('webhooks', [principal.subject]);
     const bounds = paging.bounds(requested);
-    const rows = await listWebhooksOf(this.database, caller.subject, bounds);
+    const rows = await listWebhooksOf(this.database, principal.subject, bounds);
     return paging.page(rows, bounds, { entry: toWebhook, position: (row) => row.position });
   }
 
-  async get({ caller }: RpcContext, id: string): Promise<Versioned<Webhook>> {
-    assertMayUseWebhooks(caller);
-    return versioned(existingWebhook(await findWebhook(this.database, caller.subject, id)));
+  async get({ principal }: RpcContext, id: string): Promise<Versioned<Webhook>> {
+    assertMayUseWebhooks(principal);
+    return versioned(existingWebhook(await findWebhook(this.database, principal.subject, id)));
   }
 
   /** Replaces a webhook. A re-enabled endpoint first gets the held deliveries, in order per order. */
-  async replace({ caller }: RpcContext, { webhookId, webhook, ifVersion }: ReplaceWebhook): Promise<Versioned<Webhook>> {
-    assertMayUseWebhooks(caller);
+  async replace({ principal }: RpcContext, { webhookId, webhook, ifVersion }: ReplaceWebhook): Promise<Versioned<Webhook>> {
+    assertMayUseWebhooks(principal);
     await this.assertReachable(webhook.url);
     const replaced = await this.database.transaction(async (tx) => {
-      const before = existingWebhook(await lockWebhook(tx, caller.subject, webhookId));
+      const before = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
       if (after.state === 'enabled' && before.state === 'disabled') {
@@ -105,10 +105,10 @@ export class WebhooksService {
     return replaced;
   }
 
-  delete({ caller }: RpcContext, { webhookId, ifVersion }: DeleteWebhook): Promise<{ id: string }> {
-    assertMayUseWebhooks(caller);
+  delete({ principal }: RpcContext, { webhookId, ifVersion }: DeleteWebhook): Promise<{ id: string }> {
+    assertMayUseWebhooks(principal);
     return this.database.transaction(async (tx) => {
-      const webhook = existingWebhook(await lockWebhook(tx, caller.subject, webhookId));
+      const webhook = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
       assertVersion(webhook, ifVersion);
       await deleteWebhooks(tx, [webhook.id]);
       return { id: webhook.id };
@@ -116,13 +116,13 @@ export class WebhooksService {
   }
 
   rotateSecret(
-    { caller, idempotency }: RpcContext,
+    { principal, idempotency }: RpcContext,
     { webhookId, rotation: { graceSeconds = defaultGraceSeconds } }: RotateWebhookSecret,
   ): Promise<RotatedSecret | Replayed> {
-    assertMayUseWebhooks(caller);
+    assertMayUseWebhooks(principal);
     return this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => {
-        const { id } = existingWebhook(await lockWebhook(tx, caller.subject, webhookId));
+        const { id } = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
         const secret = newSecret();
         const previousUntil = await addSecret(tx, id, this.cipher.encrypt(secret, id), graceSeconds);
         return { secret, previousUntil: previousUntil.toISOString() };

@@ -1,7 +1,7 @@
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 
-/** The user on whose behalf a request is made. */
-export interface Caller {
+/** The result of checking the credentials of a request or connection. */
+export interface Authentication {
   readonly principal: Principal;
   /** Name of the credential (never its secret); the key of the rate limit. */
   readonly credential: string;
