@@ -146,7 +146,8 @@ export const searchOperations = {
       summary: 'Search plants',
       description:
         'Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. ' +
-        'If more than a thousand plants match, the newest thousand come first, then the next thousand. A page may be short or empty ' +
+        'If many plants match, the newest are ranked first (128, or four times the limit, at most a thousand), then the next ones. ' +
+        'A page may be short or empty ' +
         'although the header `Link` leads to another one, since the work per page is bounded. Misspelled words are found if the ' +
         "shop's Postgres has the extension pg_trgm.",
       query: ['q', 'status', 'tags', 'category', 'sort', 'limit', 'cursor'],
@@ -162,7 +163,7 @@ export const searchOperations = {
       summary: 'Count plants by status, tag and category',
       description:
         'Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a ' +
-        'thousand plants are counted; if more match, the newest are counted and `complete` is `false`.',
+        'thousand plants are counted; if more may match, only some of the newest are counted and `complete` is `false`.',
       query: ['q', 'status', 'tags', 'category'],
       compressed: true,
       shared: 'cached',

@@ -19,20 +19,23 @@ const operations = {
   'GET inventory': (load) => read(load, () => '/v3/store/inventory'),
   'GET 20 plants': (load) => read(load, () => '/v3/plant/findByStatus?status=available&limit=20'),
   // Words and tags of plants in both shops.
-  search: (load) => search(load, () => `/v3/plant/search?q=plant%20${anyOf(0, TAGS)}&limit=${anyOf(20, 60)}&category=Foliage`),
-  'search for all': (load) => search(load, () => `/v3/plant/search?q=plant&sort=newest&limit=${anyOf(20, 40)}&tags=${anyTag()},${anyTag()}`),
-  facets: (load) => search(load, () => `/v3/plant/facets?q=plant%20${anyOf(0, TAGS)}&tags=${anyTag()},${anyTag()}`),
+  search: (load) => search(load, () => `/v3/plant/search?q=plant${anyGap()}${anyOf(0, TAGS)}&limit=${anyOf(20, 60)}&category=Foliage`),
+  'search for all': (load) => search(load, () => `/v3/plant/search?q=plant${anyGap()}&sort=newest&limit=${anyOf(20, 40)}&tags=${anyTag()},${anyTag()}`),
+  facets: (load) => search(load, () => `/v3/plant/facets?q=plant${anyGap()}${anyOf(0, TAGS)}&tags=${anyTag()},${anyTag()}`),
   'GET one plant': (load) => read(load, (plantId) => `/v3/plant/${plantId}`),
 };
 
 const anyOf = (/** @type {number} */ from, /** @type {number} */ to) => from + Math.floor(Math.random() * (to - from));
 
-/** Both shops have at least a hundred plants with each of these tags, more than a page has. */
-const TAGS = 100;
+/** One tag a plant in both shops, so that responses are as large; a hundred or more plants with each, more than a page has. */
+const TAGS = 10;
 const anyTag = () => `tag%20${anyOf(0, TAGS)}`;
-const tagsOf = (/** @type {number} */ n) => Array.from({ length: 10 }, (_, k) => ({ id: k + 1, name: `tag ${(n % 10) + 10 * k}` }));
+const tagsOf = (/** @type {number} */ n) => [{ id: 1 + (n % TAGS), name: `tag ${n % TAGS}` }];
 
-/** So many requests that the catalog answers rather than the gateway's cache. */
+/** Separates words. Millions of gaps make as many different queries: the shop that answers faster must not answer more from a cache. */
+const anyGap = () => encodeURIComponent(Array.from({ length: 8 }, () => ' .,;:-'[anyOf(0, 6)]).join(''));
+
+/** So many requests that none is repeated soon. */
 const search = (/** @type {{ stack: Stack, plants: number[], seconds: number }} */ load, /** @type {() => string} */ path) => read(load, path, 1_000);
 
 /**

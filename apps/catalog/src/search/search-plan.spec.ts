@@ -20,6 +20,12 @@ describe('the plan of a search', () => {
     expect(planSearch([word('common', many(999_000)), rare], { of: 'all' }).driver).toEqual(rare.lists);
   });
 
+  it('reads the words with many completions rather than look each of them up', () => {
+    const prefix = word('p', few(10), few(10), few(10), few(10));
+    const tags: MeasuredLists = { lists: { of: 'tags', values: ['shade'] }, lengths: [few(30)] };
+    expect(planSearch([tags, prefix], { of: 'all' }).driver).toEqual(prefix.lists);
+  });
+
   it('checks the other words plant by plant, and reads fewer candidates the more each check costs', () => {
     const plan = planSearch([word('fern', few(3)), word('p', many(1), many(2), many(3), many(4))], { of: 'all' });
     expect(plan.others).toEqual([expect.arrayContaining([{ word: 'p0', distance: 0 }])]);
@@ -28,6 +34,7 @@ describe('the plan of a search', () => {
   });
 
   it('reads the fallback if no condition has an index', () => {
-    expect(planSearch([], { of: 'status', values: ['sold'] })).toEqual({ driver: { of: 'status', values: ['sold'] }, others: [], scan: 1_000 });
+    const status = { of: 'status', values: ['sold'] } as const;
+    expect(planSearch([], status)).toEqual({ driver: status, others: [], scan: 1_000, candidates: 1_000 });
   });
 });

@@ -32,6 +32,8 @@ export interface SearchPlan {
   readonly others: readonly (readonly Term[])[];
   /** The number of entries that a page reads from each list. */
   readonly scan: number;
+  /** The number of plants of these lists that a page checks, the newest. */
+  readonly candidates: number;
 }
 
 /** A condition with an index, and the lengths of its lists. */
@@ -40,34 +42,43 @@ export interface MeasuredLists {
   readonly lengths: readonly ListLength[];
 }
 
-const maxScan = 1_000;
+/** The most plants that a page checks. */
+export const maxCandidates = 1_000;
+/** The number of plants that are checked where that suffices: first by relevance, and for facets that cannot be complete. */
+export const fewCandidates = 128;
 const minScan = 15;
 /** Approximate number of index entries that a page may read. */
 const work = 4_000;
 
 /**
- * Plans a search: reads the most selective condition from its index and checks the others plant by plant.
+ * Plans a search: reads one condition from its index and checks the others plant by plant. Reads the condition that makes it cheapest
+ * to examine all plants that meet it: there are few of them, and few lists in which each must be looked up.
  * @param conditions the conditions that have an index
  * @param fallback read if there are no such conditions
  */
 export function planSearch(conditions: readonly MeasuredLists[], fallback: PlantLists): SearchPlan {
   const newest = Math.max(1, ...conditions.flatMap(({ lengths }) => lengths.map(({ oldest }) => oldest ?? 0)));
-  const [first] = [...conditions].sort((a, b) => estimated(a.lengths, newest) - estimated(b.lengths, newest));
+  const listCount = conditions.reduce((sum, { lengths }) => sum + lengths.length, 0);
+  const costOf = ({ lengths }: MeasuredLists): number => estimated(lengths, newest) * (1 + listCount - lengths.length);
+  const [first] = [...conditions].sort((a, b) => costOf(a) - costOf(b));
   const driver = first?.lists ?? fallback;
   const others = conditions.flatMap(({ lists }) => (lists.of === 'words' && lists !== driver ? [lists.terms] : []));
-  return { driver, others, scan: scanOf(others, listsOf(driver)) };
+  return { driver, others, scan: scanOf(others, listsOf(driver)), candidates: maxCandidates };
 }
 
+/** Returns the plan for at most so many candidates, the newest. */
+export const forNewest = (plan: SearchPlan, candidates: number): SearchPlan => ({ ...plan, scan: Math.min(plan.scan, candidates), candidates });
+
 /** Returns the plan that uses no condition's index: every word is checked plant by plant. */
-export function checkAll({ driver, others }: SearchPlan): SearchPlan {
+export function checkAll({ driver, others, ...plan }: SearchPlan): SearchPlan {
   const all = driver.of === 'words' ? [...others, driver.terms] : others;
-  return { driver: { of: 'all' }, others: all, scan: scanOf(all, 1) };
+  return { ...plan, driver: { of: 'all' }, others: all, scan: scanOf(all, 1) };
 }
 
 /** Returns how many entries to read from each list, given that checking a candidate costs one look-up per term. */
 function scanOf(others: readonly (readonly Term[])[], listsRead: number): number {
   const checks = Math.max(1, others.reduce((sum, terms) => sum + terms.length, 0));
-  return Math.min(maxScan, Math.max(minScan, Math.floor(work / checks / listsRead)));
+  return Math.min(maxCandidates, Math.max(minScan, Math.floor(work / checks / listsRead)));
 }
 
 function listsOf(lists: PlantLists): number {

@@ -17,7 +17,7 @@ const names = async (asked: Asked): Promise<string[]> => (await search(asked)).m
 /** All pages of a search, one after the other. */
 async function walk(asked: Asked): Promise<{ names: string[]; pages: number }> {
   const found: string[] = [];
-  let next: string | undefined;
+  let next = asked.cursor;
   let pages = 0;
   do {
     const answer = await shop.raw(catalog.searchPlants, { ...asked, ...(next !== undefined && { cursor: next }) });
@@ -121,7 +121,8 @@ describe('a search', () => {
       expect(await withCursor(other)).toBe('invalid-cursor');
     }
     const [fingerprint] = JSON.parse(Buffer.from(next ?? '', 'base64url').toString()) as [string];
-    for (const position of [7, [1, 2, 'x'], ['1', 0, '', 1], [1, 0, 'a\0', 1], [1, 1e12, '', 1], [1, 0, '', -5]]) {
+    const forgeries = [7, [1, 2, 'x'], ['1', 1, 0, '', 1], [1, '1', 0, '', 1], [1, 1, 0, 'a\0', 1], [1, 1, 1e12, '', 1], [1, null, 0, '', -5]];
+    for (const position of forgeries) {
       const forged = Buffer.from(JSON.stringify([fingerprint, position])).toString('base64url');
       expect(await withCursor({ q: 'cactus' }, forged)).toBe('invalid-cursor');
     }
@@ -139,6 +140,26 @@ describe('a search', () => {
     const all = Array.from({ length: 2_300 }, (_, n) => `${word} ${String(n + 1).padStart(5, '0')}`);
     expect(found).toEqual(sort === 'name' ? all : all.reverse());
     expect(pages).toBeGreaterThanOrEqual(4);
+  });
+
+  it('shows each plant once when pages become smaller', async () => {
+    await fill(150, 'ficus %s');
+    await shop.database.query(`
+      INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
+      SELECT drawn + 5000000, drawn, drawn, 'A gift', '{"id": 1, "name": "Ficus"}', '{}', '[]', 'available', 100
+      FROM (SELECT nextval('plant_versions') AS drawn FROM generate_series(1, 150)) AS t`);
+    const first = await shop.raw(catalog.searchPlants, { q: 'ficus', limit: 150 });
+    const shown = (JSON.parse(Buffer.from(first.payload).toString()) as Plant[]).map(({ name }) => name);
+    expect(shown).toEqual(Array.from({ length: 150 }, (_, n) => `ficus ${String(150 - n).padStart(5, '0')}`));
+    const rest = await walk({ q: 'ficus', limit: 10, ...(first.next !== undefined && { cursor: first.next }) });
+    expect(rest.names).toEqual(Array.from({ length: 150 }, () => 'A gift'));
+  });
+
+  it('by relevance ranks more plants than a short page has', async () => {
+    await named('Sorrel');
+    await shop.create({ name: 'Sorrel soup', tags: [{ name: 'sorrel' }] });
+    for (let n = 0; n < 20; n++) await named(`Herb ${n}`, { tags: [{ name: 'sorrel' }] });
+    expect(await names({ q: 'sorrel', limit: 2 })).toEqual(['Sorrel soup', 'Sorrel']);
   });
 
   it('shows no plant twice when plants are added between pages', async () => {
@@ -174,9 +195,12 @@ describe('facets', () => {
     expect(await shop.caller.call(catalog.getPlantFacets, { q: 'no such plant' })).toMatchObject({ plants: 0, complete: true });
   });
 
-  it('say when they counted only the newest plants', async () => {
-    await fill(1_500, 'lots %s');
-    expect(await shop.caller.call(catalog.getPlantFacets, { q: 'lots' })).toMatchObject({ plants: 1_000, complete: false });
+  it('count up to a thousand plants, but of more only the newest few, and say so', async () => {
+    await fill(999, 'lots %s');
+    const facets = (): Promise<unknown> => shop.caller.call(catalog.getPlantFacets, { q: 'lots' });
+    expect(await facets()).toMatchObject({ plants: 999, complete: true });
+    await fill(2, 'lots %s');
+    expect(await facets()).toMatchObject({ plants: 128, complete: false });
   });
 });
 

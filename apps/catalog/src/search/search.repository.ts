@@ -4,7 +4,7 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { stampOfAll } from '../catalog-versions/catalog-versions.repository.js';
 import type { PlantState } from '../plants/plant.js';
 import { columns, readBytes, type Stamped } from '../plants/plants.repository.js';
-import type { SearchPosition } from './search-position.js';
+import { firstPosition, type SearchPosition } from './search-position.js';
 import { countedPlants, type ListLength, type PlantLists, type SearchPlan } from './search-plan.js';
 
 /** An indexed word that matches a word of the query, with the length of its list of plants. */
@@ -101,32 +101,52 @@ export interface PlantConditions {
   readonly category?: string;
 }
 
-// Parameters $8 to $11. A plant may be in several lists. Plants older than the horizon are dropped: a list that was not read to its
-// end may lack them.
+// Parameters $8 to $13: the newest plants, at most $13, of those that the lists have below $10 and not below $12. A plant may be in
+// several lists. Plants older than the horizon are dropped: a list that was not read to its end may lack them.
 const candidatesFrom = (of: PlantLists['of']): string => `
   hits AS MATERIALIZED (
     SELECT wanted.value, wanted.distance, hit.* FROM unnest($8::text[], $9::integer[]) AS wanted (value, distance)
-    CROSS JOIN LATERAL (${lists[of]} ORDER BY ${of === 'category' ? newestOfCategoryFirst : newestFirst} LIMIT $11) AS hit
-  ), horizon AS (
-    SELECT coalesce(max(oldest) FILTER (WHERE plants = $11), 0) AS at, coalesce(max(newest), 0) AS newest
-    FROM (SELECT count(*) AS plants, min(incarnation) AS oldest, max(incarnation) AS newest FROM hits GROUP BY value) AS lists_read
+    CROSS JOIN LATERAL (${newestOf(of, '$10', '$11')}) AS hit
+  ), lists_read AS (
+    SELECT coalesce(max(oldest) FILTER (WHERE plants = $11), 0) AS oldest
+    FROM (SELECT count(*) AS plants, min(incarnation) AS oldest FROM hits GROUP BY value) AS list
   ), candidates AS MATERIALIZED (
     SELECT incarnation, min(2 * distance + (NOT in_name)::integer) AS score FROM hits
-    WHERE incarnation >= (SELECT at FROM horizon) GROUP BY incarnation
+    WHERE incarnation >= greatest((SELECT oldest FROM lists_read), $12) GROUP BY incarnation ORDER BY incarnation DESC LIMIT $13
+  ), horizon AS (
+    SELECT greatest((SELECT oldest FROM lists_read), $12, CASE WHEN count(*) = $13 THEN min(incarnation) END) AS at,
+      coalesce(max(incarnation), 0) AS newest
+    FROM candidates
   )`;
 
-const lists: Readonly<Record<PlantLists['of'], string>> = {
-  words: 'SELECT incarnation, in_name FROM plant_words WHERE word = wanted.value AND incarnation < $10',
-  tags: 'SELECT incarnation, true AS in_name FROM plant_tags WHERE name = wanted.value AND incarnation < $10',
-  category: `SELECT incarnation, true AS in_name FROM plants WHERE ${inCategory('$10::bigint')}`,
-  status: 'SELECT incarnation, true AS in_name FROM plants WHERE status = wanted.value AND incarnation < $10',
-  all: 'SELECT incarnation, true AS in_name FROM plants WHERE incarnation < $10',
-};
+/** Lists the newest entries of `wanted.value`. */
+function newestOf(of: PlantLists['of'], before: string, limit: string): string {
+  const lists: Readonly<Record<PlantLists['of'], string>> = {
+    words: `SELECT incarnation, in_name FROM plant_words WHERE word = wanted.value AND incarnation < ${before}`,
+    tags: `SELECT incarnation, true AS in_name FROM plant_tags WHERE name = wanted.value AND incarnation < ${before}`,
+    category: `SELECT incarnation, true AS in_name FROM plants WHERE ${inCategory(`${before}::bigint`)}`,
+    status: `SELECT incarnation, true AS in_name FROM plants WHERE status = wanted.value AND incarnation < ${before}`,
+    all: `SELECT incarnation, true AS in_name FROM plants WHERE incarnation < ${before}`,
+  };
+  return `${lists[of]} ORDER BY ${of === 'category' ? newestOfCategoryFirst : newestFirst} LIMIT ${limit}`;
+}
+
+/** Whether lists have more than so many entries together. Reads no more of them, and mostly only the index. */
+export async function haveMoreThan(tx: Transaction, lists: PlantLists, count: number): Promise<boolean> {
+  const statement = statementOf(`length-of-${lists.of}`, () => `
+    SELECT count(*)::integer AS entries FROM (
+      SELECT FROM unnest($1::text[]) AS wanted (value) CROSS JOIN LATERAL (${newestOf(lists.of, '$2', '$3')}) AS entry LIMIT $3
+    ) AS counted`);
+  const [values] = driverValues(lists);
+  const { entries } = onlyRow(await tx.query<{ entries: number }>(statement, [values, Number.MAX_SAFE_INTEGER, count + 1]));
+  return entries > count;
+}
 
 const nameKey = `lower(plants.name) COLLATE "C"`;
 
 // Parameters $1 to $7. A lower score is a better match: each word of the query adds twice the distance of its nearest term, and 1
-// if that term is only in a tag or the category.
+// if that term is only in a tag or the category. Tags are
+// read from the plant: for EXISTS in plant_tags, Postgres may read all plants that have one of them.
 const matched = `
   matched AS MATERIALIZED (
     SELECT plants.incarnation, plants.bytes, plants.status, plants.category ->> 'name' AS category, ${nameKey} AS key,
@@ -143,22 +163,26 @@ const matched = `
     WHERE others.words = $4
       AND ($5::text[] IS NULL OR plants.status = ANY($5))
       AND ($6::text IS NULL OR plants.category ->> 'name' = $6)
-      AND ($7::text[] IS NULL OR EXISTS (
-        SELECT FROM plant_tags WHERE plant_tags.name = ANY($7) AND plant_tags.incarnation = candidates.incarnation))
+      AND ($7::jsonb[] IS NULL OR plants.tags @> ANY($7))
   )`;
 
-const matchValues = (others: SearchPlan['others'], { status, category, tags }: PlantConditions): unknown[] => {
+/** The driver's own condition is not checked: all candidates meet it. */
+const matchValues = ({ driver, others }: Pick<SearchPlan, 'driver' | 'others'>, { status, category, tags }: PlantConditions): unknown[] => {
   const terms = others.flatMap((alternatives, number) => alternatives.map((term) => ({ ...term, number })));
   return [
     terms.map(({ word }) => word),
     terms.map(({ distance }) => distance),
     terms.map(({ number }) => number),
     others.length,
-    status ?? null,
-    category ?? null,
-    tags ?? null,
+    driver.of === 'status' ? null : (status ?? null),
+    driver.of === 'category' ? null : (category ?? null),
+    driver.of === 'tags' ? null : (tags?.map((name) => JSON.stringify([{ name }])) ?? null),
   ];
 };
+
+function windowValues({ driver, scan, candidates }: SearchPlan, { before, from }: Pick<SearchPosition, 'before' | 'from'>): unknown[] {
+  return [...driverValues(driver), before, scan, from ?? 0, candidates];
+}
 
 function driverValues(driver: PlantLists): [string[], number[]] {
   if (driver.of === 'words') return [driver.terms.map(({ word }) => word), driver.terms.map(({ distance }) => distance)];
@@ -166,11 +190,11 @@ function driverValues(driver: PlantLists): [string[], number[]] {
   return [values, values.map(() => 0)];
 }
 
-/** Parameters from $12. */
+/** Parameters from $14. */
 const orders = {
-  newest: { by: 'incarnation DESC', after: 'incarnation < $12' },
-  name: { by: 'key, incarnation', after: '(key, incarnation) > ($14 COLLATE "C", $12)' },
-  relevance: { by: 'score, incarnation DESC', after: '(score, -incarnation) > ($14, -$12::bigint)' },
+  newest: { by: 'incarnation DESC', after: 'incarnation < $14' },
+  name: { by: 'key, incarnation', after: '(key, incarnation) > ($16 COLLATE "C", $14)' },
+  relevance: { by: 'score, incarnation DESC', after: '(score, -incarnation) > ($16, -$14::bigint)' },
 } as const;
 
 const pageOf = (by: string, after: string, limit: string): string => `
@@ -211,21 +235,21 @@ export interface Matches extends Stamped {
   readonly newest: number;
 }
 
-/** Returns the matches of a window in the given order. The window starts below `after.before` and holds what the plan scans. */
+/** Returns the matches of a window in the given order: from `after.from` to below `after.before`, but not more than the plan reads. */
 export async function findMatches(
   tx: Transaction,
-  { driver, others, scan }: SearchPlan,
+  plan: SearchPlan,
   conditions: PlantConditions,
   order: PlantSort,
   { after, limit }: { readonly after: SearchPosition; readonly limit: number },
 ): Promise<Matches> {
   const { by, after: condition } = orders[order];
-  const statement = statementOf(`search-${driver.of}-${order}`, () => `
-    WITH ${candidatesFrom(driver.of)}, ${matched}, ${pageOf(by, condition, '$13')}
+  const statement = statementOf(`search-${plan.driver.of}-${order}`, () => `
+    WITH ${candidatesFrom(plan.driver.of)}, ${matched}, ${pageOf(by, condition, '$15')}
     SELECT whole.stamp, horizon.at AS horizon, horizon.newest, found.* FROM (${stampOfAll}) AS whole CROSS JOIN horizon LEFT JOIN found ON true
     ORDER BY ${by}`);
   const more = { newest: [], relevance: [after.score], name: [after.key] }[order];
-  const values = [...matchValues(others, conditions), ...driverValues(driver), after.before, scan, after.incarnation, limit, ...more];
+  const values = [...matchValues(plan, conditions), ...windowValues(plan, after), after.incarnation, limit, ...more];
   const rows = await tx.query<Found & Pick<Matches, 'horizon' | 'newest'>>(statement, values);
   const { stamp = '', horizon = 0, newest = 0 } = rows[0] ?? {};
   return { stamp, horizon, newest, plants: foundIn(rows) };
@@ -245,7 +269,7 @@ export interface NamedMatches extends Stamped {
 /** Examines the next `scan` plants of the catalogue by name and returns the matches. */
 export async function findMatchesByName(
   tx: Transaction,
-  { others, scan }: Pick<SearchPlan, 'others' | 'scan'>,
+  plan: SearchPlan,
   conditions: PlantConditions,
   { after, limit }: { readonly after: SearchPosition; readonly limit: number },
 ): Promise<NamedMatches> {
@@ -259,10 +283,10 @@ export async function findMatchesByName(
     SELECT whole.stamp, last.key AS "lastKey", last.incarnation AS "lastIncarnation", found.*
     FROM (${stampOfAll}) AS whole LEFT JOIN last ON true LEFT JOIN found ON true ORDER BY found.key, found.incarnation`);
   const rows = await tx.query<Found & { readonly lastKey: string | null; readonly lastIncarnation: number }>(statement, [
-    ...matchValues(others, conditions),
+    ...matchValues(plan, conditions),
     after.key,
     after.incarnation,
-    scan,
+    plan.scan,
     limit,
   ]);
   const [first] = rows;
@@ -280,14 +304,14 @@ const counted = (from: string, value: string): string => `(
     GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${maxFacetValues}) AS each)`;
 
 /** Counts facets of the matches among the newest plants that the plan scans. */
-export async function countFacets(tx: Transaction, { driver, others, scan }: SearchPlan, conditions: PlantConditions): Promise<Facets> {
-  const statement = statementOf(`facets-${driver.of}`, () => `
-    WITH ${candidatesFrom(driver.of)}, ${matched}
+export async function countFacets(tx: Transaction, plan: SearchPlan, conditions: PlantConditions): Promise<Facets> {
+  const statement = statementOf(`facets-${plan.driver.of}`, () => `
+    WITH ${candidatesFrom(plan.driver.of)}, ${matched}
     SELECT whole.stamp, horizon.at AS horizon, (SELECT count(*) FROM matched)::integer AS plants,
       ${counted('matched', 'status')} AS status,
       ${counted('matched JOIN plant_tags USING (incarnation)', 'plant_tags.name')} AS tags,
       ${counted('matched', 'category')} AS category
     FROM (${stampOfAll}) AS whole CROSS JOIN horizon`);
-  const values = [...matchValues(others, conditions), ...driverValues(driver), Number.MAX_SAFE_INTEGER, scan];
+  const values = [...matchValues(plan, conditions), ...windowValues(plan, firstPosition('newest'))];
   return onlyRow(await tx.query<Facets & Record<string, unknown>>(statement, values));
 }

@@ -5,7 +5,7 @@ import { Cursors, fitToPage, maxLimit } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Page } from '@plant-shop/platform/rpc/answer';
 import { toPlant } from '../plants/plant.js';
-import { checkAll, type MeasuredLists, planSearch, type SearchPlan, type WordLists } from './search-plan.js';
+import { checkAll, fewCandidates, forNewest, maxCandidates, type MeasuredLists, planSearch, type SearchPlan, type WordLists } from './search-plan.js';
 import { decodePosition, encodePosition, firstPosition, isEncodedPosition, positionAfter, type SearchPosition } from './search-position.js';
 import {
   countFacets,
@@ -13,8 +13,8 @@ import {
   findMatches,
   findMatchesByName,
   findSimilarTerms,
-  type FoundPlant,
   type FoundTerm,
+  haveMoreThan,
   type Matches,
   measureLists,
   type PlantConditions,
@@ -32,31 +32,33 @@ export class SearchService {
     const order = sort ?? (filter.q === undefined ? 'newest' : 'relevance');
     const cursors = new Cursors('plant search', [`sort ${order}`, ...fingerprintOf(filter)]);
     const place = cursor === undefined ? firstPosition(order) : decodePosition(cursors.positionIn(cursor, isEncodedPosition));
-    const pageOf = (plants: readonly FoundPlant[], newest: number, rest: SearchPosition | undefined, stamp: string): Page<Plant> => {
+    const pageOf = ({ plants, stamp, ...window }: Matches, rest: SearchPosition | undefined): Page<Plant> => {
       const entries = fitToPage(plants, limit, toPlant);
       const last = entries.length < plants.length ? plants[entries.length - 1] : undefined;
-      const next = last ? positionAfter(order, place, last, newest) : rest;
+      const next = last ? positionAfter(order, place, last, window) : rest;
       return new Page(entries, next && cursors.cursorOf(encodePosition(next)), stamp);
     };
     return this.inOneSnapshot(async (tx) => {
       const plan = await planFor(tx, filter);
       if (!plan) return new Page<Plant>([]);
       const bounds = { after: place, limit };
-      const { stamp, plants, horizon, newest } = await findPage(tx, plan, filter, order, bounds);
-      if (horizon === 0) return pageOf(plants, newest, undefined, stamp);
-      if (order !== 'name') return pageOf(plants, newest, firstPosition(order, horizon), stamp);
+      const matches = await findPage(tx, plan, filter, order, bounds);
+      if (matches.horizon === 0) return pageOf(matches, undefined);
+      if (order !== 'name') return pageOf(matches, firstPosition(order, matches.horizon));
       // There are more candidates than one page can sort, so read the catalogue in the order of names instead.
       const named = await findMatchesByName(tx, checkAll(plan), filter, bounds);
-      return pageOf(named.plants, newest, named.last && { ...place, ...named.last }, named.stamp);
+      return pageOf({ ...matches, ...named }, named.last && { ...place, ...named.last });
     });
   }
 
-  /** Counts the matches by facet. Examines a bounded number of plants, the newest ones; `complete` says whether that was all. */
+  /** Counts the matches by facet. If more plants are to be examined than a page may, examines a few, the newest; `complete` is false then. */
   facets(filter: GetPlantFacets): Promise<PlantFacets> {
     return this.inOneSnapshot(async (tx) => {
       const plan = await planFor(tx, filter);
       if (!plan) return { plants: 0, complete: true, status: [], tags: [], category: [] };
-      const { plants, horizon, status, tags, category } = await countFacets(tx, plan, filter);
+      // A sample costs an eighth of the maximum, and neither would be complete.
+      const counted = (await haveMoreThan(tx, plan.driver, maxCandidates)) ? forNewest(plan, fewCandidates) : plan;
+      const { plants, horizon, status, tags, category } = await countFacets(tx, counted, filter);
       return { plants, complete: horizon === 0, status, tags, category };
     });
   }
@@ -73,10 +75,10 @@ export class SearchService {
   }
 }
 
-/** How many times as many entries of each list are read first as the page may have plants. */
-const firstScan = 4;
+/** How many times as many candidates are read first as the page may have plants. */
+const firstPerEntry = 4;
 
-/** By age, the first matches are the page: a few entries mostly suffice. The other orders need all that the plan reads. */
+/** Reads the first few candidates, which mostly fill the page, and otherwise all that the plan allows. By name, all are needed. */
 async function findPage(
   tx: Transaction,
   plan: SearchPlan,
@@ -84,8 +86,10 @@ async function findPage(
   order: PlantSort,
   bounds: { readonly after: SearchPosition; readonly limit: number },
 ): Promise<Matches> {
-  if (order === 'newest' && firstScan * bounds.limit < plan.scan) {
-    const matches = await findMatches(tx, { ...plan, scan: firstScan * bounds.limit }, filter, order, bounds);
+  // By relevance, a short page shows the best plants of a longer list.
+  const first = Math.max(order === 'relevance' ? fewCandidates : 0, firstPerEntry * bounds.limit);
+  if (order !== 'name' && bounds.after.from === undefined && first < plan.candidates) {
+    const matches = await findMatches(tx, forNewest(plan, first), filter, order, bounds);
     if (matches.horizon === 0 || matches.plants.length > bounds.limit) return matches;
   }
   return findMatches(tx, plan, filter, order, bounds);

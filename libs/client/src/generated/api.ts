@@ -99,7 +99,7 @@ export interface paths {
         };
         /**
          * Search plants
-         * @description Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. If more than a thousand plants match, the newest thousand come first, then the next thousand. A page may be short or empty although the header `Link` leads to another one, since the work per page is bounded. Misspelled words are found if the shop's Postgres has the extension pg_trgm.
+         * @description Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. If many plants match, the newest are ranked first (128, or four times the limit, at most a thousand), then the next ones. A page may be short or empty although the header `Link` leads to another one, since the work per page is bounded. Misspelled words are found if the shop's Postgres has the extension pg_trgm.
          */
         get: operations["searchPlants"];
         put?: never;
@@ -119,7 +119,7 @@ export interface paths {
         };
         /**
          * Count plants by status, tag and category
-         * @description Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a thousand plants are counted; if more match, the newest are counted and `complete` is `false`.
+         * @description Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a thousand plants are counted; if more may match, only some of the newest are counted and `complete` is `false`.
          */
         get: operations["getPlantFacets"];
         put?: never;
