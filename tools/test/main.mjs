@@ -6,7 +6,7 @@ import { checkPlatform, compile, readyPackages } from '../start/toolchain.mjs';
 import { cpuSeconds, Durations, tableOf } from './durations.mjs';
 import { subfolder, temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
-import { bufferedIn, terminal } from './output.mjs';
+import { terminal, WaitingOutput } from './output.mjs';
 import { afterRerun, check, succeeded, sum, summary } from './results.mjs';
 import { natsForTests } from './servers.mjs';
 import { steps } from './steps.mjs';
@@ -21,6 +21,7 @@ const ORDER = /** @type {const} */ (['shop', 'NATS', 'Postgres']);
 
 /** @typedef {Pick<import('./steps.mjs').StepContext, 'output' | 'shutdown' | 'duration'>} OwnOfStep */
 /** @typedef {Omit<import('./steps.mjs').StepContext, keyof OwnOfStep>} RunContext what all steps share */
+/** @typedef {{ name?: import('./options.mjs').StepName, tally: import('./results.mjs').Tally }} Ran without a name: cannot be run again */
 
 const durations = new Durations();
 const stop = stopOnSignals();
@@ -29,8 +30,8 @@ process.exit(await main());
 /** @returns {Promise<number>} the exit code */
 async function main() {
   const shutdown = new Shutdown(/** @type {const} */ (['temporary folder']), (step, error) => console.log(`Stopping (${step}): ${explain(error)}`));
-  /** @type {import('./results.mjs').Tally[]} */
-  const tallies = [];
+  /** @type {Ran[]} */
+  const ran = [];
   try {
     const options = parseOptions(process.argv.slice(2));
     if (options.help) {
@@ -43,19 +44,20 @@ async function main() {
     console.log(`Tests run on NATS ${nats.version} (${nats.binary}).`);
     const env = await durations.measure('installation', () => readyPackages({ signal: stop.signal, say: console.log }));
     const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env }), 'the build'));
-    tallies.push(build);
+    ran.push({ tally: build });
     if (succeeded(build)) {
       const context = { folder: temporaryFolder(shutdown), env, durations, jestArgs: options.jestArgs, packages: options.packages, stop };
-      await runAll(options, context, (tally) => tallies.push(tally));
+      await runLanes(options.lanes, context, ran);
+      for (const one of ran) one.tally = await withRerun(one, context);
     }
   } catch (error) {
     console.log(`\n${explain(error)}`);
-    tallies.push(check(false));
+    ran.push({ tally: check(false) });
     stop.abort(error);
   }
   await shutdown.run();
   if (durations.steps.length > 0) console.log(`\n${tableOf(durations, { ms: performance.now(), cpuSeconds: cpuSeconds()?.total }).join('\n')}`);
-  const total = sum(tallies);
+  const total = sum(ran.map(({ tally }) => tally));
   if (total.flaky.length > 0) console.log(`\nFlaky (failed, then passed when run again):\n${total.flaky.map((one) => `  ${one}`).join('\n')}`);
   if (total.failures.length > 0) console.log(`\nFailed:\n${total.failures.map((one) => `  ${one}`).join('\n')}`);
   console.log(`\n${summary(total)}`);
@@ -63,61 +65,52 @@ async function main() {
 }
 
 /**
- * Runs the stages one after another, and beside them the background step, whose output follows theirs.
- * @param {Pick<import('./options.mjs').Options, 'stages' | 'background'>} options
+ * Runs the lanes of steps concurrently. The first prints as it runs; the steps of the others print as a whole when one of the first has ended.
+ * @param {import('./options.mjs').Options['lanes']} lanes
  * @param {RunContext} context
- * @param {(tally: import('./results.mjs').Tally) => void} add receives the result of each step
+ * @param {Ran[]} ran receives the steps as they end, so that the totals of an interrupted run have them
  */
-async function runAll({ stages, background }, context, add) {
-  const inTurn = async () => {
-    for (const stage of stages) for (const tally of await runStage(stage, context)) add(tally);
+async function runLanes([first = [], ...others], context, ran) {
+  const waiting = new WaitingOutput();
+  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}`);
+  const printed = async () => {
+    for (const name of first) {
+      ran.push({ name, tally: await runStep(name, terminal, context) });
+      waiting.show();
+    }
   };
-  if (background === undefined) return inTurn();
-  console.log(`\nBeside all other steps: ${background}`);
-  const output = bufferedIn(join(context.folder, `${background}.log`));
+  const waitingToPrint = async (/** @type {typeof first} */ lane) => {
+    for (const name of lane) {
+      const output = waiting.open(join(context.folder, `${name}.log`));
+      ran.push({ name, tally: await runStep(name, output, context).finally(output.end) });
+    }
+  };
   try {
-    await together(stop, [inTurn(), step(background, output, (own) => steps[background]({ ...context, ...own })).then(add)]);
+    await together(stop, [printed(), ...others.map(waitingToPrint)]);
   } finally {
-    output.show();
+    waiting.show();
   }
 }
 
 /**
- * Runs steps concurrently. The first prints as it runs, the others when all have ended.
- * @param {readonly import('./options.mjs').StepName[]} names
- * @param {RunContext} context
- * @returns {Promise<import('./results.mjs').Tally[]>}
- */
-async function runStage([first, ...others], context) {
-  if (first === undefined) return [];
-  if (others.length > 0) console.log(`\nConcurrently with ${first}: ${others.join(', ')}`);
-  const buffered = others.map((name) => ({ name, output: bufferedIn(join(context.folder, `${name}.log`)) }));
-  const runs = [{ name: first, output: terminal }, ...buffered].map(({ name, output }) =>
-    step(name, output, (own) => steps[name]({ ...context, ...own })),
-  );
-  // Wait for all of them: each must stop what it started.
-  const outcomes = await Promise.allSettled(runs);
-  for (const { output } of buffered) output.show();
-  /** @type {import('./results.mjs').Tally[]} */
-  const tallies = [];
-  for (const [index, outcome] of outcomes.entries()) {
-    if (outcome.status === 'rejected') throw outcome.reason;
-    const name = /** @type {import('./options.mjs').StepName} */ ([first, ...others][index]);
-    tallies.push(await withRerun(name, outcome.value, context));
-  }
-  return tallies;
-}
-
-/**
- * @param {import('./options.mjs').StepName} name
- * @param {import('./results.mjs').Tally} tally
+ * Runs the files with failures once more, when nothing else runs.
+ * @param {Ran} ran
  * @param {RunContext} context
  */
-async function withRerun(name, tally, context) {
-  if (!RERUNS_FAILURES || tally.failed === 0 || tally.failed > MOST_RERUN) return tally;
+async function withRerun({ name, tally }, context) {
+  if (!RERUNS_FAILURES || name === undefined || tally.failed === 0 || tally.failed > MOST_RERUN) return tally;
   console.log(`\nFailed; running once more, alone:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
-  const folder = subfolder(context.folder, name);
-  return afterRerun(tally, await step(name, terminal, (own) => steps[name]({ ...context, ...own, folder, files: tally.files })));
+  return afterRerun(tally, await runStep(name, terminal, { ...context, files: tally.files }));
+}
+
+/**
+ * Runs a step in a folder of its own, because the servers of several steps run at the same time.
+ * @param {import('./options.mjs').StepName} name
+ * @param {import('./output.mjs').Output} output
+ * @param {RunContext} context
+ */
+function runStep(name, output, context) {
+  return step(name, output, (own) => steps[name]({ ...context, ...own, folder: subfolder(context.folder, name) }));
 }
 
 /**

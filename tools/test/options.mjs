@@ -3,13 +3,13 @@ import { namedTests } from '../security/table.mjs';
 import { StartError } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 
-/** The steps of a stage run concurrently; stages run one after another. */
-const STAGES = /** @type {const} */ ([['tools', 'artefacts'], ['unit'], ['acceptance', 'chaos'], ['deploy', 'console']]);
+/**
+ * Lanes run concurrently; the steps of a lane run one after another. Two lanes keep two cores busy, because most steps also wait. The first
+ * lane prints as it runs. Lint runs at the lowest priority, so it takes what the others leave.
+ */
+const LANES = /** @type {const} */ ([['tools', 'unit', 'console', 'deploy'], ['artefacts', 'acceptance', 'chaos'], ['lint']]);
 
-/** Runs beside all stages, at the lowest priority: it only computes, so it takes the processor time that the others leave while they wait. */
-const BACKGROUND = 'lint';
-
-const STEPS = [...STAGES.flat(), BACKGROUND];
+const STEPS = LANES.flat();
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-restarts', 'adjacent']);
@@ -17,8 +17,7 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-res
 /**
  * @typedef {object} Options
  * @property {boolean} [help]
- * @property {readonly (readonly StepName[])[]} stages
- * @property {StepName} [background] a step that runs beside all stages
+ * @property {readonly (readonly StepName[])[]} lanes
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; none: all
  */
@@ -42,18 +41,18 @@ export const usage = `Builds, then runs every check.
  */
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
-  if (first === '--help' || first === '-h') return { help: true, stages: [], jestArgs: [], packages: [] };
-  if (first === undefined) return { stages: STAGES, background: BACKGROUND, jestArgs: [], packages: [] };
+  if (first === '--help' || first === '-h') return { help: true, lanes: [], jestArgs: [], packages: [] };
+  if (first === undefined) return { lanes: LANES, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
-    return { stages: [['tools'], ['unit'], ['acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
+    return { lanes: [['tools', 'unit', 'acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
   }
   if (first === '--since' && only !== undefined && rest.length === 0) {
     const files = changedFiles(ROOT, only);
     const { steps, packages } = (files && affected(ROOT, files)) ?? { steps: STEPS, packages: [] };
-    const stages = STAGES.map((stage) => stage.filter((step) => steps.includes(step))).filter(({ length }) => length > 0);
-    return { stages, ...(steps.includes(BACKGROUND) && { background: BACKGROUND }), jestArgs: [], packages };
+    const lanes = LANES.map((lane) => lane.filter((step) => steps.includes(step))).filter(({ length }) => length > 0);
+    return { lanes, jestArgs: [], packages };
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
-  return { stages: [[step]], jestArgs: rest, packages: [] };
+  return { lanes: [[step]], jestArgs: rest, packages: [] };
 }

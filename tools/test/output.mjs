@@ -10,19 +10,26 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 /** @type {Output} */
 export const terminal = { fd: process.stdout.fd, say: console.log };
 
-/**
- * Buffers a step's output in a file while another step writes to the terminal.
- * @param {string} file
- * @returns {Output & { show: () => void }} show: closes the buffer and prints it
- */
-export function bufferedIn(file) {
-  const fd = openSync(file, 'w', 0o600);
-  return {
-    fd,
-    say: (text) => void writeSync(fd, `${text}\n`),
-    show: () => {
-      closeSync(fd);
-      process.stdout.write(readFileSync(file));
-    },
-  };
+/** The outputs of steps that run while another step writes to the terminal. Each waits in a file, and is printed as a whole. */
+export class WaitingOutput {
+  /** @type {string[]} */
+  #ended = [];
+
+  /** @param {string} file to create @returns {Output & { end: () => void }} */
+  open(file) {
+    const fd = openSync(file, 'w', 0o600);
+    return {
+      fd,
+      say: (text) => void writeSync(fd, `${text}\n`),
+      end: () => {
+        closeSync(fd);
+        this.#ended.push(file);
+      },
+    };
+  }
+
+  /** Prints the outputs that ended since the last call. */
+  show() {
+    for (const file of this.#ended.splice(0)) process.stdout.write(readFileSync(file));
+  }
 }

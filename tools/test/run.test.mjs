@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ROOT } from '../start/toolchain.mjs';
 import { Durations } from './durations.mjs';
 import { readResults, whatWasCut } from './jest-results.mjs';
-import { bufferedIn } from './output.mjs';
+import { WaitingOutput } from './output.mjs';
 import { jest, nodeTests } from './run.mjs';
 
 /** @type {string} */
@@ -20,7 +20,7 @@ before(() => {
   // A test runner that finds this variable assumes that it is a test file of the outer runner.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
   // Not to the terminal, where these intended failures would look like real ones.
-  place = { folder, env, stop: new AbortController(), output: bufferedIn(join(folder, 'output.log')), durations: new Durations(), duration: { name: 'cut', ms: NaN, cpuSeconds: undefined } };
+  place = { folder, env, stop: new AbortController(), output: new WaitingOutput().open(join(folder, 'output.log')), durations: new Durations(), duration: { name: 'cut', ms: NaN, cpuSeconds: undefined } };
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 

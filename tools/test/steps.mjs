@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { buildRelease, mix, parseMixes, tour } from '../release/adjacent.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
-import { subfolder } from './folder.mjs';
 import { check, sum, tallyOfChaos, together } from './results.mjs';
 import { contentOf, jest, node, nodeTests } from './run.mjs';
 import { startServers } from './servers.mjs';
@@ -10,7 +9,7 @@ import { startShop } from './shop.mjs';
 
 /**
  * @typedef {object} StepContext
- * @property {string} folder temporary
+ * @property {string} folder temporary, of this step
  * @property {NodeJS.ProcessEnv} env with the pinned `node` on the PATH
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; empty: all
@@ -55,8 +54,7 @@ export const steps = {
     const { findChromium } = await import('../../tests/console/kit/chromium-binary.mjs');
     const chromium = await findChromium({ signal: context.stop.signal, say: (message) => context.output.say(message) });
     // The tests report payments, so an order's status does not change in between.
-    // In a separate folder, since another step's shop may still run in the shared one.
-    const shop = await startShop({ ...context, folder: subfolder(context.folder, 'console') }, { PAYMENT_PROVIDER: 'external' });
+    const shop = await startShop(context, { PAYMENT_PROVIDER: 'external' });
     const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary };
     const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? 'tests/console/*.test.mjs', { env, concurrency: 2 });
     if (tally.failed > 0) context.output.say(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
