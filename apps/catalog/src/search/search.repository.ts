@@ -145,13 +145,14 @@ export async function haveMoreThan(tx: Transaction, lists: PlantLists, count: nu
 const nameKey = `lower(plants.name) COLLATE "C"`;
 
 // Parameters $1 to $7. A lower score is a better match: each word of the query adds twice the distance of its nearest term, and 1
-// if that term is only in a tag or the category. Tags are
-// read from the plant: for EXISTS in plant_tags, Postgres may read all plants that have one of them.
+// if that term is only in a tag or the category. Each candidate's plant is looked up, and its tags are read from it: for a join with
+// the table or for EXISTS in plant_tags, Postgres may read all plants, or all that have one of the tags.
 const matched = `
   matched AS MATERIALIZED (
     SELECT plants.incarnation, plants.bytes, plants.status, plants.category ->> 'name' AS category, ${nameKey} AS key,
       candidates.score + others.score AS score
-    FROM candidates JOIN plants ON plants.incarnation = candidates.incarnation
+    FROM candidates
+    CROSS JOIN LATERAL (SELECT * FROM plants WHERE incarnation = candidates.incarnation LIMIT 1) AS plants
     CROSS JOIN LATERAL (
       SELECT count(*) AS words, coalesce(sum(best), 0)::integer AS score FROM (
         SELECT min(2 * other.distance + (NOT plant_words.in_name)::integer) AS best

@@ -75,9 +75,6 @@ export class SearchService {
   }
 }
 
-/** How many times as many candidates are read first as the page may have plants. */
-const firstPerEntry = 4;
-
 /** Reads the first few candidates, which mostly fill the page, and otherwise all that the plan allows. By name, all are needed. */
 async function findPage(
   tx: Transaction,
@@ -87,7 +84,7 @@ async function findPage(
   bounds: { readonly after: SearchPosition; readonly limit: number },
 ): Promise<Matches> {
   // By relevance, a short page shows the best plants of a longer list.
-  const first = Math.max(order === 'relevance' ? fewCandidates : 0, firstPerEntry * bounds.limit);
+  const first = order === 'relevance' ? Math.max(fewCandidates, 2 * bounds.limit) : 4 * bounds.limit;
   if (order !== 'name' && bounds.after.from === undefined && first < plan.candidates) {
     const matches = await findMatches(tx, forNewest(plan, first), filter, order, bounds);
     if (matches.horizon === 0 || matches.plants.length > bounds.limit) return matches;

@@ -99,7 +99,7 @@ export interface paths {
         };
         /**
          * Search plants
-         * @description Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. If many plants match, the newest are ranked first (128, or four times the limit, at most a thousand), then the next ones. A page may be short or empty although the header `Link` leads to another one, since the work per page is bounded. Misspelled words are found if the shop's Postgres has the extension pg_trgm.
+         * @description Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. If many plants match, the newest are ranked first (128, or twice the limit, at most a thousand), then the next ones. A page may be short or empty although the header `Link` leads to another one, since the work per page is bounded. Misspelled words are found if the shop's Postgres has the extension pg_trgm.
          */
         get: operations["searchPlants"];
         put?: never;
