@@ -275,7 +275,7 @@ export const bugs: readonly Bug[] = [
         const change = { ...cancel(order, { actor: reportedBy, at }), reason: 'payment failed' };
         orders.set(orderId, change.order);
         approved.push({ ...change, traceparent });
-        return versioned(change.order);
+        return versionedOrder(change.order);
     }
     if (kind === 'known' || state === 'failed')`,
       },
