@@ -60,7 +60,7 @@ async function checkRuntime(root) {
 
 /** Asks the compiler whether the build is current. @param {string} root @returns {Promise<Finding>} */
 async function checkBuild(root) {
-  const { code, output } = await attempt(pinnedNode(), ['node_modules/typescript/bin/tsc', '-b', '--dry'], { cwd: root });
+  const { code, output } = await attempt(pinnedNode(), ['node_modules/typescript-7/bin/tsc', '-b', '--dry'], { cwd: root });
   if (code !== 0) return wrong('build', `compiler: ${output.trim()}`, 'npm run build');
   const stale = staleProjects(output, root);
   return stale.length === 0 ? passed('build', 'up to date') : wrong('build', `older than its sources: ${stale.join(', ')}`, 'npm run build, or npm start');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { run } from '../start/command.mjs';
 import { StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
-import { pinnedNode, ROOT } from '../start/toolchain.mjs';
+import { ROOT } from '../start/toolchain.mjs';
 import { readRelease } from './releases.mjs';
 
 /** @typedef {import('../start/services.mjs').ServiceName} ServiceName */
@@ -37,7 +37,7 @@ export async function buildRelease(ref, folder, { env, signal }) {
   await run('git', ['checkout', '--quiet', '--detach', ref], { what, cwd: folder, env, signal });
   const { default: manifest } = await import(join(folder, 'package.json'), { with: { type: 'json' } });
   await run('npx', ['--yes', manifest.packageManager, 'install', '--frozen-lockfile'], { what, cwd: folder, env: { ...env, CI: 'true' }, signal });
-  await run(pinnedNode(), ['node_modules/typescript/bin/tsc', '-b', '.'], { what, cwd: folder, env, signal });
+  await run(join(folder, 'node_modules/.bin/tsc'), ['-b', '.'], { what, cwd: folder, env, signal });
 }
 
 /**

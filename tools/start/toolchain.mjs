@@ -153,7 +153,7 @@ async function bundleConsole({ signal, say, env }) {
   return code === 0;
 }
 
-const tsc = () => [join(ROOT, 'node_modules/typescript/bin/tsc'), '-b'];
+const tsc = () => [join(ROOT, 'node_modules/typescript-7/bin/tsc'), '-b'];
 
 function sourceStamp() {
   const sources = packageFolders(ROOT).flatMap((folder) => filesBelow(folder, /\.(tsx?|json|sql)$/));

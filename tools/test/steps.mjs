@@ -32,7 +32,7 @@ export const steps = {
 
   // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer.
   unit: async (context) => {
-    const which = context.files ? onlyFiles(context.files) : ['--maxWorkers=4', ...context.packages.map((folder) => `${folder}/`), ...context.jestArgs];
+    const which = context.files ? onlyFiles(context.files) : ['--maxWorkers=6', ...context.packages.map((folder) => `${folder}/`), ...context.jestArgs];
     return jest(context, 'unit', which, await startServers(context));
   },
 

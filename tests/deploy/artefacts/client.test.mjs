@@ -53,7 +53,7 @@ function emptyFolder(name) {
 
 before(async () => {
   // Compiled tests are in the same folder, but only the files listed in package.json are packed.
-  await at(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-b', PACKAGE], ROOT);
+  await at(process.execPath, [join(ROOT, 'node_modules/typescript-7/bin/tsc'), '-b', PACKAGE], ROOT);
   await at('npm', ['pack', '--pack-destination', folder], PACKAGE);
   tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
   await at('npm', ['install', '--no-audit', '--no-fund', tarball], emptyFolder('npm'));
@@ -99,7 +99,7 @@ test('is installed by pnpm as well', async () => {
   assert.match(await at(process.execPath, ['program.mjs'], place), new RegExp(process.version));
 }, { timeout: 120_000 });
 
-for (const [name, path] of /** @type {const} */ ([['typescript', join(ROOT, 'node_modules/typescript/bin/tsc')], ['typescript-7', tool('typescript-7', 'bin/tsc')]])) {
+for (const [name, path] of /** @type {const} */ ([['typescript-6', join(ROOT, 'node_modules/typescript/bin/tsc')], ['typescript-7', join(ROOT, 'node_modules/typescript-7/bin/tsc')]])) {
   for (const [module, resolution] of /** @type {const} */ ([['nodenext', 'nodenext'], ['esnext', 'bundler']])) {
     test(`its types compile the README with ${name}, module resolution ${resolution}`, async () => {
       const place = join(folder, 'npm', `${name}-${resolution}`);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { catalog } from '@plant-shop/contracts/catalog';
+import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { fake } from '@plant-shop/service-testing/service';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 
@@ -36,8 +36,8 @@ describe('load beyond the limits', () => {
     `POST /v3/user HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${sent}`;
 
   it('is rejected at once with 503 while accepted requests are answered', async () => {
-    const plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' as const };
-    const slow = fake(catalog.getPlant, () => new Promise<typeof plant>((resolve) => setTimeout(() => resolve(plant), 300)));
+    const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
+    const slow = fake(catalog.getPlant, () => new Promise<Plant>((resolve) => setTimeout(() => resolve(plant), 300)));
     shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20 });
     const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
     const refused = answers.filter(({ status }) => status === 503);
