@@ -4,7 +4,7 @@ import { loadCredentials } from '../../tools/start/credentials.mjs';
 import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
 import { HostClock } from '../../tools/start/host-clock.mjs';
-import { nextFreePort } from '../../tools/start/ports.mjs';
+import { freePort } from '../../tools/start/ports.mjs';
 import { findNats } from '../../tools/start/nats-binary.mjs';
 import { natsVersion } from '../../tools/start/nats.mjs';
 import { childrenOf, sendSignal, sleep } from '../../tools/start/processes.mjs';
@@ -102,7 +102,7 @@ export class Stack {
     const inherited = process.env;
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
     const databaseUrls = databases.urls;
-    this.instances = await withOwnPorts({ ...two, ...replicas });
+    this.instances = await planInstances({ ...two, ...replicas }, { GATEWAY_PORT: await freePort(), STREAM_PORT: await freePort() });
     const publicUrl = `http://127.0.0.1:${this.instances.find(({ service }) => service === 'gateway')?.port}`;
     const wiring = { instances: this.instances, databaseUrls, broker, credentials, publicUrl };
     const direct = this.instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, { ...inherited, ...settings }) }));
@@ -255,21 +255,6 @@ export class Stack {
     for (const disk of this.#disks) await disk.end();
     this.dataDir.empty();
   }
-}
-
-/**
- * Gives the instances ports below the system's ephemeral range, and apart from those of other tests and of relays
- * (libs/testing/src/port.ts): a restarted process must get its ports again while thousands of connections come and go.
- * @param {Parameters<typeof planInstances>[0]} replicas
- * @returns {Promise<import('./dist/stack.js').Instance[]>}
- */
-async function withOwnPorts(replicas) {
-  let last = 24_000 + Math.floor(Math.random() * 8_000);
-  const next = async () => (last = await nextFreePort(last + 1));
-  const planned = await planInstances(replicas, { GATEWAY_PORT: await next(), STREAM_PORT: await next() });
-  const instances = [];
-  for (const { port, ...one } of planned) instances.push({ ...one, opsPort: await next(), ...(port !== undefined && { port: await next() }) });
-  return instances;
 }
 
 /** @param {string} url @param {{ port: number }} relay */

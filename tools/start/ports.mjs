@@ -1,18 +1,17 @@
 import { createServer } from 'node:net';
 import { StartError } from './errors.mjs';
 
-/** Ports returned but perhaps not bound yet: the system may offer the same port again. */
+/** Ports that this process has returned or found taken. They may not be bound yet, so the system would not say that they are taken. */
 const given = new Set();
 
+/**
+ * The first port to try. Below the ephemeral ports (usually from 32,768): while a server is down, the system might assign its port to an outgoing
+ * connection, and the server could not restart. Random, so that processes that choose ports at the same time hardly ever choose the same.
+ */
+const first = 24_000 + Math.floor(Math.random() * 6_000);
+
 /** @returns {Promise<number>} a loopback port that nobody uses */
-export async function freePort() {
-  for (;;) {
-    const port = await listenOnce(0, '127.0.0.1');
-    if (given.has(port)) continue;
-    given.add(port);
-    return port;
-  }
-}
+export const freePort = () => nextFreePort(first);
 
 /**
  * The first free port from `first` on, for replicas of a service whose first port the user chose.
@@ -20,9 +19,9 @@ export async function freePort() {
  */
 export async function nextFreePort(first) {
   for (let port = first; port < 65_536; port += 1) {
-    if (given.has(port) || (await whyNot(port))) continue;
+    if (given.has(port)) continue;
     given.add(port);
-    return port;
+    if (!(await whyNot(port))) return port;
   }
   throw new StartError(`No free port from ${first} on.`);
 }

@@ -33,7 +33,8 @@ test('a replica gets the next free port', async (t) => {
   assert.ok((await nextFreePort(port)) > port);
 });
 
-test('free ports differ from each other', async () => {
+test('free ports differ from each other, and outgoing connections never get them', async () => {
   const ports = await Promise.all(Array.from({ length: 20 }, freePort));
   assert.equal(new Set(ports).size, 20);
+  assert.ok(Math.max(...ports) < 32_768);
 });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * The range below ephemeral ports (usually from 32,768) and above the ports of well-known services. A chaos run, which may run beside
- * other tests, uses ports from 24,000 (tests/chaos/stack.mjs).
+ * The range below ephemeral ports (usually from 32,768) and above the ports of well-known services. Shops, which may run beside these
+ * tests, have ports from 24,000 (tools/start/ports.mjs).
  */
 const first = 15_000;
 const last = 23_999;
