@@ -111,7 +111,7 @@ describe('order events by page', () => {
   it('includes gap notices among the events', async () => {
     shop.move(10, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
-    await shop.isLogged();
+    await until(async () => (await replica.metric('stream_ring_end')) === 10);
     const { events } = await page(replica, 'api_key=key&cursor=earliest&limit=1');
     await shop.sql.query('DELETE FROM event_log WHERE seq < 5');
     await shop.sql.query('UPDATE log_kept SET oldest = 5');
