@@ -19,8 +19,8 @@ export class FaultyDatabase {
   private isCut = false;
 
   constructor(database: Database) {
-    // eslint-disable-next-line @typescript-eslint/dot-notation -- reads a private member with its type
-    const pool = database['pool'];
+    // eslint-disable-next-line @typescript-eslint/dot-notation -- reads a private member, whose type declarations omit
+    const pool = database['pool'] as pg.Pool;
     const connect = pool.connect.bind(pool) as () => Promise<Client>;
     pool.connect = (() => this.acquire(connect)) as typeof pool.connect;
   }
