@@ -13,7 +13,7 @@ const PARTS = {
   prove: ({ seed }) => ({ args: ['tests/chaos/main.mjs', '--prove', '--seed', `${seed}`] }),
   fuzz: ({ seed }) => ({ args: ['tools/fuzz/main.mjs', '--seed', `${seed}`] }),
   intents: () => ({ args: ['tools/test/main.mjs', '--only', 'acceptance', '--testMatch', '**/intents.nightly.ts'] }),
-  restarts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-restarts'] }),
+  'artefacts-nightly': () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-nightly'] }),
   artefacts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-acceptance'] }),
   adjacent: () => ({ args: ['tools/test/main.mjs', '--only', 'adjacent'] }),
 };

@@ -13,7 +13,7 @@ const LANES = /** @type {const} */ ([['tools', 'console', 'unit'], ['artefacts',
 const STEPS = LANES.flat();
 
 /** Steps that take too long for every run. */
-const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-restarts', 'adjacent']);
+const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);
 
 /**
  * @typedef {object} Options

@@ -32,7 +32,7 @@ export const steps = {
 
   // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer.
   unit: async (context) => {
-    const which = context.files ? onlyFiles(context.files) : ['--maxWorkers=6', ...context.packages.map((folder) => `${folder}/`), ...context.jestArgs];
+    const which = context.files ? onlyFiles(context.files) : ['--maxWorkers=5', ...context.packages.map((folder) => `${folder}/`), ...context.jestArgs];
     return jest(context, 'unit', which, await startServers(context));
   },
 
@@ -61,7 +61,7 @@ export const steps = {
     return tally;
   },
 
-  'artefacts-restarts': (context) => nodeTests(context, 'artefacts-restarts', 'tests/deploy/artefacts/restarts.nightly.mjs'),
+  'artefacts-nightly': (context) => nodeTests(context, 'artefacts-nightly', 'tests/deploy/artefacts/*.nightly.mjs'),
 
   'artefacts-acceptance': async (context) => {
     // Only this step imports packages, which do not exist before the installation.
