@@ -41,10 +41,13 @@ describe('deleting a user', () => {
   const leaveIntent = (userId: string): Promise<unknown> =>
     shop.sql.query(
       `INSERT INTO user_deletions (user_id, attempt, leased_until)
-       VALUES ($1, nextval('deletion_attempts'), now() - interval '1 second')
-       ON CONFLICT (user_id) DO UPDATE SET leased_until = excluded.leased_until`,
+       VALUES ($1, nextval('deletion_attempts'), now() - interval '1 second')`,
       [userId],
     );
+
+  /** Ends the lease of a pending deletion, if it has not completed yet. */
+  const endLease = (userId: string): Promise<unknown> =>
+    shop.sql.query(`UPDATE user_deletions SET leased_until = now() - interval '1 second' WHERE user_id = $1`, [userId]);
 
   const audited = async (userId: string) =>
     (await shop.call(identity.readAudit, { operation: 'identity.deleteUser' })).filter(({ target }) => target === userId);
@@ -59,7 +62,7 @@ describe('deleting a user', () => {
     expect(await audited(userId)).toEqual([]);
     await stopStore?.();
     await startStore(() => ({ openOrders: [] }));
-    await shop.sql.query(`UPDATE user_deletions SET leased_until = now() - interval '1 second' WHERE user_id = $1`, [userId]);
+    await endLease(userId);
     await until(async () => !(await isThere(userId)), 20_000);
     expect(await audited(userId)).toMatchObject([{ subject: manager.subject, credentials: ['apiKey'], requestId: 'test' }]);
   });
@@ -148,7 +151,7 @@ describe('deleting a user', () => {
     await expect(shop.check('session', token)).resolves.toMatchObject({ userId });
     await stopStore?.();
     await startStore(() => ({ openOrders: [] }));
-    await leaveIntent(userId);
+    await endLease(userId);
     await until(async () => !(await isThere(userId)));
     expect(await revocationsOf(userId)).toBe(1);
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
@@ -193,7 +196,7 @@ describe('deleting a user', () => {
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await isThere(userId)).toBe(true);
     await startStore(() => ({ openOrders: [] }));
-    await leaveIntent(userId);
+    await endLease(userId);
     await until(async () => !(await isThere(userId)));
   });
 
