@@ -31,9 +31,10 @@ export async function loneOrder({ stack, plants }) {
     // A returning customer, like most.
     const ownerId = randomUUID();
     for (let n = 0; n < ORDERS; n++) {
-      const order = { id: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId };
+      const [id = NaN, otherId = NaN] = await ids.draw(2, new Set());
+      const order = { id, plantId: plants[n % plants.length] ?? NaN, ownerId };
       batched.push(await took(() => batcher.submit(order.plantId, { ...order, quantity: 1, shipDate: null, chosenId: undefined, idempotency: undefined })));
-      const other = { ...order, id: await ids.draw() };
+      const other = { ...order, id: otherId };
       plain.push(await took(() => placePlainly(database, other)));
     }
     const [ours, anchor] = [percentile(batched, 0.5), percentile(plain, 0.5)];
