@@ -14,10 +14,12 @@ const BLKIO = '/sys/fs/cgroup/blkio';
 const SLOW_WRITES_PER_SECOND = 20;
 const EMPTY_LIMIT_MS = 10_000;
 
+/** @typedef {import('./dist/stack.js').Disk} DiskOfTrials */
+
 /**
  * A file system for Postgres alone, in an image file: it can be filled without filling the machine's, and slowed without
  * slowing anything else. Requires root and a loop device.
- * @implements {import('./dist/stack.js').Disk}
+ * @implements {DiskOfTrials}
  */
 export class Disk {
   /** @param {string} image @param {string} folder where it is mounted */

@@ -32,10 +32,14 @@ const settings = {
   RATE_LIMIT_PER_MINUTE: '6000000',
 };
 
+/** @typedef {import('./dist/stack.js').Stack} StackOfTrials */
+/** @typedef {import('../../tools/start/databases.mjs').OwnDatabases} OwnDatabases */
+/** @typedef {{ at: import('./standby.mjs').Standby, link: import('./dist/stack.js').Link }} LinkedStandby */
+
 /**
  * A complete shop on free ports, with data that is deleted at the end. It is built from the parts of `npm start`: the same
  * processes, but with more replicas, and a relay between each process and each of its servers.
- * @implements {import('./dist/stack.js').Stack}
+ * @implements {StackOfTrials}
  */
 export class Stack {
   /** @type {import('./dist/stack.js').Instance[]} */
@@ -50,9 +54,9 @@ export class Stack {
   #shutdown = new Shutdown(ORDER, (step, error) => console.log(`Ending (${step}): ${error}`));
   /** @type {Map<string, NodeJS.ProcessEnv>} */
   #envs = new Map();
-  /** @type {import('../../tools/start/databases.mjs').OwnDatabases | undefined} */
+  /** @type {OwnDatabases | undefined} */
   #databases;
-  /** @type {{ at: import('./standby.mjs').Standby, link: import('./dist/stack.js').Link } | undefined} */
+  /** @type {LinkedStandby | undefined} */
   #standby;
   /** @type {Disk[]} */
   #disks = [];
@@ -109,6 +113,7 @@ export class Stack {
     await migrate(site, direct, databases);
 
     if (ownClocks) this.clocks = await this.#makeClocks();
+    /** @type {ReturnType<typeof serviceProcess>[]} */
     const processes = [];
     for (const instance of this.instances) {
       const { label, service } = instance;
@@ -181,7 +186,7 @@ export class Stack {
   }
 
   async addStandby() {
-    const { cluster } = /** @type {NonNullable<typeof this.#databases>} */ (this.#databases);
+    const { cluster } = /** @type {OwnDatabases} */ (this.#databases);
     const { signal } = this.#stop;
     const disk = await Disk.make(this.dataDir.path, cluster.user);
     if (disk instanceof Disk) this.#disks.push(disk);
@@ -199,8 +204,8 @@ export class Stack {
 
   /** @param {number} lostMs */
   async failOver(lostMs) {
-    const databases = /** @type {NonNullable<typeof this.#databases>} */ (this.#databases);
-    const { at, link } = /** @type {NonNullable<typeof this.#standby>} */ (this.#standby);
+    const databases = /** @type {OwnDatabases} */ (this.#databases);
+    const { at, link } = /** @type {LinkedStandby} */ (this.#standby);
     await link.cut();
     await sleep(lostMs);
     const links = Object.values(this.links).flatMap(({ postgres }) => postgres ?? []);
@@ -217,7 +222,7 @@ export class Stack {
 
   /** @param {import('./standby.mjs').Standby} standby */
   #recordPostgres({ server, adminUrl }) {
-    const { urls } = /** @type {NonNullable<typeof this.#databases>} */ (this.#databases);
+    const { urls } = /** @type {OwnDatabases} */ (this.#databases);
     this.runFile.update({ postgres: { ...server.mark, adminUrl, urls } });
   }
 

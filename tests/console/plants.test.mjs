@@ -11,7 +11,7 @@ const LINES = 50_000;
 const PLANTS = Number(process.env['IMPORTED_PLANTS'] ?? 2_000);
 
 /** Hostile names, which must be shown as text. */
-const hostile = ['<img src=x onerror="window.hacked = 1">', '"><script>window.hacked = 2</script>', '{{7*7}} ${7*7} <b>bold</b>', '\u202Egnp.exe & "quotes" \'n\' <!-- -->', '=HYPERLINK("https://evil.test")'];
+const hostile = /** @type {const} */ (['<img src=x onerror="window.hacked = 1">', '"><script>window.hacked = 2</script>', '{{7*7}} ${7*7} <b>bold</b>', '\u202Egnp.exe & "quotes" \'n\' <!-- -->', '=HYPERLINK("https://evil.test")']);
 
 /** An image of one pixel. */
 const dot = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');

@@ -97,7 +97,7 @@ async function fill(admin) {
   const receiver = await Receiver.start();
   receiver.answer = ({ path }, response) => response.writeHead(path === '/broken' ? 500 : 204).end();
   shutdown.add('receiver', () => receiver.stop());
-  for (const [path, description] of [['works', 'Warehouse'], ['broken', 'Accounting']]) await admin.POST('/webhooks', { body: { url: `http://127.0.0.1:${receiver.port}/${path}`, description } });
+  for (const [path, description] of /** @type {const} */ ([['works', 'Warehouse'], ['broken', 'Accounting']])) await admin.POST('/webhooks', { body: { url: `http://127.0.0.1:${receiver.port}/${path}`, description } });
   const orders = [];
   for (let n = 0; n < 36; n += 1) orders.push((await admin.POST('/store/order', { body: { plantId: plantIds[n % plantIds.length] ?? 1, quantity: 1 + (n % 3) } })).data.id);
   for (const [n, id] of orders.entries()) {

@@ -15,7 +15,7 @@ describe('the stream page', () => {
   after(() => chrome.close());
 
   const newPlant = async () => (await admin.POST('/plant', { body: { name: '<b>bold</b>', photoUrls: [], status: 'available', quantity: 500 } })).data;
-  const newOrder = async (/** @type {number | undefined} */ plantId) => (await admin.POST('/store/order', { body: { plantId } })).data;
+  const newOrder = async (/** @type {number} */ plantId) => (await admin.POST('/store/order', { body: { plantId } })).data;
 
   test('shows matching events as they happen, and a frame as JSON', async () => {
     const [plant, other] = [await newPlant(), await newPlant()];

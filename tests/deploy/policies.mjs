@@ -74,7 +74,7 @@ export const policies = {
 
   'production images are pinned by digest, and no image is tagged latest': (manifests, { service, overlay }) =>
     workloads(manifests).flatMap((workload) =>
-      podOf(workload).spec.containers.flatMap(({ image }) =>
+      podOf(workload).spec.containers.flatMap((/** @type {{ image: string }} */ { image }) =>
         unmet(workload, {
           [`${image} is the service's image`]: new RegExp(`(^|/)plant-shop/${service}[@:]`).test(image),
           [`${image} is pinned`]: overlay.startsWith('production') ? /@sha256:[0-9a-f]{64}$/.test(image) : /:(?!latest$)[\w.-]+$/.test(image),
@@ -157,7 +157,7 @@ export const policies = {
       return unmet(one, {
         ...Object.fromEntries(INSIDE.map((address) => [`does not reach ${address}`, !reached(address)])),
         ...Object.fromEntries(OUTSIDE.map((address) => [`reaches ${address}`, reached(address)])),
-        'reaches only TLS ports': rules.every(({ ports }) => ports.every((/** @type {any} */ port) => [443, 8443].includes(port.port))),
+        'reaches only TLS ports': rules.every((/** @type {{ ports: { port: number }[] }} */ { ports }) => ports.every(({ port }) => [443, 8443].includes(port))),
       });
     }),
 

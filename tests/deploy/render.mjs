@@ -13,7 +13,7 @@ import { ROOT } from '../../tools/start/toolchain.mjs';
  * @property {(folder: string) => Promise<Manifest[]>} render folder: from the root of the repository
  */
 
-/** @typedef {Record<string, any> & { kind: string, metadata: { name: string, namespace?: string, labels?: Record<string, string> } }} Manifest */
+/** @typedef {Record<string, any> & { kind: string, metadata: { name: string, namespace?: string, labels?: Record<string, string>, annotations?: Record<string, string> } }} Manifest */
 
 /**
  * Returns this machine's kubectl, if installed, and Debian 12's, the oldest supported one. Both must render the same manifests.

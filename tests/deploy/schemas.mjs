@@ -24,8 +24,8 @@ const models = {
  * @returns {string[]}
  */
 export function schemaFaults(manifest) {
-  const model = models[manifest.apiVersion]?.[manifest.kind];
-  if (model === undefined) return [`no schema for ${manifest.apiVersion} ${manifest.kind}`];
+  const model = models[manifest['apiVersion']]?.[manifest.kind];
+  if (model === undefined) return [`no schema for ${manifest['apiVersion']} ${manifest.kind}`];
   /** @type {Set<string>} */
   const seen = new Set();
   try {

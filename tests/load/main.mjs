@@ -47,13 +47,13 @@ async function main() {
     const unknown = asked.filter((name) => !(name in goals));
     if (unknown.length > 0) throw new StartError(`Unknown goals: ${unknown.join(', ')}. The goals are ${Object.keys(goals).join(', ')}.`);
     // In a fixed order: the memory of a socket cannot be measured while notifications still frees that of an earlier load.
-    const names = /** @type {(keyof typeof goals)[]} */ (Object.keys(goals).filter((name) => asked.includes(name)));
+    const measurements = Object.entries(goals).filter(([name]) => asked.includes(name));
     const bench = await Bench.open({ folder: temporaryFolder(shutdown), quick: values.quick === true, signal: stop.signal });
     shutdown.add('shop', () => bench.stack.end());
     const stopped = once(stop.signal, 'abort').then(() => stop.signal.throwIfAborted());
-    for (const name of names) {
+    for (const [name, measure] of measurements) {
       console.log(`${name} …`);
-      rows.push(...((await Promise.race([goals[name](bench), stopped])) ?? []));
+      rows.push(...((await Promise.race([measure(bench), stopped])) ?? []));
     }
   } catch (error) {
     failed = true;

@@ -1,7 +1,7 @@
 /**
- * @typedef {object} PlanNode in auto_explain's JSON
- * @property {string} [Relation Name]
- * @property {PlanNode[]} [Plans]
+ * A node in auto_explain's JSON.
+ * @typedef {{ 'Node Type': string, 'Relation Name'?: string, 'Index Name'?: string, 'Actual Rows': number, 'Actual Loops': number,
+ *   'Rows Removed by Filter'?: number, 'Shared Hit Blocks': number, 'Shared Read Blocks': number, Plans?: PlanNode[] }} PlanNode
  */
 
 /**
@@ -10,7 +10,7 @@
  * @property {string} text the statement on one line
  * @property {number} times number of executions
  * @property {number} blocks 8 KiB blocks of the execution that touched most, cached or not
- * @property {any} plan of that execution
+ * @property {PlanNode} plan of that execution
  */
 
 /** More rows than a lookup should scan or sort. */
@@ -28,6 +28,7 @@ export function statementsIn(log, databases) {
   for (const entry of log.split(/\n(?!\t)/)) {
     const [, database = '', json] = / (?!postgres)\w+@(\S+) +LOG: {2}duration: [\d.]+ ms {2}plan:\n([\s\S]*)$/.exec(entry) ?? [];
     if (json === undefined || !databases.includes(database)) continue;
+    /** @type {{ 'Query Text': string, Plan: PlanNode }} */
     const { 'Query Text': query, Plan: plan } = JSON.parse(json);
     const text = query.replace(/--[^\n]*\n/g, ' ').replace(/\s+/g, ' ').trim();
     const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
@@ -42,12 +43,12 @@ export function statementsIn(log, databases) {
   return [...found.values()].sort((a, b) => databases.indexOf(a.database) - databases.indexOf(b.database) || b.blocks - a.blocks);
 }
 
-/** @param {any} plan @returns {any[]} the node and its descendants */
+/** @param {PlanNode} plan @returns {PlanNode[]} the node and its descendants */
 const nodesOf = (plan) => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
-const rowsOf = (/** @type {any} */ node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
+const rowsOf = (/** @type {PlanNode} */ node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
 
-/** Describes how a statement finds its rows, such as `plants by plants_by_status`, `stock as a whole`. @param {any} plan */
+/** Describes how a statement finds its rows, such as `plants by plants_by_status`, `stock as a whole`. @param {PlanNode} plan */
 function pathsOf(plan) {
   const paths = nodesOf(plan).flatMap((node) => {
     if (node['Node Type'] === 'Seq Scan') return [`${node['Relation Name']} as a whole`];
@@ -64,7 +65,7 @@ function pathsOf(plan) {
  */
 export function wasteful(statements, sizes) {
   return statements.flatMap(({ database, text, plan }) => {
-    const whole = nodesOf(plan).find((node) => node['Node Type'] === 'Seq Scan' && (sizes[database]?.[node['Relation Name']] ?? 0) > MANY);
+    const whole = nodesOf(plan).find((node) => node['Node Type'] === 'Seq Scan' && (sizes[database]?.[node['Relation Name'] ?? ''] ?? 0) > MANY);
     const many = nodesOf(plan).find((node) => rowsOf(node) > MANY);
     if (whole) return [{ database, text, why: `reads ${whole['Relation Name']} as a whole` }];
     if (many) return [{ database, text, why: `${many['Node Type']} of ${rowsOf(many)} rows` }];

@@ -68,7 +68,9 @@ function byWebSocket(client) {
   socket.on('error', (error) => {
     after ??= () => refused(client, /** @type {NodeJS.ErrnoException} */ (error).code ?? 'error', byWebSocket);
   });
-  socket.on('data', (piece) => {
+  socket.on('data', (read) => {
+    // Strings arrive only where an encoding is set.
+    const piece = /** @type {Buffer<ArrayBuffer>} */ (read);
     rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     if (!isUpgraded) {
       const end = rest.indexOf('\r\n\r\n');

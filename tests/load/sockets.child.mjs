@@ -18,6 +18,7 @@ let lags = [];
 /** @param {URL} url @param {number} index @returns {Promise<void>} open */
 function openSocket(url, index) {
   return new Promise((resolve, reject) => {
+    /** @type {Buffer} */
     let rest = nothing;
     let upgraded = false;
     const socket = connect({

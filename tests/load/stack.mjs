@@ -20,6 +20,7 @@ const settings = {
 /** A whole shop on free ports, with temporary data, whose parts are measured. */
 export class Stack extends TestShop {
   /**
+   * @override
    * @param {string} folder
    * @param {{ signal: AbortSignal, args?: string[], env?: Record<string, string> }} options
    */

@@ -73,7 +73,7 @@ test('a part that was killed or never started is named', async () => {
 });
 
 test('a service left out by --without is checked where the user runs it, and never reported missing', async () => {
-  const server = createHttpServer((request, response) => response.end('{"checks":{"start":"ok","nats":"ok"}}'));
+  const server = createHttpServer((_, response) => response.end('{"checks":{"start":"ok","nats":"ok"}}'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   const shop = { path: join(folder, 'run.json'), pid: process.pid, services: {} };

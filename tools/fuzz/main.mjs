@@ -48,6 +48,5 @@ async function main(args) {
 
 /** @param {string} runFile @returns {string[]} each service with its process id */
 function processes(runFile) {
-  const { services } = readRun(runFile) ?? { services: {} };
-  return Object.entries(services).flatMap(([service, instances]) => instances.map(({ pid }) => `${service} ${pid}`));
+  return Object.entries(readRun(runFile)?.services ?? {}).flatMap(([service, instances]) => instances.map(({ pid }) => `${service} ${pid}`));
 }

@@ -111,7 +111,7 @@ async function enter({ url, key, cursor }, signal) {
   const response = await fetch(page, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(10_000)]) }).catch((error) => {
     throw new Unavailable(`unreachable (${error.cause?.code ?? error.message})`);
   });
-  const body = await response.json().catch(() => ({}));
+  const body = /** @type {{ cursor: string, detail?: string }} */ (await response.json().catch(() => ({})));
   if (response.ok) return cursor === 'latest' ? body.cursor : cursor;
   if (response.status === 401) throw new Refused(`The key was refused. ${body.detail ?? ''}`.trim());
   if (response.status < 500 && response.status !== 429) throw new Refused(body.detail ?? `${page.origin}${page.pathname} responds with ${response.status}.`);

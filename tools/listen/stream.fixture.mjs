@@ -73,7 +73,10 @@ export class Stream {
   /** @param {import('node:http').IncomingMessage} request @param {import('node:stream').Duplex} socket */
   upgrade(request, socket) {
     const { status, cursor } = this.judge(request);
-    if (status !== 200) return socket.end(`HTTP/1.1 ${status} No\r\nconnection: close\r\n\r\n`);
+    if (status !== 200) {
+      socket.end(`HTTP/1.1 ${status} No\r\nconnection: close\r\n\r\n`);
+      return;
+    }
     const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`);
     socket.on('error', () => {});

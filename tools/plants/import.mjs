@@ -19,6 +19,13 @@ const TRIES = 6;
  * @property {AbortSignal} signal
  */
 
+/** @typedef {{ status?: number, detail?: string, title?: string, errors?: { pointer?: string, detail: string }[] }} Problem */
+/** @typedef {Record<'created' | 'updated' | 'unchanged' | 'refused', number>} Sum lines by their result */
+/**
+ * What the shop says of a line, and at the end of all.
+ * @typedef {{ result: keyof Sum, line: number, problem: Problem } | { result?: undefined, complete: boolean, problem?: Problem }} Result
+ */
+
 /**
  * Sends a file, in several requests if one does not process all of it.
  * @param {{ path: string, format: import('./options.mjs').Format }} file @param {Shop} shop @returns {Promise<number>} the exit code
@@ -46,7 +53,7 @@ export async function importFrom(file, shop) {
 
 /**
  * @param {Parameters<typeof importFrom>[0]} file @param {Shop} shop
- * @param {{ skip: number, size: number, sum: Record<string, number>, progress: Progress }} state
+ * @param {{ skip: number, size: number, sum: Sum, progress: Progress }} state
  * @returns {Promise<{ processed: number, complete: boolean, why: string }>} processed lines of the file, including those of earlier requests
  */
 async function importOnce(file, shop, { skip, size, sum, progress }) {
@@ -54,10 +61,11 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
   const lines = file.format === 'csv' ? linesOfCsv(source) : linesOf(source);
   const body = Readable.from(after(lines, skip), { objectMode: false });
   let processed = skip;
-  /** @type {{ complete: boolean, problem?: { status?: number, detail?: string, title?: string } } | undefined} */
+  /** @type {{ complete: boolean, problem?: Problem } | undefined} */
   let last;
   try {
     for await (const text of linesOf(await post(shop, body))) {
+      /** @type {Result} */
       const result = JSON.parse(text);
       if (result.result === undefined) {
         last = result;
@@ -83,9 +91,9 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
   return { processed, complete: last?.complete === true, why };
 }
 
-/** @param {any} problem */
+/** @param {Problem} problem */
 const faultsOf = (problem) =>
-  problem.errors ? problem.errors.map((/** @type {any} */ one) => `${one.pointer || 'the line'} ${one.detail}`).join('; ') : problem.detail;
+  problem.errors ? problem.errors.map((one) => `${one.pointer || 'the line'} ${one.detail}`).join('; ') : problem.detail;
 
 /**
  * Sends by `node:http`, which delivers the response while the body is being sent.

@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 const plant = (/** @type {number} */ id) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' });
-const file = (/** @type {string} */ name) => ({ path: join(folder, name), format: /** @type {const} */ (name.endsWith('csv') ? 'csv' : 'ndjson') });
+const file = (/** @type {string} */ name) => ({ path: join(folder, name), format: /** @type {import('./options.mjs').Format} */ (name.endsWith('csv') ? 'csv' : 'ndjson') });
 
 test('an import that is cut off resumes at the first unprocessed line', async () => {
   /** @type {number[]} */

@@ -38,9 +38,9 @@ const DEFAULT_PORT = 8090;
 export function parseOptions(args) {
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
   const text = /** @type {const} */ ({ type: 'string' });
-  const known = { help: { ...flag, short: 'h' }, docker: flag, register: flag, keep: flag, port: text, types: text, url: text, key: text, secret: { ...text, multiple: true } };
+  const known = /** @type {const} */ ({ help: { ...flag, short: 'h' }, docker: flag, register: flag, keep: flag, port: text, types: text, url: text, key: text, secret: { ...text, multiple: true } });
   try {
-    const { port, secret, types, ...values } = parseArgs({ args, options: /** @type {const} */ (known) }).values;
+    const { port, secret, types, ...values } = parseArgs({ args, options: known }).values;
     return { ...values, port: portOf(port), secrets: secretsOf(secret ?? []), ...(types !== undefined && { types: types.split(',') }) };
   } catch (error) {
     throw new StartError(`${/** @type {Error} */ (error).message}\n\n${usage}`);

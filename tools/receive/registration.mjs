@@ -13,7 +13,7 @@ const LIMIT_MS = 10_000;
  */
 export async function register(shop, url, eventTypes) {
   const webhook = { url, ...(eventTypes && { eventTypes }), description: 'npm run receive' };
-  return ask(shop, 'POST', '/v3/webhooks', webhook);
+  return /** @type {{ id: string, secret: string }} */ (await ask(shop, 'POST', '/v3/webhooks', webhook));
 }
 
 /** @param {Shop} shop @param {string} id */
@@ -26,6 +26,7 @@ export async function unregister(shop, id) {
  * @param {string} method
  * @param {string} path
  * @param {object} [body]
+ * @returns {Promise<unknown>} the response
  */
 async function ask({ url, key }, method, path, body) {
   const response = await fetch(url + path, {
@@ -38,6 +39,7 @@ async function ask({ url, key }, method, path, body) {
   });
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
-  const faults = (answer.errors ?? []).map((/** @type {{ pointer?: string, detail: string }} */ one) => `\n  ${one.pointer ?? ''} ${one.detail}`);
-  throw new StartError(`${method} ${path} failed with ${response.status}: ${answer.detail ?? ''}${faults.join('')}`);
+  const { detail, errors = [] } = /** @type {{ detail?: string, errors?: { pointer?: string, detail: string }[] }} */ (answer);
+  const faults = errors.map((one) => `\n  ${one.pointer ?? ''} ${one.detail}`);
+  throw new StartError(`${method} ${path} failed with ${response.status}: ${detail ?? ''}${faults.join('')}`);
 }

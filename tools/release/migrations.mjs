@@ -44,6 +44,7 @@ export function faultsOf(sql) {
     const table = /\bALTER\s+TABLE\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?"?(\w+)/i.exec(text)?.[1];
     // The previous release does not use a table created here.
     if (table !== undefined && created.has(table)) return [];
+    /** @type {string[]} */
     const faults = forbidden.filter(([pattern]) => pattern.test(text)).map(([, why]) => why);
     if (/\bALTER\s+TABLE\b/i.test(text)) {
       for (const [column = ''] of text.matchAll(/\bADD\s+COLUMN\s[^,;]*/gi)) {

@@ -6,7 +6,7 @@ import { sendSignal } from './processes.mjs';
  * @typedef {object} CommandOptions
  * @property {string} [cwd]
  * @property {NodeJS.ProcessEnv} [env]
- * @property {{ uid: number, gid: number }} [as] the user to run it as
+ * @property {{ uid: number, gid: number } | undefined} [as] the user to run it as
  * @property {string} [input] written to its standard input
  * @property {boolean | number} [show] pass its output through, or write it to this file descriptor, instead of keeping it
  * @property {AbortSignal} [signal] ends it with everything it started

@@ -7,7 +7,7 @@ import { markOf, sendSignal } from './processes.mjs';
  * @property {import('./processes.mjs').StopStep[]} stopSteps
  * @property {(how: { code: number | null, signal: string | null, error?: Error }) => boolean} onEnd
  *   called on an unexpected end; returns whether to restart it
- * @property {() => void} [onChange] called after each start and each unasked end, with `mark` as it is then
+ * @property {(() => void) | undefined} [onChange] called after each start and each unasked end, with `mark` as it is then
  */
 
 const FIRST_PAUSE_MS = 100;

@@ -19,6 +19,7 @@ test('Debian 12 has a server that is too old to stay with; the releases after it
 
 test('Docker runs the server that docker-compose.yml names', () => {
   const image = /^ {4}image: (nats:\S+)$/m.exec(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'))?.[1];
+  assert.ok(image);
   assert.ok(readFileSync(join(ROOT, 'tools/start/nats-binary.mjs'), 'utf8').includes(`'${image}'`), image);
 });
 

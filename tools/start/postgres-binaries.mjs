@@ -21,7 +21,7 @@ const EMBEDDED_MAJOR = 17;
  * Finds Postgres server binaries: those POSTGRES_BIN_DIR names, else installed ones, else the npm package.
  * @param {object} need
  * @param {import('./system-user.mjs').SystemUser | undefined} need.user who runs them
- * @param {number} [need.major] of the data there already is
+ * @param {number | undefined} [need.major] of the data there already is
  * @param {AbortSignal} need.signal
  * @param {(message: string) => void} need.say
  * @returns {Promise<Binaries>}

@@ -10,8 +10,8 @@ const LIMIT_MS = 3_000;
 /**
  * Addresses of a shop for clients on this machine.
  * @typedef {object} PublishedShop
- * @property {string} [gatewayUrl] absent while the shop is not open yet
- * @property {string} [streamUrl]
+ * @property {string | undefined} gatewayUrl undefined while the shop is not open yet
+ * @property {string | undefined} streamUrl
  * @property {string} from what told us, for messages
  * @property {boolean} isInContainers
  */

@@ -41,7 +41,7 @@ export class RunFile {
   record({ service, label, opsPort, port }, mark) {
     const entries = this.run.services[service] ?? [];
     const at = entries.findIndex((entry) => entry.label === label);
-    const entry = { label, ...mark, opsPort, port };
+    const entry = { label, ...mark, opsPort, ...(port !== undefined && { port }) };
     const replicas = at === -1 ? [...entries, entry] : entries.with(at, entry);
     this.update({ services: { ...this.run.services, [service]: replicas } });
   }

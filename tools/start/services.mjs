@@ -24,10 +24,10 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * @typedef {object} Wiring
  * @property {Instance[]} instances
  * @property {string} publicUrl
- * @property {string} [streamPublicUrl] absent: each replica's own
+ * @property {string | undefined} [streamPublicUrl] absent: each replica's own
  * @property {import('./broker.mjs').Broker} broker
  * @property {Record<import('./credentials.mjs').Database, string>} databaseUrls
- * @property {string} [databaseCa] file with the authorities of their server's certificate
+ * @property {string | undefined} [databaseCa] file with the authorities of their server's certificate
  * @property {import('./credentials.mjs').Credentials} credentials
  */
 
@@ -43,11 +43,14 @@ export async function planInstances(replicas, ports) {
     notifications: async (replica) => (replica === 1 ? ports.STREAM_PORT : nextFreePort(ports.STREAM_PORT + 1)),
     identity: () => freePort(),
   };
+  /** @type {Instance[]} */
   const instances = [];
   for (const service of SERVICES) {
     for (let replica = 1; replica <= replicas[service]; replica += 1) {
       const label = replicas[service] === 1 ? service : `${service}-${replica}`;
-      instances.push({ service, label, opsPort: await freePort(), port: await portOf[service]?.(replica) });
+      const opsPort = await freePort();
+      const port = await portOf[service]?.(replica);
+      instances.push({ service, label, opsPort, ...(port !== undefined && { port }) });
     }
   }
   return instances;

@@ -69,13 +69,24 @@ export async function compile({ signal, say, env }) {
   const release = await toolchainLock({ signal, say });
   try {
     const stamp = sourceStamp();
-    const { code } = await attempt(pinnedNode(), tsc(), { cwd: ROOT, env, show: true, signal });
+    const { code } = await attempt(pinnedNode(), tsc('-b'), { cwd: ROOT, env, show: true, signal });
     if (code !== 0) return false;
     saveStamp('build', stamp);
     return await bundleConsole({ signal, say, env });
   } finally {
     release();
   }
+}
+
+/**
+ * Checks the types of plain JavaScript in tools and tests. They depend on the declarations that `compile` writes, and `npm start` does
+ * not wait for this check.
+ * @param {Omit<Need, 'say'> & { env: NodeJS.ProcessEnv }} need
+ * @returns {Promise<boolean>} whether they are consistent
+ */
+export async function checkScripts({ signal, env }) {
+  const { code } = await attempt(pinnedNode(), tsc('-p', 'tsconfig.scripts.json'), { cwd: ROOT, env, show: true, signal });
+  return code === 0;
 }
 
 /** Returns the binary of the pinned Node for this machine. */
@@ -137,7 +148,7 @@ async function build({ signal, say }) {
   if (savedStamp('build') !== stamp || unbuilt) {
     say('Building');
     // tsc does not notice deleted output.
-    await run(pinnedNode(), [...tsc(), ...(unbuilt ? ['--force'] : [])], { what: 'Building', cwd: ROOT, env: pinnedEnvironment(), show: true, signal });
+    await run(pinnedNode(), [...tsc('-b'), ...(unbuilt ? ['--force'] : [])], { what: 'Building', cwd: ROOT, env: pinnedEnvironment(), show: true, signal });
     saveStamp('build', stamp);
   }
   if (!(await bundleConsole({ signal, say, env: pinnedEnvironment() }))) throw new StartError('The console could not be built.');
@@ -153,7 +164,7 @@ async function bundleConsole({ signal, say, env }) {
   return code === 0;
 }
 
-const tsc = () => [join(ROOT, 'node_modules/typescript-7/bin/tsc'), '-b'];
+const tsc = (/** @type {string[]} */ ...args) => [join(ROOT, 'node_modules/typescript-7/bin/tsc'), ...args];
 
 function sourceStamp() {
   const sources = packageFolders(ROOT).flatMap((folder) => filesBelow(folder, /\.(tsx?|json|sql)$/));

@@ -4,6 +4,17 @@ import { ROOT } from '../start/toolchain.mjs';
 import { RESULTS_FILE } from './jest-results.mjs';
 
 /**
+ * What is used of Jest's result of a file.
+ * @typedef {object} FileResult
+ * @property {number} numPassingTests
+ * @property {number} numFailingTests
+ * @property {number} numPendingTests
+ * @property {number} numTodoTests
+ * @property {object} [testExecError]
+ * @property {{ start: number, end: number }} perfStats
+ */
+
+/**
  * Appends each result to the file named by `RESULTS_FILE`, one JSON object per line, as soon as Jest has it. Jest writes its own
  * `--json` only at the end, so a killed run would leave nothing.
  */
@@ -20,7 +31,7 @@ export default class ResultsReporter {
     append({ in: nameOf(path), test: fullName, status });
   }
 
-  onTestFileResult(/** @type {{ path: string }} */ { path }, /** @type {import('@jest/test-result').TestResult} */ result) {
+  onTestFileResult(/** @type {{ path: string }} */ { path }, /** @type {FileResult} */ result) {
     const { numPassingTests, numFailingTests, numPendingTests, numTodoTests, testExecError, perfStats } = result;
     // A file that fails to load has no tests to count.
     const failed = numFailingTests + (testExecError === undefined ? 0 : 1);

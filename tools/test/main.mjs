@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals, together } from '../start/shutdown.mjs';
-import { checkPlatform, compile, readyPackages } from '../start/toolchain.mjs';
+import { checkPlatform, checkScripts, compile, readyPackages } from '../start/toolchain.mjs';
 import { cpuSeconds, Durations, tableOf } from './durations.mjs';
 import { subfolder, temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
@@ -43,7 +43,7 @@ async function main() {
     const nats = await natsForTests(stop.signal);
     console.log(`Tests run on NATS ${nats.version} (${nats.binary}).`);
     const env = await durations.measure('installation', () => readyPackages({ signal: stop.signal, say: console.log }));
-    const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env }), 'the build'));
+    const build = await step('types', terminal, () => checkTypes(env));
     ran.push({ tally: build });
     if (succeeded(build)) {
       const context = { folder: temporaryFolder(shutdown), env, durations, jestArgs: options.jestArgs, packages: options.packages, stop };
@@ -62,6 +62,13 @@ async function main() {
   if (total.failures.length > 0) console.log(`\nFailed:\n${total.failures.map((one) => `  ${one}`).join('\n')}`);
   console.log(`\n${summary(total)}`);
   return succeeded(total) ? 0 : 1;
+}
+
+/** Builds all packages, then checks the scripts, which use them. @param {NodeJS.ProcessEnv} env */
+async function checkTypes(env) {
+  const { signal } = stop;
+  const isBuilt = await compile({ signal, say: console.log, env });
+  return isBuilt ? check(await checkScripts({ signal, env }), 'the types of scripts') : check(false, 'the build');
 }
 
 /**

@@ -5,7 +5,7 @@
  * @property {number} failed
  * @property {number} skipped
  * @property {readonly string[]} failures
- * @property {readonly string[]} [files] of Jest that contain all failures
+ * @property {readonly string[] | undefined} [files] of Jest that contain all failures
  * @property {readonly string[]} flaky tests that failed, then passed in a second run
  */
 

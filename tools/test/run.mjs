@@ -55,8 +55,8 @@ export async function nodeTests(place, name, files, { limit, env = {}, concurren
  * Runs a command on the pinned Node, for 25 minutes at most.
  * @param {Omit<Place, 'folder'>} place
  * @param {string[]} args
- * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal, isBackground?: boolean }} [options] `isBackground`: runs it at the
- *   lowest priority
+ * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal | undefined, isBackground?: boolean }} [options]
+ *   `isBackground`: runs it at the lowest priority
  * @returns {Promise<number>} its exit code; 1 on timeout
  */
 export async function node({ env: base, stop, output, durations, duration }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), isBackground = false, ...more } = {}) {

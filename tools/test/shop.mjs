@@ -102,7 +102,7 @@ export class TestShop {
 
 /**
  * Starts a shop with fast simulations, until the shutdown.
- * @param {Pick<import('./steps.mjs').StepContext, 'folder' | 'stop' | 'shutdown'>} need
+ * @param {Pick<import('./steps.mjs').StepContext, 'folder' | 'stop'> & { shutdown: Pick<import('../start/shutdown.mjs').Shutdown<'shop'>, 'add'> }} need
  * @param {Record<string, string>} [variables] additional ones for `npm start`
  */
 export async function startShop({ folder, stop, shutdown }, variables = {}) {

@@ -13,7 +13,7 @@ import { startShop } from './shop.mjs';
  * @property {NodeJS.ProcessEnv} env with the pinned `node` on the PATH
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; empty: all
- * @property {readonly string[]} [files] the only Jest files to run
+ * @property {readonly string[] | undefined} [files] the only Jest files to run
  * @property {import('./output.mjs').Output} output of this step
  * @property {import('./durations.mjs').Durations} durations of steps and files, which steps add to
  * @property {import('./durations.mjs').StepDuration} duration of this step

@@ -10,4 +10,4 @@ const folder = mkdtempSync(join(tmpdir(), 'plant-shop-client-'));
 before(() => installClient(folder), { timeout: 120_000 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-for (const version of ['22.23.3', '24.21.0']) test(`the client runs on Node ${version}`, () => runOn(version, folder), { timeout: 240_000 });
+for (const version of ['22.23.3', '24.21.0']) test(`the client runs on Node ${version}`, { timeout: 240_000 }, () => runOn(version, folder));

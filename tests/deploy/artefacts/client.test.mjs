@@ -53,18 +53,18 @@ test('publint and attw find nothing', async () => {
 });
 
 // `npm run nightly` runs it on the versions between this one and the pinned Node, which the next test runs on.
-test('runs on the oldest Node that it supports', async () => runOn('20.20.2', folder), { timeout: 240_000 });
+test('runs on the oldest Node that it supports', { timeout: 240_000 }, () => runOn('20.20.2', folder));
 
-test('is installed by pnpm as well', async () => {
+test('is installed by pnpm as well', { timeout: 120_000 }, async () => {
   const place = emptyFolder(join(folder, 'pnpm'));
   await at('npx', ['--yes', packageManager, 'add', tarball], place);
   writeFileSync(join(place, 'program.mjs'), PROGRAM);
   assert.match(await at(process.execPath, ['program.mjs'], place), new RegExp(process.version));
-}, { timeout: 120_000 });
+});
 
 for (const [name, path] of /** @type {const} */ ([['typescript-6', join(ROOT, 'node_modules/typescript/bin/tsc')], ['typescript-7', join(ROOT, 'node_modules/typescript-7/bin/tsc')]])) {
   for (const [module, resolution] of /** @type {const} */ ([['nodenext', 'nodenext'], ['esnext', 'bundler']])) {
-    test(`its types compile the README with ${name}, module resolution ${resolution}`, async () => {
+    test(`its types compile the README with ${name}, module resolution ${resolution}`, { timeout: 120_000 }, async () => {
       const place = join(folder, 'npm', `${name}-${resolution}`);
       mkdirSync(place);
       const code = [...README.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block).join('\n');
@@ -85,27 +85,27 @@ void status;
       writeFileSync(join(place, 'env.d.ts'), 'declare const process: { readonly env: Record<string, string | undefined> };\n');
       writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
       await at(process.execPath, [path, '-p', place], place);
-    }, { timeout: 120_000 });
+    });
   }
 }
 
-test('Vite bundles it for browsers, at the size that the README states', async () => {
+test('Vite bundles it for browsers, at the size that the README states', { timeout: 120_000 }, async () => {
   const { build } = await import('vite');
   const place = join(folder, 'npm');
   /** @type {Record<string, number>} */
   const sizes = {};
-  for (const [name, code] of [
+  for (const [name, code] of /** @type {const} */ ([
     ['client', `export { createShop } from '@plant-shop/client';`],
     ['webhooks', `export { verifyWebhook } from '@plant-shop/client/webhooks';`],
-  ]) {
+  ])) {
     const entry = join(place, `${name}.js`);
-    writeFileSync(entry, code ?? '');
+    writeFileSync(entry, code);
     const result = await build({ root: place, configFile: false, logLevel: 'error', build: { write: false, minify: true, lib: { entry, formats: ['es'], fileName: name } } });
     const [{ output } = { output: [] }] = /** @type {any[]} */ ([result].flat());
     assert.equal(output.length, 1);
     const bundle = String(output[0].code);
     assert.doesNotMatch(bundle, /from ?["'](node:|@)/, 'something is left that a browser cannot load');
-    sizes[name ?? ''] = gzipSync(bundle).length;
+    sizes[name] = gzipSync(bundle).length;
     const file = join(place, `${name}.bundle.mjs`);
     writeFileSync(file, bundle);
     const loaded = await import(pathToFileURL(file).href);
@@ -115,4 +115,4 @@ test('Vite bundles it for browsers, at the size that the README states', async (
   assert.ok(client < BROWSER_LIMIT, `${client} bytes`);
   const stated = [...README.slice(README.indexOf('## Size')).matchAll(/(\d+\.\d) kB/g)].map(([, kilobytes]) => Number(kilobytes) * 1_000);
   for (const [index, bytes] of [client, webhooks].entries()) assert.ok(Math.abs((stated[index] ?? 0) - bytes) <= 200, `the README states ${stated[index]} bytes, it is ${bytes}`);
-}, { timeout: 120_000 });
+});

@@ -9,7 +9,7 @@ import { Stack } from '../stack.mjs';
 import { openOrders, pay } from './stream.mjs';
 
 /** @typedef {import('../bench.mjs').Bench} Bench */
-/** @typedef {import('playwright-core').Page} Page */
+/** @typedef {import('../../console/kit/console.mjs').Visit['page']} Page */
 
 /** The most orders that the Today page counts. */
 const OPEN_ORDERS = 5_000;

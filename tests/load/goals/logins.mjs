@@ -28,7 +28,7 @@ export const loginGoals = {
     }
     agent.destroy();
     const [known, unknown] = kinds.map((kind) => QUARTILES.map((share) => percentile(times[kind], share)));
-    const [knownMedian, unknownMedian] = kinds.map((kind) => percentile(times[kind], 0.5));
+    const [knownMedian = NaN, unknownMedian = NaN] = kinds.map((kind) => percentile(times[kind], 0.5));
     const ratio = Math.max(knownMedian / unknownMedian, unknownMedian / knownMedian);
     console.log(`logins: ${pairs} of known names, ${pairs} of unknown ones: medians ${knownMedian.toFixed(2)} and ${unknownMedian.toFixed(2)} ms, ${((ratio - 1) * 100).toFixed(1)} % apart`);
     const what = `refused logins, ${pairs} known and ${pairs} unknown names: the larger median against the smaller`;

@@ -26,15 +26,16 @@ export class Connection extends Duplex {
   }
   remoteAddress = '127.0.0.1';
 
+  /** @override */
   _read() {}
 
-  /** @param {string | Buffer} chunk @param {BufferEncoding} _encoding @param {() => void} done */
+  /** @override @param {string | Buffer} chunk @param {BufferEncoding} _encoding @param {() => void} done */
   _write(chunk, _encoding, done) {
     this.#take(chunk);
     done();
   }
 
-  /** @param {{ chunk: string | Buffer }[]} chunks @param {() => void} done */
+  /** @override @param {{ chunk: string | Buffer }[]} chunks @param {() => void} done */
   _writev(chunks, done) {
     for (const { chunk } of chunks) this.#take(chunk);
     done();
@@ -53,7 +54,7 @@ export class Connection extends Duplex {
 
   /** @param {string | Buffer} chunk */
   #take(chunk) {
-    this.#response += typeof chunk === 'string' ? chunk : chunk.latin1Slice();
+    this.#response += typeof chunk === 'string' ? chunk : chunk.toString('latin1');
     const end = this.#response.indexOf('\r\n\r\n');
     if (end < 0) return;
     const length = /\r\ncontent-length: (\d+)/i.exec(this.#response)?.[1];

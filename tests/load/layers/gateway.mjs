@@ -77,6 +77,8 @@ export async function startGateway() {
       rateLimitPerMinute: 1_000_000_000,
       trustedProxies: [],
       corsOrigins: [],
+      docsOAuthClient: '',
+      consoleOAuthClient: '',
       maxInFlight: 5_000,
       maxBodyMib: 128,
       readCacheMib: 64,

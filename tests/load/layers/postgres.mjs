@@ -71,15 +71,16 @@ class Server extends Duplex {
   bytesRead = 0;
   bytesWritten = 0;
 
+  /** @override */
   _read() {}
 
-  /** @param {Buffer} message @param {BufferEncoding} _encoding @param {() => void} done */
+  /** @override @param {Buffer} message @param {BufferEncoding} _encoding @param {() => void} done */
   _write(message, _encoding, done) {
     this.#take(message);
     done();
   }
 
-  /** @param {{ chunk: Buffer }[]} chunks each one message @param {() => void} done */
+  /** @override @param {{ chunk: Buffer }[]} chunks each one message @param {() => void} done */
   _writev(chunks, done) {
     for (const { chunk } of chunks) this.#take(chunk);
     done();
@@ -95,7 +96,7 @@ class Server extends Duplex {
     }
     switch (String.fromCharCode(message[0] ?? 0)) {
       case 'P': {
-        const [name, text] = texts(message, 2);
+        const [name = '', text = ''] = texts(message, 2);
         this.#prepared.set(name, this.#answerTo(name, text));
         return this.#reply(parseComplete);
       }
@@ -108,10 +109,10 @@ class Server extends Duplex {
         return this.#reply(ready);
       case 'Q': {
         this.#traffic.statements++;
-        const [text] = texts(message, 1);
+        const [text = ''] = texts(message, 1);
         const results = text.split(';').map((one) => {
           const answer = this.#answerTo('', one);
-          return answer ? this.#rows(answer, []) : complete(one.trim().split(/\s/)[0]);
+          return answer ? this.#rows(answer, []) : complete(one.trim().split(/\s/)[0] ?? '');
         });
         return this.#reply(Buffer.concat([...results, ready]));
       }
@@ -133,7 +134,7 @@ class Server extends Duplex {
 
   /** @param {Buffer} message */
   #bind(message) {
-    const [portal, name] = texts(message, 2);
+    const [portal = '', name = ''] = texts(message, 2);
     this.#bound = this.#prepared.get(name);
     this.#parameters = [];
     if (this.#bound && this.#bound.length > 0) {
@@ -143,7 +144,7 @@ class Server extends Duplex {
       at += 2;
       for (let n = 0; n < count; n++) {
         const length = message.readInt32BE(at);
-        this.#parameters.push(message.latin1Slice(at + 4, at + 4 + Math.max(0, length)));
+        this.#parameters.push(message.toString('latin1', at + 4, at + 4 + Math.max(0, length)));
         at += 4 + Math.max(0, length);
       }
     }
@@ -185,7 +186,7 @@ function texts(message, count) {
   const found = [];
   for (let at = 5; found.length < count; ) {
     const end = message.indexOf(0, at);
-    found.push(message.utf8Slice(at, end));
+    found.push(message.toString('utf8', at, end));
     at = end + 1;
   }
   return found;

@@ -46,7 +46,7 @@ class Bus {
   #missing = 0;
   /** @type {() => void} */
   #answered = () => undefined;
-  /** The last frame of answers. */
+  /** The last frame of answers. @type {Uint8Array} */
   last = new Uint8Array();
 
   connection = {
@@ -124,7 +124,7 @@ async function startStoreAlone() {
     beforeClosePhases: [],
     closePhases: [],
     async useDatabase(/** @type {import('../../../libs/platform/dist/postgres/database.js').DatabaseSettings} */ settings) {
-      this.database = await Database.connect(settings, logger);
+      service.database = await Database.connect(settings, logger);
     },
   });
   await startStore(service, {
@@ -178,11 +178,11 @@ export async function measureStore(say) {
   const orders = await startStoreAlone();
   const [few, many] = [await orders(64), await orders(256)];
   const plain = await withFastify();
-  const { bare, ...costs } = await costsOf({
-    bare: requests(plain.server, requestOf('GET /v3/plant/7')),
-    [`store, an order in batches of 64 (${few.traffic})`]: few.work,
-    [`store, an order in batches of 256 (${many.traffic})`]: many.work,
-  });
+  const costs = await costsOf({ bare: requests(plain.server, requestOf('GET /v3/plant/7')), few: few.work, many: many.work });
   await plain.end();
-  return { bare, whole: Object.entries(costs).map(([what, cost]) => ({ what, cost })), parts: [] };
+  const whole = [
+    { what: `store, an order in batches of 64 (${few.traffic})`, cost: costs.few },
+    { what: `store, an order in batches of 256 (${many.traffic})`, cost: costs.many },
+  ];
+  return { bare: costs.bare, whole, parts: [] };
 }
