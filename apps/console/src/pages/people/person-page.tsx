@@ -14,8 +14,10 @@ import { useUser } from './people-reads.js';
 import { RoleCard } from './role-card.js';
 import { Sessions } from './sessions.js';
 
+const route = getRouteApi('/people/$username');
+
 export function PersonPage(): ReactNode {
-  const { username } = getRouteApi('/people/$username').useParams();
+  const { username } = route.useParams();
   return useMay('write:users') ? <Person username={username} /> : <AdministratorsOnly />;
 }
 

@@ -27,8 +27,9 @@ export function DeliveryRow({ webhook, delivery, isOpen, onToggle }: {
   });
   const { attempts, orderId, nextAttemptAt, state } = delivery;
   const last = attempts.at(-1);
+  const now = useNow();
   // Without it, an earlier event of the order comes first; in the past, the endpoint recovers from a failure.
-  const isScheduled = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > useNow();
+  const isScheduled = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now;
   return (
     <Table.Tr>
       <Table.Td>

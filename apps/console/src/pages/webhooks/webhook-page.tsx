@@ -20,8 +20,10 @@ import { useSetState } from './use-set-state.js';
 import { useWebhook, type Webhook } from './webhook-reads.js';
 import { EventsOf } from './webhooks-page.js';
 
+const route = getRouteApi('/webhooks/$webhookId');
+
 export function WebhookPage(): ReactNode {
-  const { webhookId } = getRouteApi('/webhooks/$webhookId').useParams();
+  const { webhookId } = route.useParams();
   const { data, error, isPending } = useWebhook(webhookId);
   return (
     <>
