@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { copiedBy, deployArguments, environmentOf, isInContext, pruneCommand, stageOf, stagesOf, textsOf } from './dockerfile.mjs';
+import { NODE_FLAGS } from '../../tools/start/node-flags.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { SERVICES, textOf } from './services.mjs';
 import { imageSettingsOf } from './settings.mjs';
@@ -85,7 +86,7 @@ describe('the Dockerfile', () => {
     assert.deepEqual(textsOf(run, 'COPY'), ['--from=build /artefact ./']);
     assert.match(textsOf(run, 'RUN').join(), /^rm -rf .*node_modules.*npm.*corepack/);
     assert.deepEqual(textsOf(run, 'USER'), ['10001:10001']);
-    assert.deepEqual(textsOf(run, 'ENTRYPOINT'), ['["node"]']);
+    assert.deepEqual(textsOf(run, 'ENTRYPOINT'), [JSON.stringify(['node', ...NODE_FLAGS])]);
     assert.deepEqual(textsOf(run, 'CMD'), ['["dist/main.js"]']);
     assert.equal(environmentOf(service)['NODE_ENV'], 'production');
     const names = run.map(({ name }) => name);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { KeptProcess } from './kept-process.mjs';
 import { onLines } from './lines.mjs';
 import { LogFile } from './log-file.mjs';
+import { NODE_FLAGS } from './node-flags.mjs';
 import { pinnedNode, ROOT } from './toolchain.mjs';
 
 /** @type {import('./processes.mjs').StopStep[]} */
@@ -36,7 +37,7 @@ export function serviceProcess({ service, label }, { env, logs, screen, watch, r
     onEnd: watch.over(label, () => lastLines),
     onChange: record,
     launch: () => {
-      const child = spawn(pinnedNode(), [mainOf(service)], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      const child = spawn(pinnedNode(), [...NODE_FLAGS, mainOf(service)], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
       onLines(child.stdout, take);
       onLines(child.stderr, take);
       return child;

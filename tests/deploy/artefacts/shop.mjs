@@ -7,6 +7,7 @@ import { DATABASES, secret } from '../../../tools/start/credentials.mjs';
 import { provisioning } from '../../../tools/start/databases.mjs';
 import { findNats } from '../../../tools/start/nats-binary.mjs';
 import { natsReady, natsServer } from '../../../tools/start/nats.mjs';
+import { NODE_FLAGS } from '../../../tools/start/node-flags.mjs';
 import { freePort } from '../../../tools/start/ports.mjs';
 import { findPostgres } from '../../../tools/start/postgres-binaries.mjs';
 import { createCluster, serverOf, serverReady } from '../../../tools/start/postgres.mjs';
@@ -165,7 +166,7 @@ export class ProductionShop {
   /** @param {ServiceName} service @param {string} name @param {{ ops: number, http?: number }} ports */
   #spawn(service, name, ports) {
     const log = openSync(join(this.folder, `${name}.log`), 'w', 0o600);
-    const child = spawn(this.node, ['dist/main.js'], { cwd: join(this.artefacts, service), env: this.environment(service, ports), ...USER, stdio: ['ignore', log, log] });
+    const child = spawn(this.node, [...NODE_FLAGS, 'dist/main.js'], { cwd: join(this.artefacts, service), env: this.environment(service, ports), ...USER, stdio: ['ignore', log, log] });
     closeSync(log);
     this.processes.set(name, child);
     return child;

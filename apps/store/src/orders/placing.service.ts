@@ -44,7 +44,11 @@ interface PlacedBatch {
   readonly nudgeAfterCommit: () => FeedNudge | undefined;
 }
 
-const maxBatch = 256;
+/**
+ * Larger batches cost hardly less an order. Smaller ones let the gateway and this process handle one half of 256 clients while Postgres
+ * writes the other half's orders (docs/performance/experiments.md).
+ */
+const maxBatch = 128;
 const idAttempts = 5;
 /** An id that is taken violates one of these, whichever Postgres checks first. */
 const idConstraints = ['orders_pkey', 'one_row_per_version'];
