@@ -1,4 +1,3 @@
-/* global Blob, DataTransfer, File, HTMLImageElement, MutationObserver, PerformanceObserver, requestAnimationFrame */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';

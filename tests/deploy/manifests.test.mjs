@@ -14,7 +14,7 @@ const programs = await renderers();
 const skip = programs.length > 0 ? false : 'no kubectl is installed, and none could be downloaded (Debian\'s kubernetes-client)';
 const [program] = programs;
 /** Registers each check as its own test, so that skipped ones are counted. @param {string} promise @param {() => unknown} run */
-const check = (promise, run) => test(promise, { skip }, async () => void (await run()));
+const check = (promise, run) => void test(promise, { skip }, async () => void (await run()));
 for (const { name } of programs) console.log(`Rendering manifests with ${name}`);
 
 /** @typedef {import('./render.mjs').Manifest} Manifest */

@@ -55,15 +55,13 @@ export async function nodeTests(place, name, files, { limit, env = {}, concurren
  * Runs a command on the pinned Node, for 25 minutes at most.
  * @param {Omit<Place, 'folder'>} place
  * @param {string[]} args
- * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal | undefined, isBackground?: boolean }} [options]
- *   `isBackground`: runs it at the lowest priority
+ * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal | undefined }} [options]
  * @returns {Promise<number>} its exit code; 1 on timeout
  */
-export async function node({ env: base, stop, output, durations, duration }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), isBackground = false, ...more } = {}) {
-  const [command, ...before] = isBackground ? /** @type {const} */ (['nice', '-n', '19', pinnedNode()]) : /** @type {const} */ ([pinnedNode()]);
+export async function node({ env: base, stop, output, durations, duration }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
   try {
     const signal = AbortSignal.any([stop.signal, limit]);
-    return (await attempt(command, [...before, ...args], { cwd: ROOT, env: { ...base, ...env }, show: output.fd, signal, ...more })).code;
+    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: output.fd, signal, ...more })).code;
   } catch (error) {
     if (stop.signal.aborted || !limit.aborted) throw error;
     output.say('The time limit was exceeded.');

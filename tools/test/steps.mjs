@@ -23,10 +23,7 @@ import { startShop } from './shop.mjs';
 
 /** @type {Record<import('./options.mjs').StepName, (context: StepContext) => Promise<import('./results.mjs').Tally>>} */
 export const steps = {
-  lint: async (context) => {
-    const cache = ['--cache', '--cache-location', 'node_modules/.cache/eslint/'];
-    return check((await node(context, ['node_modules/eslint/bin/eslint.js', '.', ...cache], { isBackground: true })) === 0, 'eslint');
-  },
+  lint: async (context) => check((await node(context, ['node_modules/oxlint/bin/oxlint', '--config', 'oxlint.config.mjs'])) === 0, 'oxlint'),
 
   tools: (context) => nodeTests(context, 'tools', 'tools/**/*.test.mjs'),
 

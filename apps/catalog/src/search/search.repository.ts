@@ -291,7 +291,7 @@ export async function findMatchesByName(
     limit,
   ]);
   const [first] = rows;
-  const last = first === undefined || first.lastKey === null ? undefined : { key: first.lastKey, incarnation: first.lastIncarnation };
+  const last = typeof first?.lastKey === 'string' ? { key: first.lastKey, incarnation: first.lastIncarnation } : undefined;
   return { stamp: first?.stamp ?? '', last, plants: foundIn(rows) };
 }
 

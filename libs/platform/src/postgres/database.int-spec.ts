@@ -29,6 +29,15 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error as { code?: string }).code ?? String(error),
   );
 
+/** Returns the code of a transaction that starts when the pool's only connection is in use, then closes the database. */
+async function codeOfExhausted(full: Database): Promise<string> {
+  try {
+    return await full.transaction(() => codeOf(full.transaction((tx) => insert(tx, 51))));
+  } finally {
+    await full.close();
+  }
+}
+
 describe('a database', () => {
   let test: TestDatabase;
   let proxy: TestProxy;
@@ -45,7 +54,7 @@ describe('a database', () => {
     const { hostname, port } = new URL(test.url);
     proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
     const full = await Database.connect(given({ poolSize: 1 }), createLogger('test', 'silent'));
-    codeOfExhaustedPool = full.transaction(() => codeOf(full.transaction((tx) => insert(tx, 51)))).finally(() => full.close());
+    codeOfExhaustedPool = codeOfExhausted(full);
   });
   afterEach(async () => {
     await proxy.restore();

@@ -20,7 +20,7 @@ export class FaultyDatabase {
 
   constructor(database: Database) {
     // eslint-disable-next-line @typescript-eslint/dot-notation -- reads a private member, whose type declarations omit
-    const pool = database['pool'] as pg.Pool;
+    const pool: pg.Pool = database['pool'];
     const connect = pool.connect.bind(pool) as () => Promise<Client>;
     pool.connect = (() => this.acquire(connect)) as typeof pool.connect;
   }

@@ -112,7 +112,7 @@ const isHiddenFrom = ({ client }: Call, step: Transition | undefined): boolean =
 function refusalOf(call: Call): ((step: Transition | undefined) => boolean) | undefined {
   const { request, answer } = call;
   if (answer === 'lost') return undefined;
-  if (answer.code === 'order-not-found' && 'orderId' in request) return (step) => step === undefined || step.owner === null || isHiddenFrom(call, step);
+  if (answer.code === 'order-not-found' && 'orderId' in request) return (step) => typeof step?.owner !== 'string' || isHiddenFrom(call, step);
   const among = (...statuses: string[]) => (step: Transition | undefined): boolean => step !== undefined && statuses.includes(step.newStatus);
   switch (answer.code) {
     case 'order-not-cancellable':
