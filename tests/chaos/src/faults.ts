@@ -12,6 +12,8 @@ export interface InjectedFault extends Window {
 /** From a gateway's last new request to its SIGTERM; a platform takes longer (preStop in deploy/). */
 const withdrawalMs = 500;
 const startLimitMs = 60_000;
+/** A longer recovery is slow: processes start late on a busy machine. */
+const slowAfterMs = 2_000;
 
 export class Faults {
   readonly injected: InjectedFault[] = [];
@@ -19,6 +21,8 @@ export class Faults {
   private readonly deaths = new Map<string, Window[]>();
   /** How long processes took from SIGTERM to exit, in milliseconds. */
   readonly endings: number[] = [];
+  /** By how much recoveries were slow, in milliseconds, all in all. */
+  slowRecoveriesMs = 0;
 
   constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
 
@@ -45,6 +49,13 @@ export class Faults {
     this.say(`${(from / 1_000).toFixed(2).padStart(8)} s  ${nameOf(fault)}`);
     const healthyAt = await this.begin(fault);
     this.injected.push({ fault, from, to: healthyAt ?? now() });
+    void this.noteRecovery();
+  }
+
+  private async noteRecovery(): Promise<void> {
+    const from = now();
+    await this.ready();
+    this.slowRecoveriesMs += Math.max(0, now() - from - slowAfterMs);
   }
 
   /** Windows in which gateways could lose requests in flight. */
