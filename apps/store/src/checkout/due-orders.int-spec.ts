@@ -46,6 +46,20 @@ describe('due transitions', () => {
     ]);
   });
 
+  it('a simulated delivery is due at the ship date, however long the approval waited for its locks', async () => {
+    shop = await StoreFixture.start({ paymentProvider: 'simulated', simulatedApprovalDelayMs: 3_000_000 });
+    const plantId = await shop.plant();
+    const shipDate = new Date(Date.now() + 3_600_000);
+    const { id: orderId } = await shop.caller.call(store.placeOrder, { order: { plantId, shipDate: shipDate.toISOString() } }, customer(1));
+    await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
+      await shop.rows('UPDATE orders SET due_at = now()');
+      await waiting(1);
+      await shop.rows('SELECT pg_sleep(0.05)');
+    });
+    await until(async () => (await statusOf(orderId)) === 'approved');
+    expect(await shop.rows('SELECT due_at, due_move FROM orders')).toEqual([{ due_at: shipDate, due_move: 'deliver' }]);
+  });
+
   it.each([100, 700, 1_500])('orders that expire after %d ms do so in time, even if nothing was due before', async (orderTtlMs) => {
     shop = await StoreFixture.start({ orderTtlMs });
     const plantId = await shop.plant(8);

@@ -248,7 +248,7 @@ const writeMoved: Statement = {
       version = moved.version,
       tracking_number = moved.tracking_number,
       paid_at = CASE WHEN moved.paid THEN $1 ELSE orders.paid_at END,
-      due_at = now() + moved.due_in * interval '1 millisecond',
+      due_at = $1 + moved.due_in * interval '1 millisecond',
       due_move = moved.due_move
     FROM moved WHERE orders.id = moved.id`,
 };
