@@ -96,6 +96,7 @@ describe('API keys', () => {
     await expect(shop.check('apiKey', expiring.key)).resolves.toMatchObject({ expiresAt: expiring.expiresAt });
     await setInTable(expiring, 'expires_at = now()');
     await expect(shop.check('apiKey', expiring.key)).rejects.toMatchObject({ code: 'credential-refused' });
+    await expect(shop.call(identity.revokeApiKey, { username, apiKeyId: expiring.id }, principal)).rejects.toMatchObject({ code: 'api-key-not-found' });
     await expect(shop.call(identity.listApiKeys, { username }, principal)).resolves.toEqual([]);
   });
 

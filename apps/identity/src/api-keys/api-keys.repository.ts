@@ -51,7 +51,7 @@ export async function insertKey(tx: Transaction, key: KeyToInsert): Promise<ApiK
 
 export async function revokeKey(tx: Transaction, userId: string, id: string): Promise<ApiKeyRecord | undefined> {
   const [revoked] = await tx.query<ApiKeyRecord>(
-    `UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL RETURNING ${columns}`,
+    `UPDATE api_keys k SET revoked_at = now() WHERE id = $1 AND user_id = $2 AND ${isLive('k')} RETURNING ${columns}`,
     [id, userId],
   );
   return revoked;
