@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
@@ -206,6 +208,35 @@ describe('credentials at the gateway', () => {
     expect(await createPlant(headers)).toBe(200);
     shop.identity.revoke(kind, shop.identity.idOf(kind === 'apiKey' ? 'key' : 'session'));
     await withinASecond(() => createPlant(headers), { former: 200, wanted: 401 });
+  });
+
+  describe('revoked while a body arrives', () => {
+    /** Sends the first part of the body, revokes the key, and sends the rest once the gateway refuses the key. */
+    async function revokedMeanwhile(path: string, type: string, [head, tail]: readonly [string, string]): Promise<number> {
+      const request = httpRequest(new URL(path, shop.gateway.url), { method: 'POST', headers: { api_key: 'key', 'content-type': type } });
+      const response = once(request, 'response') as Promise<[IncomingMessage]>;
+      request.write(head);
+      await pause(1_000);
+      shop.identity.revoke('apiKey', shop.identity.idOf('key'));
+      await until(async () => (await createPlant({ api_key: 'key' })) === 401);
+      request.end(tail);
+      const [{ statusCode = 0 }] = await response;
+      return statusCode;
+    }
+    it('are refused, and the operation is not called', async () => {
+      expect(await revokedMeanwhile('/v3/plant', 'application/json', ['{"name":', '"Slow"}'])).toBe(401);
+      expect(shop.calls.filter(({ payload }) => JSON.stringify(payload).includes('Slow'))).toEqual([]);
+    });
+
+    it('are refused before an image is stored', async () => {
+      const part = '--b\r\ncontent-disposition: form-data; name="file"; filename="fern.png"\r\ncontent-type: image/png\r\n\r\nfern';
+      expect(await revokedMeanwhile('/v3/plant/7/uploadImage', 'multipart/form-data; boundary=b', [part, '\r\n--b--\r\n'])).toBe(401);
+      expect(shop.calls.filter(({ operation }) => operation === 'catalog.finishImage')).toEqual([]);
+    });
+
+    it('are ignored where they are optional', async () => {
+      expect(await revokedMeanwhile('/v3/user', 'application/json', ['{"username":', '"slow","password":"slow-password"}'])).toBe(200);
+    });
   });
 
   describe('of a user who was changed elsewhere', () => {

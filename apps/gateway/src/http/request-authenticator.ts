@@ -59,15 +59,21 @@ export class RequestAuthenticator {
   }
 
   /**
-   * Checks during a long request that its principal is still permitted.
+   * Checks during a long request that its principal is still permitted. Does nothing for requests without one. Where credentials are
+   * optional, the request goes on without the one that is refused now.
    * @throws CodedError `credential-refused`, `forbidden`, or `unavailable` if that cannot be checked now
    */
   async recheck(request: FastifyRequest): Promise<void> {
     const policy = request.routeSpec?.access;
-    const presented = presentedCredentialsOf(request.raw);
+    const presented = request.authentication && presentedCredentialsOf(request.raw);
     if (!policy || !presented) return;
-    const authentication = this.credentials.findCached(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
-    authorize(policy, authentication);
+    try {
+      request.authentication = this.credentials.findCached(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
+    } catch (error) {
+      if (policy.kind !== 'optional' || !isRefused(error)) throw error;
+      request.authentication = undefined;
+    }
+    authorize(policy, request.authentication);
   }
 
   private async check(

@@ -1,35 +1,17 @@
 import { RequestMapping, RequestMethod } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import type { AccessPolicy } from '@plant-shop/contracts/access';
-import type { BodySpec, ClientOperation } from '@plant-shop/contracts/client-operation';
-import type { Deprecation } from '@plant-shop/contracts/deprecation';
+import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { Slot } from '../limits/concurrency-limiter.js';
 import { undocumented, type UndocumentedName } from './undocumented.js';
 
 /** What the gateway does for each request of a route. All of it is known when the gateway starts. */
-export interface RouteSpec {
-  /** In logs and metrics. */
+export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
+  /** The operation's name, in logs and metrics. */
   readonly operation: string;
-  readonly access: AccessPolicy;
-  /** Absent if the route reads no body. */
-  readonly body?: BodySpec;
-  /** Multiplies the time budget of an ordinary request (`REQUEST_BUDGET_MS`). */
-  readonly budgetFactor: number;
-  /** The operation may revoke credentials; it is answered once this gateway has applied the revocations. */
-  readonly revokes: boolean;
-  /** `If-Match` is honoured. */
-  readonly conditional: boolean;
-  /**
-   * A GET that, by the specification, changes state. Such a path has no HEAD, since caches and link checkers assume that
-   * HEAD is safe.
-   */
-  readonly unsafeGet: boolean;
-  /** Responses may be long and are compressed for clients that accept it. */
-  readonly compressed: boolean;
-  /** A later release removes the operation; its responses announce that. */
-  readonly deprecated?: Deprecation;
 }
+
+type OperationMember = 'access' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -46,19 +28,15 @@ declare module 'fastify' {
     authentication: Authentication | undefined;
     /** How long identity took to check the credential, in milliseconds; 0 when it was not asked. Part of the request's time budget. */
     credentialCheckMs: number;
+    /** When a request with a body was authenticated, by the process's clock; 0 for others. */
+    admittedAt: number;
   }
 }
 
 export const routeSpecOf = (operation: ClientOperation): RouteSpec => ({
+  ...operation,
   operation: operation.name,
-  access: operation.access,
-  ...(operation.body && { body: operation.body }),
-  budgetFactor: operation.budgetFactor ?? 1,
-  revokes: operation.revokes ?? false,
-  conditional: operation.conditional,
-  unsafeGet: operation.unsafeGet ?? false,
-  compressed: operation.compressed ?? isPaged(operation),
-  ...(operation.deprecated && { deprecated: operation.deprecated }),
+  ...(isPaged(operation) && { compressed: true }),
 });
 
 /** Whether the answer is a page of a list, with a link to the next. */
@@ -77,11 +55,7 @@ type UndocumentedOptions = Partial<Pick<RouteSpec, 'body' | 'unsafeGet' | 'compr
 export const undocumentedRoute = (operation: UndocumentedName, options: UndocumentedOptions = {}): RouteSpec => ({
   operation,
   access: undocumented[operation],
-  budgetFactor: 1,
-  revokes: false,
   conditional: false,
-  unsafeGet: false,
-  compressed: false,
   ...options,
 });
 

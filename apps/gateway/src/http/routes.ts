@@ -18,6 +18,9 @@ export interface ServedRoute {
   readonly spec: RouteSpec;
 }
 
+/** A body that takes longer to arrive outlives the time in which a revocation takes effect, so its credential is checked again. */
+const slowBodyMs = 1_000;
+
 /**
  * Adds the checks that a route's specification requires, for every route. Throws for a route without a specification, so
  * that no route is served unprotected by omission.
@@ -35,6 +38,7 @@ export class Routes {
     instance.decorateRequest('routeSpec', undefined);
     instance.decorateRequest('authentication', undefined);
     instance.decorateRequest('credentialCheckMs', 0);
+    instance.decorateRequest('admittedAt', 0);
     instance.decorateRequest('slot', undefined);
     instance.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);
@@ -77,7 +81,7 @@ export class Routes {
     if (spec.body) {
       const { kind } = spec.body;
       route.preParsing = (request, _reply, _payload, done) => done(errorOf(() => checkMediaType(request.headers['content-type'], kind)));
-      route.preHandler = (request, _reply, done) => done(errorOf(() => checkQuery(request)));
+      route.preHandler = (request, _reply, done) => this.checkAfterBody(request, done);
     }
   }
 
@@ -101,6 +105,12 @@ export class Routes {
     };
   }
 
+  private checkAfterBody(request: FastifyRequest, done: (error?: Error) => void): void {
+    const error = errorOf(() => checkQuery(request));
+    if (error || performance.now() - request.admittedAt < slowBodyMs) done(error);
+    else this.authenticator.recheck(request).then(() => done(), done);
+  }
+
   private methodsByUrl(): Map<string, Set<string>> {
     const methods = new Map<string, Set<string>>();
     for (const { method, url } of this.served) {
@@ -120,8 +130,13 @@ export function supportAllMethods(instance: FastifyInstance): void {
 }
 
 function checkQueryUnlessBody(spec: RouteSpec, request: FastifyRequest, done: (error?: Error) => void): void {
-  // If there is a body, its type and size are checked first, and the query in `preHandler`.
-  done(spec.body ? undefined : errorOf(() => checkQuery(request)));
+  if (!spec.body) {
+    done(errorOf(() => checkQuery(request)));
+    return;
+  }
+  // Type and size of the body are checked first, then the query in `preHandler`.
+  request.admittedAt = performance.now();
+  done();
 }
 
 function hasEmptySegment(parameters: Record<string, string>): boolean {

@@ -6,6 +6,7 @@ import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pathId } from '../http/input.js';
+import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { routeSpecOf } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
@@ -30,6 +31,7 @@ export class Uploads {
   constructor(
     private readonly forwarder: RpcForwarder,
     private readonly limiter: ConcurrencyLimiter,
+    private readonly authenticator: RequestAuthenticator,
   ) {}
 
   /**
@@ -77,7 +79,11 @@ export class Uploads {
       write: async (index, chunk) => {
         await this.forwarder.call(request, catalog.writeImageChunk, { uploadId, index, data: chunk.toString('base64') });
       },
-      finish: (additionalMetadata) => this.forwarder.callIdempotent(request, reply, catalog.finishImage, { uploadId, additionalMetadata }),
+      finish: async (additionalMetadata) => {
+        // The body may have taken minutes, and there is no image before this call.
+        await this.authenticator.recheck(request);
+        return this.forwarder.callIdempotent(request, reply, catalog.finishImage, { uploadId, additionalMetadata });
+      },
     });
     sendApiResponse(reply, `additionalMetadata: ${metadata ?? ''}; url: ${stored.url}`);
   }
