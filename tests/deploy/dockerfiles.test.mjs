@@ -86,7 +86,7 @@ describe('the Dockerfile', () => {
     assert.deepEqual(textsOf(run, 'COPY'), ['--from=build /artefact ./']);
     assert.match(textsOf(run, 'RUN').join(), /^rm -rf .*node_modules.*npm.*corepack/);
     assert.deepEqual(textsOf(run, 'USER'), ['10001:10001']);
-    assert.deepEqual(textsOf(run, 'ENTRYPOINT'), [JSON.stringify(['node', ...NODE_FLAGS])]);
+    assert.deepEqual(textsOf(run, 'ENTRYPOINT').map((text) => JSON.parse(text)), [['node', ...NODE_FLAGS]]);
     assert.deepEqual(textsOf(run, 'CMD'), ['["dist/main.js"]']);
     assert.equal(environmentOf(service)['NODE_ENV'], 'production');
     const names = run.map(({ name }) => name);
