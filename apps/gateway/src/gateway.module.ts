@@ -21,10 +21,10 @@ import { OAuthController } from './oauth/oauth.controller.js';
 import { DocsController } from './docs/docs.controller.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './options.js';
-import { PlantsController } from './plants/plants.controller.js';
 import { ProblemsController } from './problems/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
 import { StoreController } from './store/store.controller.js';
+import { TransferController } from './transfer/transfer.controller.js';
 import { Transfers } from './transfer/transfers.js';
 import { SessionsController } from './users/sessions.controller.js';
 
@@ -34,7 +34,7 @@ export class GatewayModule {
     return {
       module: GatewayModule,
       controllers: [
-        PlantsController,
+        TransferController,
         ImagesController,
         StoreController,
         SessionsController,

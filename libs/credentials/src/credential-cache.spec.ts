@@ -119,9 +119,8 @@ describe('the credential cache', () => {
     for (const key of ['k', 'l', 'm']) await cache.getOrFetch(key, fetch());
     cache.get('k');
     await cache.getOrFetch('n', fetch());
-    expect(cache.size).toBe(3);
     expect(cache.get('l')).toBeUndefined();
-    expect(cache.get('k')).toBeDefined();
+    for (const key of ['k', 'm', 'n']) expect(cache.get(key)).toBeDefined();
   });
 
   it('fetches once for concurrent requests', async () => {

@@ -48,10 +48,6 @@ export class CredentialCache<T extends LogPositioned> {
     });
   }
 
-  get size(): number {
-    return this.entries.size;
-  }
-
   /** Returns the cached answer. The caller must have just checked that the log is fresh. */
   get(key: string): T | undefined {
     const found = this.entries.get(key);

@@ -227,6 +227,24 @@ describe('the follower of the revocation log', () => {
       await stopped;
       await waiting;
     });
+
+    it('rejects when the log is stopped during its pull, whose answer is not applied', async () => {
+      await identity.follow();
+      const waiting = expect(identity.log.catchUp()).rejects.toThrow('stopping');
+      await settled();
+      expect(identity.pulls).toHaveLength(2);
+      const stopped = identity.log.stop();
+      await identity.answer(1, entry(1));
+      await stopped;
+      await waiting;
+      expect(identity.log.position).toBe(0);
+    });
+
+    it('rejects at once after the log was stopped', async () => {
+      await identity.follow();
+      await identity.log.stop();
+      await expect(identity.log.catchUp()).rejects.toThrow('stopping');
+    });
   });
 
   describe('a request with credentials', () => {

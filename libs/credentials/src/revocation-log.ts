@@ -51,8 +51,8 @@ interface Waiter {
  */
 export class RevocationLog {
   /** Position and id of the last entry that is known here. */
-  private head = 0;
-  private headId: string | undefined;
+  private knownPosition = 0;
+  private knownId: string | undefined;
   /** Of identity's database, as in its last answer that had one. */
   private epoch: string | undefined;
   private freshAt = -Infinity;
@@ -79,7 +79,7 @@ export class RevocationLog {
 
   /** The position up to which revocations are known here. */
   get position(): number {
-    return this.head;
+    return this.knownPosition;
   }
 
   /** Number of breaks found in the history. An answer from before a break is not valid after it. */
@@ -126,21 +126,22 @@ export class RevocationLog {
     this.stopped = true;
     this.wake?.();
     await this.running;
-    this.answerWaiters(this.waiters, new Error('stopping'));
+    this.answerWaiters(this.waiters, stopping());
   }
 
   /** Pulls at once, because the log may have grown. */
   nudge(): void {
     this.nudged = true;
-    // While identity is down, every request nudges: only the timer triggers pulls then.
+    // While pulls fail, only the timer triggers them: `waitUntilFresh` would otherwise pull without a pause.
     if (!this.isFailing) this.wake?.();
   }
 
   /**
    * Resolves when every revocation before this call is known here, after a pull that is sent after the call. Rejects when
-   * that pull fails.
+   * that pull fails or the log is stopped.
    */
   catchUp(): Promise<void> {
+    if (this.stopped) return Promise.reject(stopping());
     return new Promise((resolve, reject) => {
       this.waiters.push({ resolve, reject });
       this.nudge();
@@ -153,7 +154,7 @@ export class RevocationLog {
    */
   async ensureFresh(): Promise<void> {
     if (this.isFresh) return;
-    // Stale without a failure means that this process was paused: wait for the next pull.
+    // Stale but not failing (paused, just started, or a pull is unanswered): wait for a pull.
     if (this.isFailing) throw unavailable('identity');
     try {
       await this.catchUp();
@@ -198,10 +199,10 @@ export class RevocationLog {
   }
 
   private async pullToHead(): Promise<void> {
-    let position = positionAt(this.head, this.headId);
+    let position = positionAt(this.knownPosition, this.knownId);
     for (;;) {
       const { sentAt, receivedAt, revocations } = await this.firstAnswer(position);
-      if (this.stopped) return;
+      if (this.stopped) throw stopping();
       const { head, entries, lastId, time } = revocations;
       if (time !== undefined) this.clockReading = { time, at: receivedAt };
       if (this.hasOtherEpoch(revocations) || isBroken(position, revocations)) {
@@ -216,10 +217,10 @@ export class RevocationLog {
         continue;
       }
       this.apply(entries);
-      this.head = entries.at(-1)?.position ?? head;
-      this.headId = lastId;
-      position = positionAt(this.head, lastId);
-      if (this.head < head) continue;
+      this.knownPosition = entries.at(-1)?.position ?? head;
+      this.knownId = lastId;
+      position = positionAt(this.knownPosition, lastId);
+      if (this.knownPosition < head) continue;
       this.markFresh(sentAt);
       return;
     }
@@ -280,7 +281,7 @@ export class RevocationLog {
     // After more than a second without an answer, no cached answer is used again, whatever the log contains.
     if (sentAt - this.freshAt > freshForMs) this.forget();
     this.freshAt = sentAt;
-    if (!this.wasFresh) this.logger.info({ position: this.head }, 'following the revocation log');
+    if (!this.wasFresh) this.logger.info({ position: this.knownPosition }, 'following the revocation log');
     this.wasFresh = true;
   }
 
@@ -306,6 +307,8 @@ export class RevocationLog {
     this.wake = undefined;
   }
 }
+
+const stopping = (): Error => new Error('stopping');
 
 const positionAt = (after: number, afterId?: string): ReadRevocations => (afterId === undefined ? { after } : { after, afterId });
 

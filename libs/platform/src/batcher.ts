@@ -48,9 +48,9 @@ const maxLingerMs = 5;
  * Joins requests into batches. Requests with the same key use the same lane and keep their order of arrival. Requests that arrive
  * while a lane's batch runs form its next one; into an idle lane, all requests of one turn of the event loop form a batch.
  *
- * With `lingers`, the next batch starts when as many requests are queued as were just answered or already queued, but waits no
- * longer than the last batch took, and at most 5 ms. Otherwise two halves of the clients would take turns, in batches that each cost
- * nearly as much as one of all clients.
+ * With `lingers`, the next batch starts once as many requests are queued as were just answered plus those then still queued, at most
+ * `maxBatch`. It waits no longer than the last batch took, and at most 5 ms. Otherwise two halves of the clients would take turns, in
+ * batches that each cost nearly as much as one of all clients.
  *
  * A batch that fails on its data (SQLSTATE classes 22 and 23) is run again in halves, so that an invalid request fails alone. Every
  * other failure rejects all requests of the batch.
@@ -113,7 +113,7 @@ class Lane<Request, Result> {
     this.isRunning = false;
   }
 
-  /** @param clients number of requests that were just answered or are already queued */
+  /** @param clients number of requests that were just answered, plus those still queued */
   private async linger(clients: number, limitMs: number): Promise<void> {
     const enough = Math.min(clients, this.options.maxBatch);
     if (!this.options.lingers || clients < minToLinger || this.queue.length >= enough) return;

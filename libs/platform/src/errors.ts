@@ -58,7 +58,7 @@ export const unavailable = (what: string, cause?: unknown): CodedError =>
 export const outcomeUnknown = (what: string, cause?: unknown): CodedError =>
   new CodedError(
     'outcome-unknown',
-    `${what} accepted the request, but its answer was lost. Check whether it took effect, or repeat it with the same Idempotency-Key.`,
+    `${what} was sent the request, but no answer came. Check whether it took effect, or repeat it with the same Idempotency-Key.`,
     {},
     { cause },
   );

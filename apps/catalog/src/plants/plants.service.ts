@@ -93,7 +93,7 @@ export class PlantsService {
       return stockIntents.begin(tx, plant.incarnation, actorOf(context), leaseMsOf(context));
     });
     if (!deletion) throw plantNotFound(plantId);
-    const { completed, refusal } = await this.intents.delete(context, { ...deletion, plantId });
+    const { completed, refusal } = await this.intents.deletePlant(context, { ...deletion, plantId });
     if (refusal) {
       throw new DomainError(
         'plant-has-pending-orders',

@@ -127,7 +127,7 @@ export class ReconcileService {
       return found && stockIntents.begin(tx, plant.incarnation, actorOf(context), leaseMsOf(context));
     });
     if (!deletion) return undefined;
-    const { refusal } = await this.intents.delete(context, { ...deletion, plantId: plant.id });
+    const { refusal } = await this.intents.deletePlant(context, { ...deletion, plantId: plant.id });
     return mendedUnless(refusal);
   }
 

@@ -57,7 +57,7 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
   };
 
   /** Deletes a plant, unless the store has open orders for it. */
-  delete(context: RpcContext, deletion: PlantDeletion): Promise<SagaOutcome<OpenOrders>> {
+  deletePlant(context: RpcContext, deletion: PlantDeletion): Promise<SagaOutcome<OpenOrders>> {
     return this.execute(context, this.deletion, deletion);
   }
 
@@ -65,7 +65,7 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
   sync(context: RpcContext, plant: PendingPlant): Promise<void> {
     const text =
       `Plant ${plant.id} is saved, but the store has not confirmed it yet. The catalog keeps trying. ` +
-      'Read the plant, or repeat the request with the same Idempotency-Key.';
+      'To learn when it has, repeat the request: a PUT without If-Match, a POST with the same Idempotency-Key.';
     return this.afterCommit([plant.incarnation], text, () => this.syncPlant(context, plant));
   }
 
@@ -96,7 +96,7 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
   private async syncPlant(context: RpcContext, plant: PendingPlant): Promise<void> {
     const { id: plantId, incarnation, version, status } = plant;
     if (plant.opens) await this.rpc.call(store.openStock, openingOf(plant), context);
-    // After the opening, which makes the plant known to the store. A repeated opening changes no listing, so this call is needed too.
+    // Second, since the store lists only plants that it knows; needed, since it ignores a repeated opening with its status.
     if (plant.listsVersion !== null) {
       await this.rpc.call(store.listStock, { plantId, incarnation, version, status }, context);
     }

@@ -94,7 +94,7 @@ const withoutStoring =
   };
 
 type Values = Record<string, unknown>;
-/** Adds what a request has of some members of the payload. */
+/** Copies members of the payload from a request. */
 type Reader = (request: FastifyRequest, values: Values) => void;
 
 function valuesOf(request: FastifyRequest, readers: readonly Reader[]): Values {

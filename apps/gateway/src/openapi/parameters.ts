@@ -27,7 +27,7 @@ export const headerParameters = {
     in: 'header',
     description:
       'Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. ' +
-      'Ignored without a valid credential.',
+      'A refused request is decided again. Ignored without a valid credential.',
     schema: {
       type: 'string',
       minLength: 1,

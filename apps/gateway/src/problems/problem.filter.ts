@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sendProblem } from './problem.js';
 
-/** Answers every error of Nest's routes with a problem document; Nest's own error bodies echo URLs. */
+/** Answers every error of hooks and handlers with a problem document; Nest's own error bodies echo URLs. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly parts: { readonly publicUrl: string; readonly logger: Logger }) {}

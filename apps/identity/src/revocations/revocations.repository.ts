@@ -7,8 +7,8 @@ type Reader = Pick<Transaction, 'query'>;
 export type RevocationTarget = Pick<Revocation, 'kind' | 'id'>;
 
 /**
- * Appends to the log. Must be the last step of the transaction that revokes: it locks the head row, so other revoking
- * transactions wait until the commit. That keeps positions dense and commits them in order.
+ * Appends to the log. Wait for no other lock after it: it locks the head row, so other revoking transactions wait until the
+ * commit. That keeps positions dense and commits them in order.
  */
 export async function appendRevocations(tx: Transaction, revoked: readonly RevocationTarget[]): Promise<void> {
   if (revoked.length === 0) return;

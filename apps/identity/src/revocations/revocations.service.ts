@@ -15,7 +15,10 @@ export class RevocationsService {
     return readRevocations(this.database, request);
   }
 
-  /** Notifies followers after the commit. A lost nudge delays them by 250 ms; without NATS they cannot follow at all. */
+  /**
+   * Notifies followers after the commit. A lost nudge delays them by at most one pull interval (250 ms); without NATS they cannot
+   * follow at all.
+   */
   nudge(): void {
     if (this.nats.isUp) this.nats.connection.publish(revocationsSubject);
   }

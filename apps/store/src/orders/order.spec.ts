@@ -3,7 +3,7 @@ import { orderStatuses } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
 import { addUnits, inventoryOf, noUnits, type PlantListing } from '../stock/stock.js';
-import { SequentialModel } from './sequential.model.js';
+import { SequentialModel } from './sequential-model.spec.fixture.js';
 import {
   applyDueTransition,
   approve,

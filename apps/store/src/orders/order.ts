@@ -51,7 +51,7 @@ export type OrderState = PlacedOrder | ApprovedOrder | DeliveredOrder | Cancelle
 /** While an order is open, neither its plant nor its owner can be deleted. */
 export type OpenOrder = PlacedOrder | ApprovedOrder;
 
-/** The complete lifecycle (specification, "Order lifecycle"). */
+/** All transitions. order.spec.ts compares them with what the rules below allow. */
 export const transitions = {
   approve: { from: 'placed', to: 'approved' },
   deliver: { from: 'approved', to: 'delivered' },

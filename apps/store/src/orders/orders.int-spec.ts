@@ -3,7 +3,7 @@ import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import fc from 'fast-check';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
-import { SequentialModel } from './sequential.model.js';
+import { SequentialModel } from './sequential-model.spec.fixture.js';
 
 describe('orders', () => {
   let shop: StoreFixture;

@@ -13,7 +13,7 @@ import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** A step with the trace context of the request that asked for it. Absent: the active span's, if there is one. */
+/** A step with its request's trace context. Absent: the active span's, if there is one. New orders do not fall back to that. */
 export type Traced<S extends Step = Step> = S & { readonly traceparent?: string | undefined };
 
 const traceparentOf = ({ traceparent }: Traced): string | null => ifSampled(traceparent ?? tracing?.active?.traceparent);
@@ -112,7 +112,7 @@ const lockOrdersById: Statement = {
   text: `SELECT ${orderColumns} FROM orders WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
 };
 
-/** Locks orders by ascending id, as every transaction does. Omits orders that do not exist. */
+/** Locks orders by ascending id, as every transaction that waits for them does. Omits orders that do not exist. */
 const lockOrders = (tx: Transaction, orderIds: readonly number[]): Promise<OrderState[]> => tx.query(lockOrdersById, [orderIds]);
 
 export async function lockOrder(tx: Transaction, orderId: number): Promise<OrderState | undefined> {

@@ -45,7 +45,7 @@ interface PlacedBatch {
 }
 
 /**
- * Larger batches cost hardly less an order. Smaller ones let the gateway and this process handle one half of 256 clients while Postgres
+ * Larger batches are hardly cheaper per order. Smaller ones let the gateway and this process handle one half of 256 clients while Postgres
  * writes the other half's orders (docs/performance/experiments.md).
  */
 const maxBatch = 128;

@@ -105,7 +105,8 @@ export class PaymentsService {
 
 /**
  * Applies a batch of reports in one transaction, with the result of applying them one by one. Takes two round trips: the locks and
- * reads, in the order in which every transaction locks; then, after deciding in memory, the writes pipelined with the COMMIT.
+ * reads, in the order in which every transaction locks; then, after deciding in memory, the writes pipelined with the COMMIT. If a
+ * refund becomes due, a third round trip between them reads its id.
  */
 export async function applyPaymentReports(
   tx: Transaction,

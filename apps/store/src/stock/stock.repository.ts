@@ -39,12 +39,7 @@ export function lockStockOfOrders(tx: Transaction, orderIds: readonly number[]):
 
 /** Locks a plant's stock. For an unknown plant, inserts a tombstone of incarnation 0 to lock. */
 export async function lockOrInsertStock(tx: Transaction, plantId: number): Promise<StockState> {
-  await tx.execute(
-    `INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, supplied)
-     VALUES ($1, 0, 'retired', 0, 0, 0) ON CONFLICT DO NOTHING`,
-    [plantId],
-  );
-  return onlyRow(await lockStock(tx, [plantId]));
+  return onlyRow(await lockOrInsertStocks(tx, [plantId]));
 }
 
 /** `lockOrInsertStock` for several plants, by ascending id. */

@@ -8,7 +8,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { assertCurrentAttempt } from '@plant-shop/platform/saga/refused-attempts';
 import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { addInventory, inventoryOf, noInventory, type StockState, subtractInventory } from './stock.js';
+import { addInventory, inventoryOf, noInventory, openStock, type StockState, subtractInventory } from './stock.js';
 import {
   appendInventoryDelta,
   findStock,
@@ -61,13 +61,12 @@ export class StockService {
   }
 
   /** Opens stock for a plant of a new incarnation, with `units` or `INITIAL_STOCK`. Ignores calls with a known or older incarnation. */
-  open({ plantId, incarnation, status, version, units }: OpenStock): Promise<{ plantId: number }> {
+  open(opening: OpenStock): Promise<{ plantId: number }> {
+    const { plantId } = opening;
     return this.database.transaction(async (tx) => {
       const stock = await lockOrInsertStock(tx, plantId);
-      if (incarnation > stock.incarnation) {
-        const free = units ?? this.options.initialStock;
-        await writeStockAndInventory(tx, stock, { ...stock, incarnation, listing: status, listingVersion: version, free });
-      }
+      const after = openStock(stock, opening, this.options.initialStock);
+      if (after) await writeStockAndInventory(tx, stock, after);
       return { plantId };
     });
   }
@@ -78,10 +77,11 @@ export class StockService {
       const known = new Map((await lockOrInsertStocks(tx, openings.map(({ plantId }) => plantId))).map((stock) => [stock.plantId, stock]));
       const changed = new Map<number, StockState>();
       let delta = noInventory;
-      for (const { plantId, incarnation, status, version, units } of openings) {
+      for (const opening of openings) {
+        const { plantId } = opening;
         const stock = changed.get(plantId) ?? known.get(plantId);
-        if (!stock || incarnation <= stock.incarnation) continue;
-        const after = { ...stock, incarnation, listing: status, listingVersion: version, free: units ?? this.options.initialStock };
+        const after = stock && openStock(stock, opening, this.options.initialStock);
+        if (!after) continue;
         delta = addInventory(delta, subtractInventory(inventoryOf(after.listing, after), inventoryOf(stock.listing, stock)));
         changed.set(plantId, after);
       }

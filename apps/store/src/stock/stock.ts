@@ -1,5 +1,5 @@
 import type { PlantStatus } from '@plant-shop/contracts/catalog';
-import type { Inventory } from '@plant-shop/contracts/store';
+import type { Inventory, OpenStock } from '@plant-shop/contracts/store';
 
 /** The status under which staff list the plant; `retired`: the plant is deleted. */
 export type PlantListing = PlantStatus | 'retired';
@@ -18,6 +18,16 @@ export interface StockState extends Units {
   readonly listingVersion: number;
   readonly refusedAttempt: number;
   readonly version: number;
+}
+
+/** Opens the stock of a new incarnation, with `units` or the initial stock. Returns undefined for a known or older incarnation. */
+export function openStock(
+  stock: StockState,
+  { incarnation, status, version, units }: Omit<OpenStock, 'plantId'>,
+  initialStock: number,
+): StockState | undefined {
+  if (incarnation <= stock.incarnation) return undefined;
+  return { ...stock, incarnation, listing: status, listingVersion: version, free: units ?? initialStock };
 }
 
 export const noUnits: Units = { free: 0, reserved: 0, sold: 0 };

@@ -2380,7 +2380,7 @@ export interface components {
     parameters: {
         /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
         RequestId: string;
-        /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+        /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
         IdempotencyKey: string;
         /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
         IfMatch: string;
@@ -2552,7 +2552,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2708,7 +2708,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -3192,7 +3192,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3399,7 +3399,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3661,7 +3661,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -3730,7 +3730,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3897,7 +3897,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3963,7 +3963,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -4036,7 +4036,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
@@ -4314,7 +4314,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4381,7 +4381,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4983,7 +4983,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5109,7 +5109,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5233,7 +5233,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5426,7 +5426,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5544,7 +5544,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5802,7 +5802,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5862,7 +5862,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5980,7 +5980,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -6036,7 +6036,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];

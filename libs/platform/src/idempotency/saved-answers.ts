@@ -29,7 +29,7 @@ const insert: Statement = {
 /** The encrypted content of `idempotency_keys.answer`. */
 interface SealedAnswer {
   readonly value: unknown;
-  /** The metadata, under the name that saved rows have for it. */
+  /** The metadata, named as in rows already saved. */
   readonly facts: ResponseMeta;
 }
 
@@ -121,8 +121,8 @@ export class SavedAnswers {
 }
 
 /**
- * Runs `work` once per key: a repeated request gets the saved answer. Without a key, runs `work` and saves nothing. Must be the first
- * call in a transaction.
+ * Runs `work` once per key: a repeated request gets the saved answer. Without a key, runs `work` and saves nothing. Take no lock before
+ * it in the transaction.
  * @throws CodedError `idempotency-key-reused`
  */
 export async function runOnce<T extends object>(

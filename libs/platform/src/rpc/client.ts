@@ -65,7 +65,7 @@ const lostAnswer: ErrorFor = (operation) =>
  * Calls other services. Uses one reply inbox per process, and one frame for all calls that one turn of the event loop makes to one
  * service. A single call is sent in a frame of one entry at the end of its turn.
  *
- * `nc.request` and Nest's client take 52–198 µs of CPU per call; a coalesced call takes 4 µs (docs/decisions/transport.md).
+ * `nc.request` and Nest's client take 72–198 µs of CPU per call; a coalesced call takes 4 µs (docs/decisions/transport.md).
  */
 export class RpcClient {
   private readonly prefix: string;

@@ -1,6 +1,6 @@
 import type { ClassConstructor } from 'class-transformer';
 
-/** One operation that a service offers to others. Its name is the same everywhere, from the HTTP handler to the log field `rpc`. */
+/** One operation that a service offers to others. The method that answers it has the same name, and the log field `rpc` has `pattern`. */
 export interface Operation<Payload, Answer> {
   readonly service: string;
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Operation<Payload, Answer> {
   readonly payload: ClassConstructor<Payload & object>;
   /** A lost answer to a `read` is `unavailable`; a lost answer to a `write` is `outcome-unknown`. */
   readonly effect: 'read' | 'write';
-  /** The codes that it may throw, apart from `invalid-input` and the other platform codes. */
+  /** The codes that it may throw, apart from those common to all operations. With `idempotency-key-reused`, it takes an Idempotency-Key. */
   readonly errors: readonly string[];
   /** Whether the answer is the state of one resource, with a version. */
   readonly versioned: boolean;

@@ -5,7 +5,7 @@ import type { RpcContext } from '../rpc/context.js';
 
 const maxLeaseMs = 30_000;
 
-/** The end of a lease in SQL: until then only the request or the replica that wrote or leased the row works on it. */
+/** The end of a lease in SQL: until then background loops leave the row alone. */
 export const leaseEnd = (milliseconds: string): string => `now() + ${milliseconds} * interval '1 millisecond'`;
 
 /** Returns how long a request leases its intents, in milliseconds: until its caller stops waiting, plus 1 second. */

@@ -2,11 +2,11 @@ import { Controller, Req, Res } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Serves } from '../http/route.js';
-import { Transfers } from '../transfer/transfers.js';
+import { Transfers } from './transfers.js';
 
 /** Imports and exports, which are streams. */
 @Controller()
-export class PlantsController {
+export class TransferController {
   constructor(private readonly transfers: Transfers) {}
 
   @Serves(catalog.importPlants.client)

@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import { openStock, type StockState } from './stock.js';
+
+describe('an opening', () => {
+  const stock: StockState = {
+    plantId: 7,
+    incarnation: 20,
+    listing: 'retired',
+    listingVersion: 20,
+    refusedAttempt: 3,
+    free: 0,
+    reserved: 0,
+    sold: 9,
+    version: 5,
+  };
+  const opening = { status: 'pending', version: 31, units: 6 } as const;
+
+  it('of a higher incarnation replaces listing and free units, and keeps what was sold', () => {
+    expect(openStock(stock, { ...opening, incarnation: 21 }, 42)).toEqual({
+      ...stock,
+      incarnation: 21,
+      listing: 'pending',
+      listingVersion: 31,
+      free: 6,
+    });
+  });
+
+  it('without units opens the initial stock; with zero units, none', () => {
+    expect(openStock(stock, { incarnation: 21, status: 'available', version: 31 }, 42)).toMatchObject({ free: 42 });
+    expect(openStock(stock, { ...opening, incarnation: 21, units: 0 }, 42)).toMatchObject({ free: 0 });
+  });
+
+  it('of a known or older incarnation is ignored', () => {
+    for (const incarnation of [20, 19]) expect(openStock(stock, { ...opening, incarnation }, 42)).toBeUndefined();
+  });
+});
