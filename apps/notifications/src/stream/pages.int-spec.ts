@@ -84,28 +84,59 @@ describe('order events by page', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'credential-refused' });
   });
 
-  it('is answered also by a replica that was paused for longer than it may go without news of revocations', async () => {
-    shop.move(20, { silently: true });
-    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
-    await shop.isLogged();
-    await until(async () => (await replica.metric('stream_ring_end')) === 20);
+  /** Asks while the log is locked. Calls `meanwhile`, with a function that unlocks the log, once the page's read waits. */
+  async function whileReading<T>(ask: () => Promise<T>, meanwhile: (unlock: () => Promise<unknown>) => Promise<unknown>): Promise<T> {
     const client = await shop.sql.connect();
     try {
       await client.query('BEGIN; LOCK TABLE event_log IN ACCESS EXCLUSIVE MODE');
-      const asked = page(replica, 'api_key=key&cursor=earliest&limit=1');
+      const asked = ask();
       const isWaiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notifications'
         AND wait_event_type = 'Lock' AND query LIKE '%event_log%'`;
       await until(async () => ((await shop.sql.query(isWaiting)).rowCount ?? 0) > 0);
-      const released = client.query('COMMIT');
-      // The page arrives during the pause, and the next pull of revocations is sent after it.
-      await new Promise((resolve) => process.nextTick(resolve));
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
-      expect((await asked).events).toHaveLength(1);
-      await released;
+      await meanwhile(() => client.query('COMMIT'));
+      return await asked;
     } finally {
       // Closes the connection, so that no lock is left.
       client.release(true);
     }
+  }
+
+  /** Starts a replica that has the newest 10 of 20 events in memory, so that it reads the earliest from the log. */
+  async function startWithShortRing(): Promise<Replica> {
+    shop.move(20, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    await until(async () => (await replica.metric('stream_ring_end')) === 20);
+    return replica;
+  }
+
+  it('is refused when the key is revoked while it is read', async () => {
+    const replica = await startWithShortRing();
+    shop.identity.know('mine');
+    const { status } = await whileReading(
+      () => replica.ask(`${updates}?api_key=mine&cursor=earliest`),
+      async (unlock) => {
+        shop.identity.revoke('apiKey', shop.identity.idOf('mine'));
+        await until(async () => (await replica.ask(`${updates}?api_key=mine`)).status === 401);
+        await unlock();
+      },
+    );
+    expect(status).toBe(401);
+  });
+
+  it('is answered also by a replica that was paused for longer than it may go without news of revocations', async () => {
+    const replica = await startWithShortRing();
+    const { events } = await whileReading(
+      () => page(replica, 'api_key=key&cursor=earliest&limit=1'),
+      async (unlock) => {
+        const released = unlock();
+        // The page arrives during the pause, and the next pull of revocations is sent after it.
+        await new Promise((resolve) => process.nextTick(resolve));
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+        await released;
+      },
+    );
+    expect(events).toHaveLength(1);
   });
 
   it('includes gap notices among the events', async () => {

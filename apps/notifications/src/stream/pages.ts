@@ -41,8 +41,11 @@ export class Pages {
    */
   async read(asked: StreamRequest, requestId: string, client: { readonly isGone: boolean }): Promise<string> {
     this.connections.checkCapacity(this.waiting.size);
-    const check = (): Promise<Subscription> =>
-      this.watch.check(asked.credentials, requestId, ({ principal }) => ({ visibility: visibilityOf(principal), filter: asked.filter }));
+    let checkedAt = '';
+    const check = (): Promise<Subscription> => {
+      checkedAt = this.knownRevocations;
+      return this.watch.check(asked.credentials, requestId, ({ principal }) => ({ visibility: visibilityOf(principal), filter: asked.filter }));
+    };
     let subscription = await check();
     const start = await this.positions.of(asked.start ?? 'latest');
     const gap = start.gap && LogEntry.gap(start.position, this.tail.history, start.gap);
@@ -53,8 +56,8 @@ export class Pages {
       const entries = gap ? [gap, ...page.entries] : page.entries;
       const isOver = entries.length > 0 || client.isGone || this.connections.isDraining;
       if (isOver || (performance.now() >= end && page.position >= this.tail.ring.head)) {
-        if (this.revocations.isFresh) return this.toJson(entries, page.position);
-        // This process was paused: the page is read again with what the credential may see after the next pull.
+        if (this.revocations.isFresh && this.knownRevocations === checkedAt) return this.toJson(entries, page.position);
+        // Something was revoked while the page was read, or this process was paused: it is read again with what the credential may see now.
         subscription = await check();
         continue;
       }
@@ -64,6 +67,10 @@ export class Pages {
       // The credentials and their permissions may have changed during the wait.
       subscription = await check();
     }
+  }
+
+  private get knownRevocations(): string {
+    return `${this.revocations.generation} ${this.revocations.position}`;
   }
 
   private async readOnce(subscription: Subscription, position: Position, limit: number): Promise<{ entries: LogEntry[]; position: Position }> {
