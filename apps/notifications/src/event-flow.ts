@@ -18,7 +18,7 @@ import { Pages } from './stream/pages.js';
 import { AllOrdersDeliveryMaker } from './webhooks/queue/all-orders-delivery-maker.js';
 import { OwnOrdersDeliveryMaker } from './webhooks/queue/own-orders-delivery-maker.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { findMadeForAllUpTo, deferDeliveries } from './webhooks/queue/webhook-watermark.repository.js';
+import { findLowestMadeUpTo, deferDeliveries } from './webhooks/queue/webhook-watermark.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
 // The path of one event:
@@ -94,8 +94,8 @@ export class EventFlow implements OnApplicationBootstrap {
 }
 
 /** Keeps retention from deleting events whose deliveries are not made yet. */
-export const undeliveredEvents: LowestNeeded = async (tx) => {
-  const made = await findMadeForAllUpTo(tx);
+export const eventsWithoutDeliveries: LowestNeeded = async (tx) => {
+  const made = await findLowestMadeUpTo(tx);
   return made === undefined ? undefined : made + 1;
 };
 
@@ -113,6 +113,6 @@ export const logProviders = (logger: Logger): Provider[] => [
     provide: EventLogRetention,
     inject: [Database, Registry, NOTIFICATIONS_OPTIONS],
     useFactory: (database: Database, metrics: Registry, options: NotificationsOptions) =>
-      new EventLogRetention(database, metrics, options, logger, [undeliveredEvents]),
+      new EventLogRetention(database, metrics, options, logger, [eventsWithoutDeliveries]),
   },
 ];

@@ -15,9 +15,9 @@ const resumable = {
 
 /** An event in the two forms in which clients receive it. */
 export interface EventSchemas<E extends OrderEvent> {
-  /** The event alone: by WebSocket without a cursor, by Server-Sent Events and by webhook. */
+  /** The event alone: by webhook, by Server-Sent Events, and by WebSocket without a cursor and without `orders.v1.resumable`. */
   readonly plain: AnswerSchema<E>;
-  /** The event with id and cursor: by WebSocket with a cursor, and in pages. */
+  /** The event with id and cursor: in pages, and by WebSocket with a cursor or with the subprotocol `orders.v1.resumable`. */
   readonly resumable: AnswerSchema<E & Resumable>;
 }
 
@@ -26,7 +26,7 @@ const statusChange = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
   plantId: id,
   previousStatus: oneOf(orderStatuses),
   newStatus: oneOf(orderStatuses),
-  trackingNumber: described(text(200), 'Empty until the order is shipped.'),
+  trackingNumber: described(text(200), 'Empty until the order is approved.'),
 });
 const statusChanged = {
   event: oneOf(['order.status_changed']),

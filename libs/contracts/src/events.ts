@@ -22,7 +22,7 @@ export type OrderStatusChanged = Event<
     readonly plantId: number;
     readonly previousStatus: OrderStatus;
     readonly newStatus: OrderStatus;
-    /** Empty until the order is shipped. */
+    /** Empty until the order is approved. */
     readonly trackingNumber: string;
   }
 >;

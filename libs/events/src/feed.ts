@@ -32,9 +32,9 @@ const currentWalTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()),
 
 /**
  * Returns SQL for the statement that appends events: it assigns their numbers in the same transaction, which saves an update
- * of each row and a second transaction. Use it only for the first event of an entity (an order): its earlier events might still
- * wait for `number`. It never waits for the lock, whose holder may be paused. While another transaction numbers, and after a
- * failover, it returns no row; append the events without numbers then.
+ * of each row and a second transaction. Use it only for the first event of an entity (an order), which has no earlier event that
+ * could still wait for its number. It never waits for the lock, whose holder may be paused. While another transaction numbers,
+ * and after a failover, it returns no row; append the events without numbers then.
  * @param count SQL expression for the number of events; the last one gets the number `head`
  */
 export const assignNumbers = (count: string): string => `

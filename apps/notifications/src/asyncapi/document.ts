@@ -47,7 +47,7 @@ interface StreamGap {
   readonly data: { readonly reason: GapReason };
 }
 
-const gap = objectOf<StreamGap>('StreamGap', 'Sent only with cursors: events may be missing here. Read the orders again.')({
+const gap = objectOf<StreamGap>('StreamGap', 'Sent only to clients that receive cursors: events may be missing here. Read the orders again.')({
   event: oneOf(['stream.gap']),
   timestamp: instant,
   cursor,
@@ -174,8 +174,8 @@ is random, so that clients that are closed together do not reconnect together. B
 wait a random time of up to 5 seconds; double the limit after each failed attempt, up to 30 seconds. After a refused connection (429, 503),
 wait for \`Retry-After\`.
 
-A connection with a cursor is closed (4200) at a random moment before it is an hour old, unless the operator has set another maximum age.
-Connections without a cursor have no maximum age.`;
+A connection that can resume is closed (4200) at a random moment before it is an hour old, unless the operator has set another maximum age: one
+with a cursor, with the subprotocol \`orders.v1.resumable\`, or by Server-Sent Events. Other connections have no maximum age.`;
 
 const answering = `Respond with 2xx within 15 seconds; after anything else the event is retried, for more than three days. 410 disables the webhook.
 429 and 503 may have \`Retry-After\`. Redirects are not followed. The same \`webhook-id\` may arrive twice: process it once.`;

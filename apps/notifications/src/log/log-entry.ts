@@ -5,7 +5,7 @@ import type { Break, History, Position } from './history.js';
 export interface LoggedEvent {
   readonly seq: number;
   readonly id: string;
-  /** The user that the event's order belongs to. */
+  /** The order's owner at the time of the event. */
   readonly subject: string;
   /** The bytes that clients receive, as JSON. */
   readonly body: string;
@@ -36,10 +36,10 @@ export class LogEntry {
   private constructor(
     readonly position: Position,
     private readonly at: Cursor,
-    /** Undefined for a gap notice, which every client receives. */
+    /** Undefined for a gap notice. */
     readonly event: LoggedEvent | undefined,
     private readonly gapText = '',
-    /** When the event reached notifications, in milliseconds since 1970 by identity's clock. Undefined for entries of resuming clients. */
+    /** When the event reached notifications, in milliseconds since 1970 by identity's clock. Undefined for gap notices and events of `pageEntries`. */
     readonly reachedAt?: number,
   ) {}
 

@@ -147,6 +147,9 @@ export class LogTail extends BackgroundLoop {
 
   private async rewind(head: number, watermark: number): Promise<void> {
     this.logger.error({ head, watermark }, 'the event log ends before events that were already streamed: it was restored from a backup');
+    // Drop what was to be published: events that are added again are announced anew.
+    this.loggedUpTo = 0;
+    this.unpublishedSince = Infinity;
     // Load first: disconnected clients reconnect at once.
     await this.load();
     this.handleRewind();

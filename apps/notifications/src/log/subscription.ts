@@ -29,7 +29,7 @@ export const visibilityOf = ({ subject, permissions }: Principal): Visibility =>
 /** Returns whether the filter restricts more than event types. */
 export const isFiltered = ({ orderIds, plantIds, newStatuses }: Filter): boolean => [orderIds, plantIds, newStatuses].some((one) => one !== undefined);
 
-/** Returns whether a client receives an entry. Every client receives gap notices: the missing events may have been its own. */
+/** Returns whether an entry is for a client. Gap notices pass every filter: the missing events may have been the client's own. */
 export function isVisibleTo({ visibility, filter }: Subscription, { event, fields }: LogEntry): boolean {
   if (!event || !fields) return true;
   if (!visibility.all && event.subject !== visibility.subject) return false;

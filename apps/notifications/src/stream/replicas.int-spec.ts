@@ -60,6 +60,27 @@ describe('replicas of the stream', () => {
     }
   });
 
+  it('announce nothing again after the log was restored', async () => {
+    const nats = await shop.connect();
+    const announced: { upTo: number; reachedAt: number }[] = [];
+    nats.connection.subscribe('notifications.fanout', { callback: (_error, message) => void announced.push(message.json()) });
+    shop.move(3, { silently: true });
+    const replica = await shop.start();
+    await shop.isLogged();
+    const client = await replica.opened();
+    // After lost numbers, a replica announces what it reads from the log.
+    shop.beginEpoch(1, 20);
+    shop.move(3, { silently: true });
+    await until(() => announced.some(({ upTo }) => upTo === 26));
+    shop.storeIsDown = true;
+    const before = announced.length;
+    await shop.restoreLog(3);
+    expect((await client.closed).code).toBe(4200);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await nats.close(1_000);
+    expect(announced.slice(before)).toEqual([]);
+  });
+
   it('a stopping one closes its clients with 4200, refuses new ones, and aborts none', async () => {
     const [left, right] = await Promise.all([shop.start(), shop.start()]);
     const clients = await left.openedMany(200, 'api_key=key&cursor=latest');

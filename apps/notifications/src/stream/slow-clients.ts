@@ -30,7 +30,7 @@ export class SlowClients {
     return (transport?.socket.writableLength ?? 0) <= maxUnsentBytes;
   }
 
-  /** Call once a second. Calls `close` for clients that have read nothing for 10 s of what was sent by then. */
+  /** Call once a second. Calls `close` for clients that have not read within 10 s all that had been sent when they fell behind. */
   sweep(now: number, close: (connection: Connection, code: 4100 | 4101) => void): void {
     let total = 0;
     for (const connection of this.behind) {

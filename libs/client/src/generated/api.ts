@@ -1730,7 +1730,7 @@ export interface components {
             previousStatus: "placed" | "approved" | "delivered" | "cancelled";
             /** @enum {string} */
             newStatus: "placed" | "approved" | "delivered" | "cancelled";
-            /** @description Empty until the order is shipped. */
+            /** @description Empty until the order is approved. */
             trackingNumber: string;
         };
         OrderPlaced: {

@@ -21,7 +21,7 @@ export interface components {
             previousStatus: "placed" | "approved" | "delivered" | "cancelled";
             /** @enum {string} */
             newStatus: "placed" | "approved" | "delivered" | "cancelled";
-            /** @description Empty until the order is shipped. */
+            /** @description Empty until the order is approved. */
             trackingNumber: string;
         };
         ResumableOrderStatusChanged: {
@@ -156,7 +156,7 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["RefundOfOrder"];
         };
-        /** @description Sent only with cursors: events may be missing here. Read the orders again. */
+        /** @description Sent only to clients that receive cursors: events may be missing here. Read the orders again. */
         StreamGap: {
             /** @enum {string} */
             event: "stream.gap";

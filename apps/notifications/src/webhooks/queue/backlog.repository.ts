@@ -9,7 +9,7 @@ export interface Backlog {
   /** Deliveries that more replicas would send now: due, unclaimed, and within the limits of their endpoints. */
   readonly waiting: number;
   readonly oldestSeconds: number;
-  readonly silentEndpoints: number;
+  readonly pausedEndpoints: number;
   readonly ownBehindSeconds: number;
   readonly allBehindSeconds: number;
   readonly allBehindEvents: number;
@@ -20,7 +20,7 @@ export const noBacklog: Backlog = {
   held: 0,
   waiting: 0,
   oldestSeconds: 0,
-  silentEndpoints: 0,
+  pausedEndpoints: 0,
   ownBehindSeconds: 0,
   allBehindSeconds: 0,
   allBehindEvents: 0,
@@ -38,7 +38,7 @@ const backlogSql = `
       FILTER (WHERE w.state = 'enabled' AND q.paused_until <= now()), 0)::bigint AS waiting,
     coalesce(extract(epoch FROM now() - min(b.oldest) FILTER (WHERE w.state = 'enabled')), 0)::float8 AS "oldestSeconds",
     (SELECT count(*) FROM webhook_queues q JOIN webhooks e ON e.id = q.webhook_id
-     WHERE e.state = 'enabled' AND q.paused_until > now()) AS "silentEndpoints",
+     WHERE e.state = 'enabled' AND q.paused_until > now()) AS "pausedEndpoints",
     ${ageAfter('(SELECT watermark FROM webhook_watermark)')} AS "ownBehindSeconds",
     ${ageAfter("(SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks e ON e.id = c.webhook_id WHERE e.state = 'enabled')")} AS "allBehindSeconds",
     (SELECT coalesce(sum(f.watermark - c.watermark), 0)::bigint FROM feed_watermark f, webhook_cursors c

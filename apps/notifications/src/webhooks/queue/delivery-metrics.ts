@@ -57,7 +57,7 @@ export class DeliveryMetrics extends BackgroundLoop {
       const { oldestSeconds, ownBehindSeconds, allBehindSeconds } = this.backlog;
       return Math.max(oldestSeconds, ownBehindSeconds, allBehindSeconds);
     });
-    gauge(registry, 'webhook_endpoints_paused', 'Endpoints that nothing is sent to for now: they do not respond, or asked for a pause', () => this.backlog.silentEndpoints);
+    gauge(registry, 'webhook_endpoints_paused', 'Endpoints that nothing is sent to for now: they do not respond, or asked for a pause', () => this.backlog.pausedEndpoints);
     this.madeDeliveries = new Counter({
       name: 'webhook_deliveries_made_total',
       help: "Deliveries made, by what their endpoints see: own: their owner's orders; all: all orders",

@@ -118,7 +118,10 @@ export class FairQueue<Job extends Queued> {
     return jobs;
   }
 
-  /** Returns whether nothing should be claimed for this owner now. A claim is worth its transaction when half of the owner's share is free. */
+  /**
+   * Returns whether nothing should be claimed for this owner now. A claim is worth its transaction when half of the owner's share is
+   * free, or none of its deliveries wait.
+   */
   isFull(ownerId: string): boolean {
     const owner = this.owners.get(ownerId);
     if (!owner) return this.freeClaims < 1;

@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { EventLogRetention } from '../../log/event-log-retention.js';
 import type { NotificationsOptions } from '../../options.js';
-import { undeliveredEvents } from '../../event-flow.js';
+import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
@@ -160,7 +160,7 @@ describe('a wide fan-out', () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       expect(await rows()).toBe(1_000);
       const options = { eventLog: { keepMs: 0 } } as NotificationsOptions;
-      const retention = new EventLogRetention(database!, new Registry(), options, createLogger('test', 'fatal'), [undeliveredEvents]);
+      const retention = new EventLogRetention(database!, new Registry(), options, createLogger('test', 'fatal'), [eventsWithoutDeliveries]);
       await retention.sweep();
       await retention.sweep();
       expect((await shop.sql.query('SELECT 1 FROM event_log')).rowCount).toBe(600);

@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { EventLogRetention } from '../../log/event-log-retention.js';
 import type { NotificationsOptions } from '../../options.js';
-import { undeliveredEvents } from '../../event-flow.js';
+import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
 import { customer, TestWebhooks } from '../webhooks.spec.fixture.js';
 
@@ -89,7 +89,7 @@ describe('making deliveries behind the log', () => {
   it('keeps retention from deleting events without deliveries, however old', async () => {
     const { database } = await shop.addReplica();
     const options = { eventLog: { keepMs: 0 } } as NotificationsOptions;
-    const retention = new EventLogRetention(database!, new Registry(), options, createLogger('test', 'fatal'), [undeliveredEvents]);
+    const retention = new EventLogRetention(database!, new Registry(), options, createLogger('test', 'fatal'), [eventsWithoutDeliveries]);
     shop.happen({ orderId: 1 }, { orderId: 2 });
     await allArrived();
     const unlock = await lockWatermark();

@@ -4,11 +4,11 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
 import { TestWebhooks } from '../webhooks.spec.fixture.js';
-import { endTurns, takeTurns } from './queue.repository.js';
+import { endTurns, noteHealth, takeTurns } from './queue.repository.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
 
-describe('the turn of an endpoint', () => {
+describe('the queue of an endpoint', () => {
   let shop: TestWebhooks;
   let database: Database;
   beforeEach(async () => {
@@ -27,7 +27,7 @@ describe('the turn of an endpoint', () => {
   const isDue = async (): Promise<boolean> =>
     (await shop.sql.query('SELECT 1 FROM webhook_queues WHERE turn_at <= now()')).rowCount === 1;
 
-  it('is taken by one worker, and others skip it', async () => {
+  it('gives its turn to one worker, and others skip it', async () => {
     await database.transaction(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
       expect(await database.transaction((other) => takeTurns(other, 1, limits))).toEqual([]);
@@ -37,7 +37,7 @@ describe('the turn of an endpoint', () => {
     expect(await database.transaction((tx) => takeTurns(tx, 1, limits))).toEqual([]);
   });
 
-  it('does not block making a delivery, and does not overlook that delivery', async () => {
+  it('does not block making a delivery during a turn, and does not overlook that delivery', async () => {
     const maker = await shop.sql.connect();
     await database.transaction(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
@@ -54,5 +54,18 @@ describe('the turn of an endpoint', () => {
     });
     maker.release();
     expect(await isDue()).toBe(true);
+  });
+
+  it.each([
+    [0, 60],
+    [30, 60],
+    [3_600, 3_600],
+  ])('pauses a slow receiver that asks for %i s for %i s: as long as it asks for, and not shorter than others', async (askedSeconds, seconds) => {
+    const { rows } = await shop.sql.query<{ webhookId: string }>('SELECT webhook_id AS "webhookId" FROM webhook_queues');
+    const slow = { delivered: false, answered: true, prompt: false, silentAttempts: limits.silentAttempts, pauseMs: askedSeconds * 1_000 };
+    const ofProduction = { ...limits, pauseMs: 60_000, longestPauseMs: 300_000 };
+    await database.transaction(async (tx) => noteHealth(tx, rows.map((row) => ({ ...row, ...slow })), ofProduction));
+    const paused = 'SELECT extract(epoch FROM paused_until - turn_at)::float8 AS seconds FROM webhook_queues';
+    expect((await shop.sql.query<{ seconds: number }>(paused)).rows[0]!.seconds).toBeCloseTo(seconds, -1);
   });
 });

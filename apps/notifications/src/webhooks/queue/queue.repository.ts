@@ -239,9 +239,9 @@ const noteHealthOf: Statement = {
     UPDATE webhook_queues q SET turn_at = least(q.turn_at, now()), silent_attempts = h.silent_now,
       failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, now()) END,
       paused_until = CASE
-        -- Pauses do not grow for a receiver that responds, though slowly.
-        WHEN h.silent_now >= $7 THEN greatest(q.paused_until, now() + interval '1 millisecond' *
-          CASE WHEN h.answered THEN $8::float8 ELSE least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) END)
+        WHEN h.silent_now >= $7 THEN greatest(q.paused_until, now() + interval '1 millisecond' * greatest(h.pause_ms,
+          -- Pauses do not grow for a receiver that responds, though slowly.
+          CASE WHEN h.answered THEN $8::float8 ELSE least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) END))
         WHEN h.pause_ms > 0 THEN greatest(q.paused_until, now() + h.pause_ms * interval '1 millisecond')
         ELSE q.paused_until END
     FROM health h WHERE q.webhook_id = h.webhook_id`,

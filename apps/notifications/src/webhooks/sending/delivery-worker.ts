@@ -80,6 +80,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   /** Outcomes that are being recorded. */
   private readonly recording = new Set<Promise<void>>();
   private isStopping = false;
+  /** Whether attempts in progress are being aborted. */
+  private isCutting = false;
   private onIdle: (() => void) | undefined;
 
   constructor(
@@ -95,7 +97,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
     this.renewing = new BackgroundLoop({ name: 'renew leases of webhooks', intervalMs: webhooks.leaseMs * renewal }, () => this.renew(), logger);
     this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
-    this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordWithRetry(batch));
+    this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
     metrics.watchInFlight(() => this.underWay.size);
   }
 
@@ -110,9 +112,9 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     await this.loop.stop();
     await this.giveBack(this.queue.takeWaiting());
     await this.idleOr(finishMs);
-    const cut = [...this.underWay];
+    this.isCutting = true;
     await this.sender.close();
-    await this.giveBack(cut);
+    await this.giveBack([...this.underWay]);
     await Promise.all(this.recording);
     await this.renewing.stop();
   }
@@ -128,7 +130,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /**
-   * Claims deliveries for owners of whose share at least half is free. While identity's revocations cannot be followed, claims
+   * Claims deliveries for owners that are not full (`FairQueue.isFull`). While identity's revocations cannot be followed, claims
    * nothing and releases claims that have not begun. Returns whether there may be more to do at once.
    */
   async claimAndSend(): Promise<boolean> {
@@ -235,8 +237,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async deliver(job: Job): Promise<void> {
     this.underWay.add(job);
     const sent = await this.attempt(job);
-    // It was aborted and released during the attempt.
-    if (!this.underWay.has(job)) return;
+    // Not the receiver's failure: the shutdown aborted the attempt, and releases the delivery. A status that has arrived counts.
+    if (this.isCutting && sent.status === undefined) return;
     const writing = this.conclude(job, sent);
     this.recording.add(writing);
     this.underWay.delete(job);
@@ -272,32 +274,35 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  /**
-   * Records outcomes, and retries until the database is back or this worker stops. Giving up would send the deliveries once more.
-   * An outcome that is recorded too late changes nothing, because another worker holds the lease.
-   */
-  private async recordWithRetry(batch: readonly AttemptRecord[]): Promise<boolean[]> {
+  /** Runs a transaction, and retries until the database is back or this worker stops. */
+  private async retried<T>(what: string, transaction: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await this.record(batch);
+        return await transaction();
       } catch (error) {
         if (this.isStopping || !isTransient(error)) throw error;
-        this.logger.warn({ err: error, outcomes: batch.length }, 'recording outcomes of deliveries failed, trying again');
+        this.logger.warn({ err: error }, `${what} failed, trying again`);
         await pause(recordRetryMs);
       }
     }
   }
 
+  /**
+   * Records outcomes, whose deliveries would otherwise be sent once more. An outcome that is recorded too late changes nothing,
+   * because another worker holds the lease.
+   */
   private async record(batch: readonly AttemptRecord[]): Promise<boolean[]> {
     const { limits, failingMs, attemptLimitMs } = this.options;
     const exhausted = [...new Set(batch.flatMap(({ outcome }) => (outcome.state === 'failed' ? [outcome.delivery.webhookId] : [])))];
     const attempts = batch.map(({ job, sent }) => ({ webhookId: job.claimed.webhookId, sent }));
     const health = healthOf(attempts, attemptLimitMs * prompt);
-    const { written, failing } = await this.database.transaction(async (tx) => {
-      const written = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
-      noteHealth(tx, health, limits);
-      return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
-    }, { useGenericPlans: true });
+    const { written, failing } = await this.retried('recording outcomes of deliveries', () =>
+      this.database.transaction(async (tx) => {
+        const written = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
+        noteHealth(tx, health, limits);
+        return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
+      }, { useGenericPlans: true }),
+    );
     const ids = written();
     const gone = batch.flatMap(({ job, sent }) => (isGone(sent) ? [job.claimed.webhookId] : []));
     await this.disable(gone, 'gone');
@@ -306,11 +311,18 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     return batch.map(({ job }) => ids.has(job.claimed.id));
   }
 
-  /** Runs in a separate transaction, because endpoints' rows are locked before all others. If it is lost, the next failure repeats it. */
+  /**
+   * Runs in a separate transaction, because endpoints' rows are locked before all others. If it is lost, the next failure repeats it.
+   * Throws nothing: the outcomes are recorded.
+   */
   private async disable(webhookIds: readonly string[], reason: 'gone' | 'failing'): Promise<void> {
     for (const id of new Set(webhookIds)) {
-      if (await this.database.transaction((tx) => disableWebhook(tx, id, reason))) {
-        this.logger.info({ webhook: id, reason }, 'webhook disabled');
+      try {
+        if (await this.retried('disabling a webhook', () => this.database.transaction((tx) => disableWebhook(tx, id, reason)))) {
+          this.logger.info({ webhook: id, reason }, 'webhook disabled');
+        }
+      } catch (error) {
+        this.logger.warn({ err: error, webhook: id, reason }, 'a webhook was not disabled');
       }
     }
   }

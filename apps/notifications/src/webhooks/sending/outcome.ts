@@ -11,7 +11,7 @@ const busyStatuses = [429, 503];
 const maxPauseMs = 3_600_000;
 
 const isDelivered = ({ status }: SendResult): boolean => status !== undefined && status >= 200 && status < 300;
-const isSilent = ({ status }: SendResult): boolean => status === undefined;
+const isUnanswered = ({ status }: SendResult): boolean => status === undefined;
 export const isGone = ({ status }: Pick<SendResult, 'status'>): boolean => status === goneStatus;
 
 const askedPauseMs = ({ status, retryAfterMs = 0 }: SendResult): number =>
@@ -45,11 +45,11 @@ export function healthOf(attempts: readonly { readonly webhookId: string; readon
   const health = new Map<string, Health>();
   for (const { webhookId, sent } of attempts) {
     const before = health.get(webhookId);
-    const wasPrompt = !isSilent(sent) && isQuick(sent, promptMs);
+    const wasPrompt = !isUnanswered(sent) && isQuick(sent, promptMs);
     health.set(webhookId, {
       webhookId,
       delivered: isDelivered(sent) || (before?.delivered ?? false),
-      answered: !isSilent(sent) || (before?.answered ?? false),
+      answered: !isUnanswered(sent) || (before?.answered ?? false),
       prompt: wasPrompt || (before?.prompt ?? false),
       silentAttempts: (before?.silentAttempts ?? 0) + (wasPrompt ? 0 : 1),
       pauseMs: Math.max(Math.min(askedPauseMs(sent), maxPauseMs), before?.pauseMs ?? 0),

@@ -6,8 +6,6 @@ const pauses = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 /** Random part of a pause, so that deliveries that failed together are not retried together. */
 const jitter = 0.1;
 
-export const maxAttempts = pauses.length;
-
 /** Maximum Retry-After that is honoured. */
 export const maxRetryAfterMs = 86_400_000;
 

@@ -157,15 +157,53 @@ describe('workers', () => {
     const begun = performance.now();
     await shop.stopReplicas();
     expect(performance.now() - begun).toBeLessThan(4_000);
-    const { rows } = await shop.sql.query<{ state: string; lease: string | null }>(
-      'SELECT state, lease FROM webhook_deliveries ORDER BY state',
+    const { rows } = await shop.sql.query<{ state: string; lease: string | null; attempts: { status: number }[] }>(
+      'SELECT state, lease, attempts FROM webhook_deliveries ORDER BY state',
     );
     expect(rows.map(({ state }) => state)).toEqual(['delivered', ...Array<string>(5).fill('pending')]);
     expect(rows.filter(({ lease }) => lease !== null)).toEqual([]);
+    // The aborted attempt counts neither for its delivery nor for the endpoint's health.
+    expect(rows.flatMap(({ attempts }) => attempts)).toEqual([expect.objectContaining({ status: 200 })]);
+    expect((await shop.sql.query('SELECT silent_attempts FROM webhook_queues')).rows).toEqual([{ silent_attempts: 0 }]);
     await shop.addReplica();
     await allDelivered(webhook, 6);
     // The aborted attempt was repeated with the same id.
     expect(receiver.received).toHaveLength(7);
+  });
+
+  it('that stop record an attempt whose status has arrived: its event is not sent again', async () => {
+    await start({ leaseMs: 60_000 });
+    const webhook = await shop.create(receiver.url);
+    // The status arrives while the worker waits for attempts in progress. The body never ends.
+    receiver.answer = (_received, response) => setTimeout(() => response.writeHead(200).flushHeaders(), 1_000);
+    shop.happen({ orderId: 1 });
+    await until(() => receiver.received.length === 1);
+    await shop.stopReplicas();
+    await shop.addReplica();
+    await until(async () => (await only(webhook)).state === 'delivered');
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('record outcomes once, even if disabling the endpoint fails at first', async () => {
+    await start({ replicas: 0 });
+    const dead = await Receiver.start();
+    const { url } = dead;
+    await dead.stop();
+    const worker = await shop.addReplica({ timeScale: 0.000_001, failingMs: 0, limits: { ...limits, pauseMs: 1, longestPauseMs: 1 } });
+    await shop.sql.query(`
+      CREATE SEQUENCE tries;
+      CREATE FUNCTION fail_twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('tries') <= 2 THEN RAISE EXCEPTION 'lock timeout' USING ERRCODE = '55P03'; END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER fails BEFORE UPDATE ON webhooks FOR EACH ROW WHEN (NEW.state = 'disabled') EXECUTE FUNCTION fail_twice();
+      GRANT ALL ON SEQUENCE tries TO PUBLIC`);
+    const webhook = await shop.create(url);
+    shop.happen({ orderId: 1 });
+    await until(async () => (await shop.sql.query(`SELECT 1 FROM webhooks WHERE disabled_reason = 'failing'`)).rowCount === 1, 20_000);
+    expect((await only(webhook)).attempts).toHaveLength(10);
+    expect((await shop.sql.query('SELECT silent_attempts FROM webhook_queues')).rows).toEqual([{ silent_attempts: 10 }]);
+    await until(async () => (await worker.metrics.metrics()).includes('webhook_deliveries_total{outcome="failed",service="notifications"} 1'));
   });
 
   it('have metrics', async () => {
