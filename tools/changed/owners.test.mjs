@@ -37,7 +37,7 @@ test('a service is owned by its team: code, manifests, database, last release, c
 });
 
 test('each part of the gateway is owned by the team of the service that it exposes', () => {
-  const parts = { plants: 'catalog', images: 'catalog', store: 'store', users: 'identity', oauth: 'identity' };
+  const parts = { transfer: 'catalog', images: 'catalog', store: 'store', users: 'identity', oauth: 'identity' };
   for (const [part, service] of Object.entries(parts)) {
     assert.deepEqual(ownersOf(`apps/gateway/src/${part}/${part}.controller.ts`), [service, 'gateway']);
   }
