@@ -97,8 +97,8 @@ export class Routes {
         // Health checks take no slot, so they are answered even under overload.
         if (isRateLimited(spec.access) || spec.body) request.slot = this.limiter.acquire(reply.raw);
         const admitted = this.authenticator.admit(spec.access, request, reply);
-        if (admitted === undefined) checkQueryUnlessBody(spec, request, done);
-        else admitted.then(() => checkQueryUnlessBody(spec, request, done), done);
+        if (admitted === undefined) finishAdmission(spec, request, done);
+        else admitted.then(() => finishAdmission(spec, request, done), done);
       } catch (error) {
         done(error as Error);
       }
@@ -129,7 +129,7 @@ export function supportAllMethods(instance: FastifyInstance): void {
   }
 }
 
-function checkQueryUnlessBody(spec: RouteSpec, request: FastifyRequest, done: (error?: Error) => void): void {
+function finishAdmission(spec: RouteSpec, request: FastifyRequest, done: (error?: Error) => void): void {
   if (!spec.body) {
     done(errorOf(() => checkQuery(request)));
     return;
