@@ -18,8 +18,10 @@ import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/an
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { bringForward } from '../queue/queue.repository.js';
+import { lookNow } from '../queue/webhook-cursors.repository.js';
 import { addSecret } from './secrets.repository.js';
 import { newSecret } from './signing-secret.js';
 import { TargetGuard, TargetRefused } from './target-guard.js';
@@ -54,6 +56,7 @@ export class WebhooksService {
     private readonly cipher: Cipher,
     private readonly guard: TargetGuard,
     private readonly due: DueSignal,
+    private readonly deliveriesOfAllOrders: AllOrdersDeliveryMaker,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {}
 
@@ -96,12 +99,14 @@ export class WebhooksService {
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
       if (after.state === 'enabled' && before.state === 'disabled') {
+        await lookNow(tx, after.id);
         await retryAtOnce(tx, after.id);
         await bringForward(tx, [after.id]);
       }
       return versioned(after);
     });
     this.due.raise();
+    this.deliveriesOfAllOrders.poke();
     return replaced;
   }
 

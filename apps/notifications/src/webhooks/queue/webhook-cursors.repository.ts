@@ -47,6 +47,11 @@ const longestPauseMs = 5_000;
 /** SQL: the next pause of cursor `c`, twice the last one within bounds. */
 export const longerPause = `least(${longestPauseMs}, greatest(${firstPauseMs}, 2 * c.pause_ms))`;
 
+/** Ends the pause of an endpoint's cursor, if it is an endpoint of all orders. */
+export async function lookNow(tx: Transaction, webhookId: string): Promise<void> {
+  await tx.execute('UPDATE webhook_cursors SET look_at = now(), pause_ms = 0 WHERE webhook_id = $1', [webhookId]);
+}
+
 /** Postpones endpoints after a failed step, so that others go first. An endpoint that failed alone pauses for 1 s, then twice as long each time, up to 60 s. */
 export async function postpone(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
   await tx.execute(
