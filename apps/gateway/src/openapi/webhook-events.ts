@@ -78,7 +78,7 @@ const responses = {
 const delivery = 'Delivered at least once; events of the same order arrive in sequence. The body is identical to the event in the stream';
 const byChoice = 'Sent to webhooks whose `eventTypes` include it.';
 
-/** `webhooks` of the document: what receivers get, and what their responses mean. Source: apps/notifications/README.md, "Webhooks". */
+/** `webhooks` of the document: what receivers get, and what their responses mean. apps/notifications/README.md, "Webhooks", has limits and targets. */
 export const webhookEvents = (schemas: Schemas): object => ({
   'order.status_changed': posted({
     operationId: 'orderStatusChanged',

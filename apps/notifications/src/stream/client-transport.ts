@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { FrameFormat } from './frames.js';
 
-/** Reasons for closing a stream, by close code. The README lists what a client should do after each. */
+/** Reasons for closing a stream, by close code. docs/api/asyncapi.json says what a client should do after each. */
 export const closeReasons = {
   1008: 'clients must not send messages',
   4001: 'credential revoked',
