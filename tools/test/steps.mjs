@@ -27,9 +27,10 @@ export const steps = {
 
   tools: (context) => nodeTests(context, 'tools', 'tools/**/*.test.mjs'),
 
-  // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer.
+  // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer. A worker keeps the
+  // modules of the files that it has run. Restarting it beyond this size takes no longer than collecting that heap, and five need less memory.
   unit: async (context) => {
-    const which = context.files ? onlyFiles(context.files) : ['--maxWorkers=5', ...context.packages.map((folder) => `${folder}/`), ...context.jestArgs];
+    const which = context.files ? onlyFiles(context.files) : ['--maxWorkers=5', '--workerIdleMemoryLimit=1GB', ...context.packages.map((folder) => `${folder}/`), ...context.jestArgs];
     return jest(context, 'unit', which, await startServers(context));
   },
 
