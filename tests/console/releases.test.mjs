@@ -45,8 +45,19 @@ describe('a new release of the console', () => {
     await page.route(/assets\/index-.*\.js/, (route) => (++answers <= 2 ? route.fulfill({ status: 404 }) : route.continue()));
     await page.goto(`${address}/console`);
     await page.getByText('This page reloads in a moment.').waitFor();
-    await visit.assertAccessible();
     await page.getByLabel('Username').waitFor();
+    await visit.leave(/404/);
+  });
+
+  test('is no longer waited for after twenty attempts: the page says what to do', async () => {
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    await page.addInitScript(() => sessionStorage.setItem('console-attempts', '19'));
+    await page.route(/assets\/index-.*\.js/, (route) => route.fulfill({ status: 404 }));
+    await page.goto(`${address}/console`);
+    await page.getByText('A file of the console is missing. Reload the page.').waitFor();
+    // Of both messages this one stays, so that axe has time.
+    await visit.assertAccessible();
     await visit.leave(/404/);
   });
 });
