@@ -1,4 +1,5 @@
 // `npm run bench`: measures P1 to P10, S4 and C1, most as a ratio to an anchor before and after it on the same machine.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -18,7 +19,6 @@ const usage = `Measures the whole shop against anchors on this machine.
   npm run bench -- --quick            shorter loads, for trying; not for publication
   npm run bench -- --layers           the cost of a request in the gateway and in the store, layer by layer`;
 
-const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
 const stop = stopOnSignals();
 process.exit(await main());
 
@@ -60,17 +60,24 @@ async function main() {
     console.log(`\n${explain(error)}`);
   }
   await shutdown.run();
+  if (rows.length === 0) return failed ? 1 : 0;
+  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: nodeOfServices() };
   console.log(`\n${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, Node ${machine.node}\n\n${tableOf(rows)}`);
   // Only whole runs are recorded.
-  if (!failed && !values.quick && values.only === undefined) console.log(`\nWritten to ${write(rows)}`);
+  if (!failed && !values.quick && values.only === undefined) console.log(`\nWritten to ${write({ at: new Date().toISOString(), machine, rows })}`);
   return failed ? 1 : 0;
 }
 
-/** @param {import('./bench.mjs').Row[]} rows */
-function write(rows) {
+/** Returns the version of Node that services and anchors run on, which may differ from that of this process. */
+function nodeOfServices() {
+  return execFileSync(pinnedNode(), ['--version'], { encoding: 'utf8' }).trim();
+}
+
+/** @param {object} results */
+function write(results) {
   const folder = join(ROOT, 'docs', 'performance');
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'latest.json');
-  writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2)}\n`);
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
   return file;
 }
