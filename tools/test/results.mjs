@@ -74,14 +74,15 @@ export function tallyOfChaos({ code, report }) {
 
 /**
  * Returns the tally of a run of Node's test runner from the closing lines of its TAP report. A report without them is from a killed
- * run: its results are counted one by one, and the missing end counts as a failure.
- * @param {{ code: number, report: string | undefined }} outcome
+ * run: its results are counted one by one, and the missing end counts as a failure. So are those of a run that was cut, because Node may still
+ * write closing lines, which do not count what was running.
+ * @param {{ code: number, report: string | undefined, wasCut?: boolean }} outcome
  * @returns {Tally}
  */
-export function tallyOfTap({ code, report }) {
+export function tallyOfTap({ code, report, wasCut = false }) {
   if (report === undefined) return check(false, 'no report was written');
   const results = resultsOfTap(report);
-  if (!/^# pass \d+$/m.test(report)) return sum([check(false, 'the report is incomplete'), ...results]);
+  if (wasCut || !/^# pass \d+$/m.test(report)) return sum([check(false, 'the report is incomplete'), ...results]);
   const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(report)?.[1] ?? 0);
   const counts = { passed: count('pass'), failed: count('fail') + count('cancelled'), skipped: count('skipped') + count('todo') };
   const tally = { ...NOTHING, ...counts, failures: sum(results).failures };

@@ -42,14 +42,14 @@ export async function jest(place, name, args, env, limit) {
  * @param {{ limit?: AbortSignal, env?: Record<string, string>, concurrency?: number }} [options] `limit` ends it; `concurrency`: files at a time. Most
  *   files wait for servers more than they compute; on two cores Node would run one at a time
  */
-export async function nodeTests(place, name, files, { limit, env = {}, concurrency = 3 } = {}) {
+export async function nodeTests(place, name, files, { limit = AbortSignal.timeout(LONGEST_MS), env = {}, concurrency = 3 } = {}) {
   const file = join(place.folder, `${name}.tap`);
   const ours = new URL('node-reporter.mjs', import.meta.url).href;
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', `--test-reporter=${ours}`, `--test-reporter-destination=${file}`];
   const code = await node(place, ['--test', `--test-concurrency=${concurrency}`, ...reporters, files], { limit, env });
   const report = contentOf(file);
   place.durations.files.push(...durationsOfFiles(report ?? ''));
-  return tallyOfTap({ code, report });
+  return tallyOfTap({ code, report, wasCut: limit.aborted });
 }
 
 /**
