@@ -17,7 +17,7 @@ describe('login, consent and problem pages', () => {
       const { page } = visit;
       const check = async (/** @type {string} */ heading) => {
         await page.getByRole('heading', { level: 1, name: heading }).waitFor();
-        await visit.assertAccessible({ onlyColours: scheme === 'dark' });
+        await visit.assertAccessible();
         assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), narrow.width, heading);
       };
       await page.goto(`${address}/console`);

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../../../tools/start/command.mjs';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
 
 const PACKAGE = join(ROOT, 'libs/client');
-export const CLIENT_README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
-const compilers = { 'typescript-6': 'node_modules/typescript/bin/tsc', 'typescript-7': 'node_modules/typescript-7/bin/tsc' };
-const modules = { nodenext: 'nodenext', bundler: 'esnext' };
 
 /** A program that needs no shop: the "discard" port has no listener. */
 export const PROGRAM = `
@@ -47,31 +44,4 @@ export async function runOn(version, folder) {
   writeFileSync(file, PROGRAM);
   const output = await at('npx', ['--yes', '--package', `node@${version}`, '--', 'node', file], join(folder, 'npm'));
   assert.match(output, new RegExp(`^v${version}$`, 'm'));
-}
-
-/**
- * Compiles the README's code against the installed package, after `installClient`.
- * @param {keyof typeof compilers} compiler @param {keyof typeof modules} resolution of modules @param {string} folder
- */
-export async function compileReadme(compiler, resolution, folder) {
-  const place = join(folder, 'npm', `${compiler}-${resolution}`);
-  mkdirSync(place);
-  const code = [...CLIENT_README.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block).join('\n');
-  // The README's function is plain JavaScript; results of calls must be typed nevertheless.
-  const typed = code.replace('function receive(headers, body)', 'function receive(headers: Headers | Record<string, string>, body: string)');
-  const checks = `
-// @ts-expect-error -- there is no such path
-void shop.GET('/store/orders');
-// @ts-expect-error -- the member has another name
-void shop.POST('/store/order', { body: { plant: 1 } });
-// @ts-expect-error -- of a list without pages
-shop.list('/user/{username}/apiKeys');
-const status: 'placed' | 'approved' | 'delivered' | 'cancelled' = read.status;
-void status;
-`;
-  writeFileSync(join(place, 'readme.ts'), typed + checks);
-  const compilerOptions = { strict: true, noEmit: true, target: 'es2022', lib: ['es2023', 'dom'], module: modules[resolution], moduleResolution: resolution, skipLibCheck: false, types: [] };
-  writeFileSync(join(place, 'env.d.ts'), 'declare const process: { readonly env: Record<string, string | undefined> };\n');
-  writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
-  await at(process.execPath, [join(ROOT, compilers[compiler]), '-p', place], place);
 }
