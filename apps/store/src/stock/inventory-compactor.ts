@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { compactInventory, hasDeltas } from './stock.repository.js';
+import { compactInventory } from './stock.repository.js';
 
 const batch = 5_000;
 
@@ -13,8 +13,7 @@ export class InventoryCompactor extends BackgroundLoop {
   constructor(database: Database, @InjectLogger() logger: Logger) {
     super(
       { name: 'fold inventory', intervalMs: 1_000 },
-      // Checks first: the lock taken for compacting is a write, which waits for the disk.
-      async () => (await hasDeltas(database)) && (await database.transaction((tx) => compactInventory(tx, batch))) === batch,
+      async () => (await database.transaction((tx) => compactInventory(tx, batch))) === batch,
       logger,
     );
   }

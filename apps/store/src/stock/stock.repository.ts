@@ -145,11 +145,11 @@ export async function readInventory(db: Reader): Promise<Inventory> {
   return onlyRow(await db.query<Inventory>(readTotals));
 }
 
-/** Returns whether there are deltas to compact. */
-export async function hasDeltas(db: Reader): Promise<boolean> {
-  const found = await db.query({ name: 'find-inventory-delta', text: 'SELECT 1 FROM inventory_deltas LIMIT 1' });
-  return found.length > 0;
-}
+// A row lock would be a write, which waits for the disk.
+const lockCompaction: Statement = {
+  name: 'lock-inventory',
+  text: `SELECT pg_try_advisory_xact_lock(hashtext('compact inventory')) AS "isMine"`,
+};
 
 const compactDeltas: Statement = {
   name: 'fold-inventory',
@@ -162,14 +162,17 @@ const compactDeltas: Statement = {
              coalesce(sum(sold), 0) AS sold FROM gone
     ), total AS (
       UPDATE inventory_total AS t SET available = t.available + sums.available, pending = t.pending + sums.pending,
-             sold = t.sold + sums.sold FROM sums
+             sold = t.sold + sums.sold FROM sums WHERE sums.folded > 0
     )
     SELECT folded FROM sums`,
 };
 
-/** Compacts at most `limit` deltas into the total, serialised by a lock on the total's row. @returns how many were compacted */
+/**
+ * Compacts at most `limit` deltas into the total. Writes nothing without deltas, and while another replica compacts.
+ * @returns how many were compacted
+ */
 export async function compactInventory(tx: Transaction, limit: number): Promise<number> {
-  tx.send('SELECT 1 FROM inventory_total FOR UPDATE');
+  if (!onlyRow(await tx.query<{ isMine: boolean }>(lockCompaction)).isMine) return 0;
   const rows = await tx.query<{ folded: number }>(compactDeltas, [limit]);
   return onlyRow(rows).folded;
 }
