@@ -47,13 +47,16 @@ async function recorded(subject: string, kind?: FrameKind): Promise<{ messages: 
 }
 
 /** Answers clock requests as a caller in any language would. */
-function answerClockRequests(prefix: string): { stop: () => void } {
+function answerClockRequests(prefix: string): { readings: number[]; stop: () => void } {
+  const readings: number[] = [];
   const subscription = raw.subscribe(`${prefix}.clock`, {
     callback: (_, { reply = '' }) => {
-      raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]));
+      const clock = processNow();
+      readings.push(clock);
+      raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock, wall: Date.now() })]));
     },
   });
-  return { stop: () => subscription.unsubscribe() };
+  return { readings, stop: () => subscription.unsubscribe() };
 }
 
 describe('frames on the wire', () => {
@@ -167,8 +170,8 @@ describe('a service that receives', () => {
     encodeFrame(frameKinds.calls, metas.map((one) => encodeEntry(one as CallMeta, json({ name: 'x' }))));
 
   /** Sends these bytes as a caller in any language would. @returns the answer */
-  async function answerTo(bytes: Uint8Array): Promise<{ kind: number; codes: (string | undefined)[] }> {
-    const reply = `reply.gateway.raw.${++frames}`;
+  async function answerTo(bytes: Uint8Array, prefix = 'reply.gateway.raw'): Promise<{ kind: number; codes: (string | undefined)[] }> {
+    const reply = `${prefix}.${++frames}`;
     const answer = new Promise<Msg>((resolve) => {
       raw.subscribe(reply, { max: 1, callback: (_, message) => resolve(message) });
     });
@@ -184,10 +187,15 @@ describe('a service that receives', () => {
   });
 
   it('a call after its deadline, by the absolute time or by the budget, does not handle it', async () => {
+    const prefix = 'reply.gateway.late';
+    const lateClock = answerClockRequests(prefix);
+    await answerTo(callFrame(meta()), prefix);
+    // The service has just measured this caller's clock, to within the time since it was read.
+    const errorMs = processNow() - (lateClock.readings[0] ?? NaN);
     const before = handled.length;
     const past = { kind: frameKinds.answers, codes: ['unavailable'] };
-    // A caller's clock is known to within the delay of a frame, which is milliseconds on a busy machine.
-    await expect(answerTo(callFrame(meta({ deadline: processNow() - 1_000 })))).resolves.toEqual(past);
+    await expect(answerTo(callFrame(meta({ deadline: processNow() - errorMs - 1 })), prefix)).resolves.toEqual(past);
+    lateClock.stop();
     await expect(answerTo(callFrame(meta({ budgetMs: 0, deadline: processNow() })))).resolves.toEqual(past);
     await expect(answerTo(callFrame(meta({ budgetMs: 0 })))).resolves.toEqual(past);
     expect(handled).toHaveLength(before);
