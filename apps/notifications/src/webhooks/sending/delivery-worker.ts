@@ -26,10 +26,10 @@ import {
   noteHealth,
   type Outcome,
   recordOutcomes,
-  renewLeases,
   takeTurns,
 } from '../queue/queue.repository.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
+import { Leases } from './leases.js';
 import { healthOf, isGone, isQuick, outcomeOf } from './outcome.js';
 import { signedHeaders } from './signature.js';
 import { WebhookSender, type SendResult } from './webhook-sender.js';
@@ -39,10 +39,6 @@ const waitingPerAttempt = 2;
 /** Maximum number of endpoints in a claim. */
 const maxTurns = 64;
 const maxOutcomes = 500;
-/** Part of the lease within which an attempt may begin: clocks of two hosts run at different speeds. */
-const usable = 0.9;
-/** Interval of renewals, as part of the lease. */
-const renewal = 0.25;
 /** Pause between two tries to record outcomes while the database is down. */
 const recordRetryMs = 250;
 /** Part of the limit of an attempt within which a response is prompt: 5 s. */
@@ -71,12 +67,10 @@ interface AttemptRecord {
 export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly options: WebhooksOptions;
   private readonly loop: BackgroundLoop;
-  private readonly renewing: BackgroundLoop;
+  private readonly leases: Leases<Job>;
   private readonly results: Batcher<AttemptRecord, boolean>;
   private readonly queue: FairQueue<Job>;
   private readonly underWay = new Set<Job>();
-  /** Claimed deliveries whose outcomes are not recorded, with the time by `performance.now` until which their leases surely last. */
-  private readonly held = new Map<Job, number>();
   /** Outcomes that are being recorded. */
   private readonly recording = new Set<Promise<void>>();
   private isStopping = false;
@@ -95,7 +89,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   ) {
     this.options = webhooks;
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
-    this.renewing = new BackgroundLoop({ name: 'renew leases of webhooks', intervalMs: webhooks.leaseMs * renewal }, () => this.renew(), logger);
+    this.leases = new Leases(database, webhooks.leaseMs, logger);
     this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
     this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
     metrics.watchInFlight(() => this.underWay.size);
@@ -103,7 +97,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   onApplicationBootstrap(): void {
     this.loop.start();
-    this.renewing.start();
+    this.leases.start();
   }
 
   /** Stops claiming, lets attempts in progress finish for a while, and releases the other claims to other workers. */
@@ -116,7 +110,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     await this.sender.close();
     await this.giveBack([...this.underWay]);
     await Promise.all(this.recording);
-    await this.renewing.stop();
+    await this.leases.stop();
   }
 
   /** Whether nothing is being sent, and all outcomes are recorded or given up. */
@@ -148,7 +142,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   private async claim(): Promise<Job[]> {
     const { limits, leaseMs } = this.options;
-    const heldUntil = performance.now() + leaseMs * usable;
+    const begunAt = performance.now();
     const lease = randomUUID();
     const { turns, claimed, secrets } = await this.database.transaction(async (tx) => {
       const due = await takeTurns(tx, maxTurns, limits, this.queue.fullOwners());
@@ -180,7 +174,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       const endpoint = endpoints.get(one.webhookId);
       return endpoint ? [{ claimed: one, lease, webhookId: one.webhookId, ...endpoint }] : [];
     });
-    for (const job of jobs) this.held.set(job, heldUntil);
+    this.leases.add(jobs, begunAt);
     return jobs;
   }
 
@@ -202,30 +196,15 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     while (!this.isStopping && this.revocations.isFresh) {
       const job = this.queue.next();
       if (!job) break;
-      if (performance.now() < (this.held.get(job) ?? 0)) this.begin(job);
+      if (this.leases.isHeld(job)) this.begin(job);
       else this.drop(job);
     }
   }
 
   /** Drops a job whose lease was not renewed in time: another worker may have claimed it. */
   private drop(job: Job): void {
-    this.held.delete(job);
+    this.leases.delete(job);
     this.queue.end(job);
-  }
-
-  /** Renews leases. A worker that crashed or lost the database does not, so others take over its deliveries within `leaseMs`. */
-  private async renew(): Promise<boolean> {
-    const { leaseMs } = this.options;
-    const now = performance.now();
-    // Most claims end before they need a renewal.
-    const due = [...this.held].filter(([, until]) => until - now < leaseMs * (usable - renewal / 2)).map(([job]) => job);
-    if (due.length === 0) return false;
-    const claims = due.map(({ claimed, lease }) => ({ id: claimed.id, lease }));
-    const renewed = await this.database.transaction((tx) => renewLeases(tx, claims, leaseMs));
-    for (const job of due) {
-      if (renewed.has(job.claimed.id) && this.held.has(job)) this.held.set(job, now + leaseMs * usable);
-    }
-    return false;
   }
 
   private begin(job: Job): void {
@@ -270,7 +249,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       // When its lease ends, the delivery is sent once more.
       this.logger.warn({ err: error, delivery: job.claimed.id }, 'the outcome of a delivery was not recorded');
     } finally {
-      this.held.delete(job);
+      this.leases.delete(job);
     }
   }
 
@@ -330,7 +309,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async giveBack(jobs: readonly Job[]): Promise<void> {
     for (const job of jobs) {
       if (this.underWay.delete(job)) this.queue.end(job);
-      this.held.delete(job);
+      this.leases.delete(job);
     }
     if (jobs.length === 0) return;
     try {
