@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { until } from './until.js';
 
 /** A request that a receiver got. */
@@ -16,14 +16,20 @@ export interface Received {
 /** A webhook endpoint that records requests, and responds as a test defines. */
 export class Receiver {
   readonly received: Received[] = [];
+  /** Number of connections that were opened. */
   connections = 0;
+  openConnections = 0;
   answer: (received: Received, response: ServerResponse) => void = (_received, response) => response.writeHead(204).end();
 
   private constructor(private readonly server: Server) {}
 
   static async start(server: Server = createServer(), host = '127.0.0.1'): Promise<Receiver> {
     const receiver = new Receiver(server);
-    server.on('connection', () => receiver.connections++);
+    server.on('connection', (socket: Socket) => {
+      receiver.connections++;
+      receiver.openConnections++;
+      socket.once('close', () => receiver.openConnections--);
+    });
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void receiver.take(request, response));
     server.listen(0, host);
     await once(server, 'listening');

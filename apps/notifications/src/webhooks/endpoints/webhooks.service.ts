@@ -99,6 +99,7 @@ export class WebhooksService {
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
       if (after.state === 'enabled' && before.state === 'disabled') {
+        // In the order in which makers of deliveries lock: cursor, deliveries, queue.
         await lookNow(tx, after.id);
         await retryAtOnce(tx, after.id);
         await bringForward(tx, [after.id]);
