@@ -85,7 +85,7 @@ export const dashboards = [
     panels: [
       ...calls('store'),
       panel('Orders waiting for a batch', 'short', 'Per replica. Alert OrdersWait from 1,000', ['store_orders_waiting', '{{instance}}']),
-      sizes('Orders per batch', 'At most 256; each batch is one transaction', 'store_batch_orders_bucket'),
+      sizes('Orders per batch', 'At most 128; each batch is one transaction', 'store_batch_orders_bucket'),
       panel('Orders set aside', 'short', 'Due orders whose status change Postgres rejects. Alert OrdersSetAside from 1', ['max(store_orders_set_aside)', 'orders']),
       panel('Refunds due', 'short', 'Payments that arrived too late or twice', ['max(store_refunds_due)', 'refunds']),
       panel('Oldest refund due', 's', 'Alert RefundsDue from one day', ['max(store_refund_oldest_due_seconds)', 'oldest']),
