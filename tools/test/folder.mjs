@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canReach, postgresUser } from '../start/system-user.mjs';
@@ -10,7 +11,7 @@ import { canReach, postgresUser } from '../start/system-user.mjs';
 export function temporaryFolder(shutdown) {
   const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
   const folder = subfolder(parent, 'plant-shop-test');
-  shutdown.add('temporary folder', () => rmSync(folder, { recursive: true, force: true }));
+  shutdown.add('temporary folder', () => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 

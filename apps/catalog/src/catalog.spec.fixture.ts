@@ -101,7 +101,7 @@ export class CatalogFixture {
     await Promise.all(this.services.map((service) => service.stop()));
     await this.store.stop();
     await this.database.close();
-    await this.testDatabase.drop();
+    await this.testDatabase.disconnect();
     await this.nats.stop();
   }
 

@@ -54,7 +54,7 @@ export class TestIdentity {
       if (error.code !== '57P01') throw error;
     });
     const caller = await TestCaller.connect(nats.url);
-    const closers = [() => caller.close(), () => sql.end(), () => database.drop(), () => nats.stop()];
+    const closers = [() => caller.close(), () => sql.end(), () => database.disconnect(), () => nats.stop()];
     return new TestIdentity(caller, sql, nats.url, database.serviceUrl, [], closers);
   }
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await database.close();
-  await test.drop();
+  await test.disconnect();
 });
 
 it('a session that cannot be deleted does not stop the other sweeps', async () => {

@@ -151,7 +151,7 @@ export class StoreFixture {
     await this.sql.end();
     await Promise.all(this.replicas.map((service) => service.stop()));
     await this.fakeIdentity.stop();
-    await this.testDatabase.drop();
+    await this.testDatabase.disconnect();
     await this.nats.stop();
   }
 }

@@ -24,7 +24,7 @@ async function openDatabase(poolSize: number): Promise<{ database: Database; url
     { url: test.url, applicationName: 'test', poolSize, migrations },
     silent,
   );
-  return { database, url: test.url, close: () => database.close().then(() => test.drop()) };
+  return { database, url: test.url, close: () => database.close().then(() => test.disconnect()) };
 }
 
 /** A service with things, and a feed of their changes. Test code only. */

@@ -7,7 +7,8 @@ export interface TestDatabase {
   readonly url: string;
   /** URL with the role that a service runs as. */
   readonly serviceUrl: string;
-  drop(): Promise<void>;
+  /** Ends all connections. The server keeps the database until it is discarded: removed files would make the creation of others slow. */
+  disconnect(): Promise<void>;
 }
 
 const serverUrl = (): string => {
@@ -26,7 +27,7 @@ export const createEmptyDatabase = (): Promise<TestDatabase> => createClone('tem
  * with a name creates the template.
  * @param fill changes the template, which is empty, with these URLs of its owner and of a service
  */
-export async function createFilledDatabase(name: string, fill: (template: Omit<TestDatabase, 'drop'>) => Promise<unknown>): Promise<TestDatabase> {
+export async function createFilledDatabase(name: string, fill: (template: Omit<TestDatabase, 'disconnect'>) => Promise<unknown>): Promise<TestDatabase> {
   await asAdmin(async (admin) => {
     // Test files run in parallel processes: one creates the template, the others wait.
     await admin.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
@@ -53,8 +54,8 @@ async function createClone(template: string): Promise<TestDatabase> {
   });
   return {
     ...urlsOf(name),
-    drop: () => asAdmin(async (admin) => {
-        await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    disconnect: () => asAdmin(async (admin) => {
+        await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
       }),
   };
 }
@@ -69,7 +70,7 @@ async function createServiceRole(admin: pg.Client): Promise<void> {
     END $$`);
 }
 
-const urlsOf = (database: string): Omit<TestDatabase, 'drop'> => ({ url: urlOf(database), serviceUrl: urlOf(database, serviceRole) });
+const urlsOf = (database: string): Omit<TestDatabase, 'disconnect'> => ({ url: urlOf(database), serviceUrl: urlOf(database, serviceRole) });
 
 function urlOf(name: string, role?: typeof serviceRole): string {
   const url = new URL(serverUrl());

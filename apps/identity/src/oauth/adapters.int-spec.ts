@@ -29,7 +29,7 @@ describe("the provider's state", () => {
   });
   afterAll(async () => {
     await database.close();
-    await test.drop();
+    await test.disconnect();
   });
 
   it('is found by id, uid and user code, only within its model', async () => {

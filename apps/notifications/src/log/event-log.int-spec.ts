@@ -48,7 +48,7 @@ describe('the event log', () => {
     await fakeStore.stop();
     await storeNats.close(1_000);
     await sql.end();
-    await database.drop();
+    await database.disconnect();
     await nats.stop();
   });
 

@@ -169,7 +169,7 @@ export class Shop {
     await Promise.all(this.fakes.map((one) => one.stop()));
     await this.storeNats.close(1_000);
     await this.sql.end();
-    await this.database.drop();
+    await this.database.disconnect();
     await this.nats.stop();
   }
 

@@ -89,7 +89,7 @@ export class TestWebhooks {
       ...fakes.map((one) => () => one.stop()),
       () => storeNats.close(1_000),
       () => sql.end(),
-      () => database.drop(),
+      () => database.disconnect(),
       () => nats.stop(),
     );
     await Promise.all(Array.from({ length: replicas }, () => shop.addReplica(options)));

@@ -64,7 +64,7 @@ describe('a database', () => {
     await codeOfExhaustedPool;
     await proxy.stop();
     await admin.end();
-    await test.drop();
+    await test.disconnect();
   });
 
   const given = (settings: Partial<DatabaseSettings>): DatabaseSettings => ({

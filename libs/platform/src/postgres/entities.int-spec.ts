@@ -60,7 +60,7 @@ describe('entities', () => {
     for (const one of open) await one.close();
     await admin.end();
     await proxy.stop();
-    await test.drop();
+    await test.disconnect();
   });
 
   const connect = async (settings: Partial<DatabaseSettings> = {}): Promise<Database> => {

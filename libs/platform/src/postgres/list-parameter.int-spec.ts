@@ -15,7 +15,7 @@ describe('a list among the parameters of a statement', () => {
   });
   afterAll(async () => {
     await database.close();
-    await test.drop();
+    await test.disconnect();
   });
 
   /** Returns the elements as Postgres has read them. */

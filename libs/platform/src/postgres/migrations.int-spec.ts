@@ -41,7 +41,7 @@ describe('migrations', () => {
   afterEach(async () => {
     await database?.close();
     database = undefined;
-    await test.drop();
+    await test.disconnect();
     await rm(folder, { recursive: true });
   });
 

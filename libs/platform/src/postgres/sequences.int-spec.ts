@@ -23,7 +23,7 @@ describe('raising a sequence', () => {
   });
   afterAll(async () => {
     await database.close();
-    await testDatabase.drop();
+    await testDatabase.disconnect();
   });
 
   const draw = async (): Promise<number> =>

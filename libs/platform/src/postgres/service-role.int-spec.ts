@@ -28,7 +28,7 @@ describe('the role that a service runs as', () => {
   });
   afterAll(async () => {
     await service.close();
-    await testDatabase.drop();
+    await testDatabase.disconnect();
     await rm(folder, { recursive: true });
   });
   const refusalOf = (statement: string): Promise<string | undefined> =>

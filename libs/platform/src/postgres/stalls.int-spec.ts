@@ -47,7 +47,7 @@ describe('a half-open connection to the database', () => {
   });
   afterAll(async () => {
     await admin.end();
-    await test.drop();
+    await test.disconnect();
   });
 
   const change = (id: number): Promise<string> =>

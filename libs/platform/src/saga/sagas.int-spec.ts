@@ -22,7 +22,7 @@ describe('a saga', () => {
   });
   afterAll(async () => {
     await database.close();
-    await testDatabase.drop();
+    await testDatabase.disconnect();
   });
   beforeEach(() => {
     closings = new Closings(database);

@@ -155,7 +155,7 @@ describe('a service', () => {
     const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
     await writeFile(join(folder, '1764000000001-first.sql'), 'CREATE TABLE a (id int)');
     const test = await createEmptyDatabase();
-    closers.push(() => test.drop(), () => rm(folder, { recursive: true }));
+    closers.push(() => test.disconnect(), () => rm(folder, { recursive: true }));
     const settings: DatabaseSettings = {
       url: test.url,
       applicationName: 'stub',
