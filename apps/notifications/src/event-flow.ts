@@ -18,7 +18,7 @@ import { Pages } from './stream/pages.js';
 import { AllOrdersDeliveryMaker } from './webhooks/queue/all-orders-delivery-maker.js';
 import { OwnOrdersDeliveryMaker } from './webhooks/queue/own-orders-delivery-maker.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { findLowestMadeUpTo, deferDeliveries } from './webhooks/queue/webhook-watermark.repository.js';
+import { deferDeliveries, type DeliveryNeeds, findLowestMadeUpTo } from './webhooks/queue/webhook-watermark.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
 // The path of one event:
@@ -45,7 +45,7 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 @Injectable()
 export class EventFlow implements OnApplicationBootstrap {
   constructor(
-    feed: FeedFollower,
+    feed: FeedFollower<() => DeliveryNeeds>,
     private readonly fanout: Fanout,
     @Optional() @Inject(LogTail) private readonly tail?: LogTail,
     @Optional() @Inject(Broadcaster) broadcaster?: Broadcaster,
@@ -57,7 +57,7 @@ export class EventFlow implements OnApplicationBootstrap {
     @Optional() @Inject(DueSignal) due?: DueSignal,
     @Optional() @Inject(DeliveryWorker) worker?: DeliveryWorker,
   ) {
-    feed.onLogged((logged) => this.pass(logged));
+    feed.onLogged((logged, needs) => this.pass(logged, needs()));
     tail?.onEntries(() => {
       broadcaster?.schedule();
       pages?.wake();
@@ -75,21 +75,21 @@ export class EventFlow implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     if (!this.deliveries) return;
     this.fanout.onLoggedElsewhere((_, needsDeliveries) => {
-      if (needsDeliveries) this.makeDeliveries();
+      if (needsDeliveries) this.makeDeliveries({ own: true, all: true });
     });
   }
 
   /** Passes on what this replica has just logged. */
-  private pass(logged: LoggedRange): void {
-    this.makeDeliveries();
-    const advance = this.fanout.advanceOf(logged);
+  private pass(logged: LoggedRange, needs: DeliveryNeeds): void {
+    this.makeDeliveries(needs);
+    const advance = this.fanout.advanceOf(logged, needs.own || needs.all);
     if (this.tail) this.tail.takeLogged(advance);
     else this.fanout.publish(advance);
   }
 
-  private makeDeliveries(): void {
-    this.deliveries?.poke();
-    this.deliveriesOfAllOrders?.poke();
+  private makeDeliveries({ own, all }: DeliveryNeeds): void {
+    if (own) this.deliveries?.poke();
+    if (all) this.deliveriesOfAllOrders?.poke();
   }
 }
 
@@ -107,7 +107,8 @@ export const logProviders = (logger: Logger): Provider[] => [
     provide: FeedFollower,
     inject: [Nats, RpcClient, Database, Fanout, Registry],
     useFactory: (nats: Nats, rpc: RpcClient, database: Database, fanout: Fanout, metrics: Registry) =>
-      new FeedFollower(nats, rpc, database, fanout, metrics, logger, deferDeliveries),
+      new FeedFollower(nats, rpc, database, fanout, metrics, logger, (tx, range, events) =>
+        deferDeliveries(tx, range, new Set(events.map(({ subject }) => subject)))),
   },
   {
     provide: EventLogRetention,

@@ -10,7 +10,7 @@ import type { FeedNudge } from './event.js';
 import { Follower, type RemoteFeed } from './follower.js';
 
 // The README quotes the rest of this file, and a test runs it.
-export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower {
+export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower<number> {
   const context = () => new RpcContext('bookkeeping', Deadline.in(5_000));
   const feed: RemoteFeed = {
     read: ({ seq, id }, limit) =>

@@ -19,6 +19,8 @@ const statusChange = `{"event":"${defaultEventType}"`;
 export interface LogAdvance extends Omit<LoggedRange, 'ageMs'> {
   /** Milliseconds since 1970 by identity's clock, which all replicas follow. */
   readonly reachedAt: number;
+  /** False if no webhook deliveries have to be made of the events. Default: true. */
+  readonly needsDeliveries?: boolean;
 }
 
 /**
@@ -26,14 +28,14 @@ export interface LogAdvance extends Omit<LoggedRange, 'ageMs'> {
  * show clients `events` of every type. So a message with other types than status changes has `mixedEvents` instead, which
  * those replicas ignore: they read the log.
  */
-type Message = Omit<LogAdvance, 'reachedAt'> & {
+type Message = Omit<LogAdvance, 'reachedAt' | 'needsDeliveries'> & {
   readonly mixedEvents?: LoggedRange['events'];
   readonly reachedAt?: number;
-  /** False if the sender makes no webhook deliveries of these events. */
+  /** False if the events need webhook deliveries, and the sender makes none. */
   readonly makesDeliveries?: boolean;
 };
 
-/** @param needsDeliveries whether the sender makes no webhook deliveries of these events */
+/** @param needsDeliveries whether the events need webhook deliveries, and the sender makes none */
 export type OnLoggedElsewhere = (advance: LogAdvance, needsDeliveries: boolean) => void;
 
 /** Announces to all replicas, of every role, what one of them has logged. */
@@ -56,8 +58,8 @@ export class Fanout implements OnApplicationShutdown {
   }
 
   /** Returns the advance for events that this replica has just logged. */
-  advanceOf({ ageMs, ...logged }: LoggedRange): LogAdvance {
-    return { ...logged, reachedAt: this.revocations.identityTime() - ageMs };
+  advanceOf({ ageMs, ...logged }: LoggedRange, needsDeliveries: boolean): LogAdvance {
+    return { ...logged, reachedAt: this.revocations.identityTime() - ageMs, needsDeliveries };
   }
 
   /** Calls `handle` for every message of another replica. */
@@ -71,8 +73,8 @@ export class Fanout implements OnApplicationShutdown {
   publish(advance: LogAdvance): void {
     // The NATS client would buffer the message and send it after a reconnect, when it is outdated.
     if (!this.nats.isUp) return;
-    const { events = [], ...others } = advance;
-    const range: Message = { ...others, makesDeliveries: hasWebhooks(this.options.role) };
+    const { events = [], needsDeliveries = true, ...others } = advance;
+    const range: Message = { ...others, makesDeliveries: !needsDeliveries || hasWebhooks(this.options.role) };
     const areMixed = events.some(({ body }) => !body.startsWith(statusChange));
     const message: Message = events.length === 0 ? range : areMixed ? { ...range, mixedEvents: events } : { ...range, events };
     const whole = Buffer.from(JSON.stringify(message));

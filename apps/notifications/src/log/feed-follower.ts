@@ -2,7 +2,7 @@ import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/comm
 import { store } from '@plant-shop/contracts/store';
 import { feedSubject } from '@plant-shop/contracts/store.feed';
 import type { FeedNudge } from '@plant-shop/events/event';
-import { Follower, type FollowerOptions, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
+import { Follower, type FollowerOptions, type RemoteFeed } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Listener, Nats } from '@plant-shop/platform/nats';
 import type { Database } from '@plant-shop/platform/postgres/database';
@@ -18,10 +18,11 @@ const followerName = 'notifications';
 const budgetMs = 5_000;
 
 /** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
-export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
-  readonly follower: Follower;
+/** @template Outcome what `onAdvance` returns for `onLogged` */
+export class FeedFollower<Outcome = unknown> implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly follower: Follower<Outcome>;
   private nudges: Listener | undefined;
-  private handleLogged: (logged: LoggedRange) => void = () => undefined;
+  private handleLogged: FollowerOptions<Outcome>['onLogged'] = () => undefined;
 
   constructor(
     private readonly nats: Nats,
@@ -31,14 +32,14 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
     metrics: Registry,
     logger: Logger,
     /** Runs in each transaction that logs events. */
-    onAdvance: FollowerOptions['onAdvance'],
+    onAdvance: FollowerOptions<Outcome>['onAdvance'],
   ) {
     this.follower = new Follower(
       database,
       {
         feed: this.storeFeed(),
         onAdvance,
-        onLogged: (logged) => this.handleLogged(logged),
+        onLogged: (logged, outcome) => this.handleLogged(logged, outcome),
       },
       logger,
     );
@@ -48,7 +49,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   /** Sets what to do when this replica has added events to the log. */
-  onLogged(handle: (logged: LoggedRange) => void): void {
+  onLogged(handle: FollowerOptions<Outcome>['onLogged']): void {
     this.handleLogged = handle;
   }
 

@@ -9,7 +9,7 @@ import { EventLogRetention } from '../../log/event-log-retention.js';
 import type { NotificationsOptions } from '../../options.js';
 import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
-import { customer, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 interface MadeDelivery {
   readonly seq: number;
@@ -125,6 +125,48 @@ describe('making deliveries behind the log', () => {
     await unlock();
     await until(async () => (await made()).length === 4);
     expect((await made()).map(({ seq }) => seq)).toEqual([1, 1, 2, 3]);
+  });
+
+  describe('of owners without an endpoint', () => {
+    /** A replica that makes no deliveries, so that only logging can move the watermark. */
+    beforeEach(async () => {
+      await shop.stopReplicas();
+      await shop.addReplica({}, { NOTIFICATIONS_ROLE: 'stream' });
+    });
+
+    it('is skipped: the transaction that logs the events passes them', async () => {
+      shop.happen({ orderId: 1, owner: 2 }, { orderId: 2, owner: 3 });
+      await logIs(2);
+      expect(await watermarks()).toEqual([2, 2]);
+    });
+
+    it('is not skipped if one of the events is of an owner with an endpoint, or earlier ones have no deliveries yet', async () => {
+      shop.happen({ orderId: 1, owner: 2 }, { orderId: 2 });
+      await logIs(2);
+      expect(await watermarks()).toEqual([2, 0]);
+      shop.happen({ orderId: 3, owner: 2 });
+      await logIs(3);
+      expect(await watermarks()).toEqual([3, 0]);
+      await shop.addReplica();
+      await until(async () => (await made()).length === 1);
+      expect(await made()).toEqual([{ seq: 2, orderId: 2 }]);
+    });
+
+    it('never makes logging wait for the lock of the watermark', async () => {
+      const unlock = await lockWatermark();
+      shop.happen({ orderId: 1, owner: 2 });
+      await logIs(1);
+      expect(await watermarks()).toEqual([1, 0]);
+      await unlock();
+    });
+
+    it('is not skipped for an endpoint of all orders', async () => {
+      await shop.addReplica();
+      await shop.create(receiver.url, {}, staff(9));
+      shop.happen({ orderId: 1, owner: 2 });
+      await until(async () => (await made()).length === 1);
+      expect(await watermarks()).toEqual([1, 1]);
+    });
   });
 
   describe('beside replicas of the previous release, which make deliveries in the transaction that logs events', () => {
