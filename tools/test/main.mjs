@@ -1,4 +1,5 @@
 // `npm test`: builds, runs every check on its own servers, and ends with a line of totals.
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals, together } from '../start/shutdown.mjs';
@@ -111,13 +112,15 @@ async function withRerun({ name, tally }, context) {
 }
 
 /**
- * Runs a step in a folder of its own, because the servers of several steps run at the same time.
+ * Runs a step in a folder of its own, because the servers of several steps run at the same time. Removes it while other lanes run: the
+ * databases of the unit tests are 80,000 files.
  * @param {import('./options.mjs').StepName} name
  * @param {import('./output.mjs').Output} output
  * @param {RunContext} context
  */
 function runStep(name, output, context) {
-  return step(name, output, (own) => steps[name]({ ...context, ...own, folder: subfolder(context.folder, name) }));
+  const folder = subfolder(context.folder, name);
+  return step(name, output, (own) => steps[name]({ ...context, ...own, folder })).finally(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
 /**
