@@ -49,7 +49,7 @@ export class TestIdentity {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const sql = new pg.Pool({ connectionString: database.url, max: 2 });
-    // `end` resolves before the pool's sockets are closed; dropping the database then terminates them with 57P01.
+    // `end` resolves before the pool's sockets are closed; `disconnect` then terminates them with 57P01.
     sql.on('error', (error: Error & { code?: string }) => {
       if (error.code !== '57P01') throw error;
     });

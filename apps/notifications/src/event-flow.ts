@@ -8,7 +8,7 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Registry } from 'prom-client';
 import { EventLogRetention } from './log/event-log-retention.js';
 import { Fanout } from './log/fanout.js';
-import { FeedFollower } from './log/feed-follower.js';
+import { type DeliveryNeeds, FeedFollower } from './log/feed-follower.js';
 import { LogTail } from './log/log-tail.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
 import { Broadcaster } from './stream/broadcaster.js';
@@ -18,7 +18,7 @@ import { Pages } from './stream/pages.js';
 import { AllOrdersDeliveryMaker } from './webhooks/queue/all-orders-delivery-maker.js';
 import { OwnOrdersDeliveryMaker } from './webhooks/queue/own-orders-delivery-maker.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { deferDeliveries, type DeliveryNeeds, findLowestMadeUpTo } from './webhooks/queue/webhook-watermark.repository.js';
+import { deferDeliveries, findLowestMadeUpTo } from './webhooks/queue/webhook-watermark.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
 // The path of one event:
@@ -45,7 +45,7 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 @Injectable()
 export class EventFlow implements OnApplicationBootstrap {
   constructor(
-    feed: FeedFollower<() => DeliveryNeeds>,
+    feed: FeedFollower,
     private readonly fanout: Fanout,
     @Optional() @Inject(LogTail) private readonly tail?: LogTail,
     @Optional() @Inject(Broadcaster) broadcaster?: Broadcaster,
@@ -57,7 +57,7 @@ export class EventFlow implements OnApplicationBootstrap {
     @Optional() @Inject(DueSignal) due?: DueSignal,
     @Optional() @Inject(DeliveryWorker) worker?: DeliveryWorker,
   ) {
-    feed.onLogged((logged, needs) => this.pass(logged, needs()));
+    feed.onLogged((logged, needs) => this.pass(logged, needs));
     tail?.onEntries(() => {
       broadcaster?.schedule();
       pages?.wake();
@@ -74,7 +74,7 @@ export class EventFlow implements OnApplicationBootstrap {
   /** Subscribes replicas with webhooks to events logged by a replica of the stream, which makes no deliveries. Missed messages are found by polling. */
   onApplicationBootstrap(): void {
     if (!this.deliveries) return;
-    this.fanout.onLoggedElsewhere((_, needsDeliveries) => {
+    this.fanout.onLoggedElsewhere(({ needsDeliveries }) => {
       if (needsDeliveries) this.makeDeliveries({ own: true, all: true });
     });
   }
@@ -107,8 +107,7 @@ export const logProviders = (logger: Logger): Provider[] => [
     provide: FeedFollower,
     inject: [Nats, RpcClient, Database, Fanout, Registry],
     useFactory: (nats: Nats, rpc: RpcClient, database: Database, fanout: Fanout, metrics: Registry) =>
-      new FeedFollower(nats, rpc, database, fanout, metrics, logger, (tx, range, events) =>
-        deferDeliveries(tx, range, new Set(events.map(({ subject }) => subject)))),
+      new FeedFollower(nats, rpc, database, fanout, metrics, logger, deferDeliveries),
   },
   {
     provide: EventLogRetention,

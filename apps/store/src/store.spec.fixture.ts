@@ -67,7 +67,7 @@ export class StoreFixture {
       fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
-    // `end` resolves before the pool's connections have closed; dropping the database then terminates them with an error.
+    // `end` resolves before the pool's connections have closed; `disconnect` then terminates them with an error.
     sql.on('error', () => undefined);
     return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, config);
   }

@@ -33,13 +33,14 @@ const follower = new Follower(
     },
     onAdvance: async (tx, { after, upTo }) => {
       await tx.execute('INSERT INTO bookings SELECT event_id, body FROM event_log WHERE seq > $1 AND seq <= $2', [after, upTo]);
-      if (hold !== 'insert') return;
-      print('held');
-      await new Promise(() => undefined);
-    },
-    onLogged: ({ after, upTo }) => {
-      print(hold === 'commit' ? 'held' : JSON.stringify({ after, upTo }));
-      if (hold === 'commit') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      if (hold === 'insert') {
+        print('held');
+        await new Promise(() => undefined);
+      }
+      return () => {
+        print(hold === 'commit' ? 'held' : JSON.stringify({ after, upTo }));
+        if (hold === 'commit') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      };
     },
   },
   logger,

@@ -10,7 +10,7 @@ import type { FeedNudge } from './event.js';
 import { Follower, type RemoteFeed } from './follower.js';
 
 // The README quotes the rest of this file, and a test runs it.
-export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower<number> {
+export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower {
   const context = () => new RpcContext('bookkeeping', Deadline.in(5_000));
   const feed: RemoteFeed = {
     read: ({ seq, id }, limit) =>
@@ -22,8 +22,10 @@ export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcCli
     database,
     {
       feed,
-      onAdvance: (tx, { after, upTo }) => tx.execute(book, [after, upTo]),
-      onLogged: ({ upTo }) => logger.info({ upTo }, 'booked'),
+      onAdvance: async (tx, { after, upTo }) => {
+        await tx.execute(book, [after, upTo]);
+        return () => logger.info({ upTo }, 'booked');
+      },
     },
     logger,
   );

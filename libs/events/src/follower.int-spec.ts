@@ -30,8 +30,8 @@ describe('a follower', () => {
     },
     startNewEpoch: (known, agreed) => things.feed.startNewEpoch(known, agreed),
   };
-  const open = async (overrides: Parameters<typeof FollowingService.open>[1] = {}): Promise<FollowingService> => {
-    const service = await FollowingService.open(remote, overrides);
+  const open = async (apply?: Parameters<typeof FollowingService.open>[1]): Promise<FollowingService> => {
+    const service = await FollowingService.open(remote, apply);
     followers.push(service);
     return service;
   };
@@ -256,12 +256,10 @@ describe('a follower', () => {
   it('repeats a transaction that failed', async () => {
     let failures = 2;
     const done: number[] = [];
-    const service = await open({
-      onAdvance: async (tx, { after, upTo }) => {
-        await tx.query('SELECT 1');
-        if (failures-- > 0) throw new Error('failed before the commit');
-        for (let seq = after + 1; seq <= upTo; seq++) done.push(seq);
-      },
+    const service = await open(async (tx, { after, upTo }) => {
+      await tx.query('SELECT 1');
+      if (failures-- > 0) throw new Error('failed before the commit');
+      for (let seq = after + 1; seq <= upTo; seq++) done.push(seq);
     });
     await change(4);
     await things.numberAll();
@@ -277,7 +275,7 @@ describe('a follower', () => {
       const logger = createLogger('test', 'error', {
         write: (line) => void logLines.push(JSON.parse(line) as (typeof logLines)[number]),
       });
-      const service = await FollowingService.open(remote, {}, logger);
+      const service = await FollowingService.open(remote, undefined, logger);
       followers.push(service);
       return service;
     };

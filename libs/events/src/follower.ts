@@ -25,7 +25,7 @@ export interface Advance {
 /** An advance with its events, for readers that would otherwise query the log. */
 export interface LoggedRange extends Advance {
   readonly epoch: string;
-  /** Milliseconds between the arrival of the first event in this process and the call of `onLogged`. */
+  /** Milliseconds between the arrival of the first event in this process and this call. */
   readonly ageMs: number;
   /** All events, in order. Absent when they contain a gap, a repetition or a new epoch: read the log then. */
   readonly events?: readonly FeedEvent[];
@@ -37,13 +37,13 @@ export interface RemoteFeed {
   startNewEpoch(known: number, agreed: number): Promise<FeedHead>;
 }
 
-/** @template Outcome what `onAdvance` returns for `onLogged` */
-export interface FollowerOptions<Outcome = unknown> {
+/** Called after the commit. The call is lost if the process dies: what must not be missed has to be read from the log. */
+export type OnLogged = (logged: LoggedRange) => void;
+
+export interface FollowerOptions {
   readonly feed: RemoteFeed;
-  /** Applies the consequences of new events, in the transaction that logs them. A returned promise is awaited. */
-  readonly onAdvance: (tx: Transaction, advance: Advance, events: readonly FeedEvent[]) => Outcome | Promise<Outcome>;
-  /** Called after the commit. The call is lost if the process dies: what must not be missed has to be read from the log. */
-  readonly onLogged: (logged: LoggedRange, outcome: Outcome) => void;
+  /** Applies the consequences of new events, in the transaction that logs them. */
+  readonly onAdvance: (tx: Transaction, advance: Advance, events: readonly FeedEvent[]) => OnLogged | Promise<OnLogged>;
 }
 
 const pageSize = 1_000;
@@ -65,7 +65,7 @@ const maxWaiting = 64;
  * start. Nothing beyond missing events is logged or delivered. Replicas may follow at the same time; the lock on the
  * watermark's row serialises them.
  */
-export class Follower<Outcome = unknown> {
+export class Follower {
   private readonly loop: BackgroundLoop;
   private waiting: { readonly nudge: FeedNudge; readonly receivedAt: number }[] = [];
   private collecting: NodeJS.Timeout | undefined;
@@ -79,7 +79,7 @@ export class Follower<Outcome = unknown> {
 
   constructor(
     private readonly database: Database,
-    private readonly options: FollowerOptions<Outcome>,
+    private readonly options: FollowerOptions,
     private readonly logger: Logger,
   ) {
     this.loop = new BackgroundLoop({ name: 'follow feed', intervalMs: pollMs }, () => this.run(), logger);
@@ -161,7 +161,7 @@ export class Follower<Outcome = unknown> {
 
   /** In one transaction: logs the events that follow the log's end, applies their consequences and moves the watermark. */
   private async log(ranges: readonly EventRange[], receivedAt: number): Promise<MergedRanges> {
-    const { before, merged, conflicts, repetitions, outcome } = await this.database.transaction(async (tx) => {
+    const { before, merged, conflicts, repetitions, onLogged } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
       const known = ranges.flatMap((range) => range.events.filter((event) => event.seq <= before.seq));
       const conflicts = await findConflictingSeqs(tx, known);
@@ -170,9 +170,9 @@ export class Follower<Outcome = unknown> {
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       const repetitions = logEvents(tx, events);
       if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, before.seq, resumesAt, epoch);
-      const outcome = upTo > before.seq ? { of: await this.options.onAdvance(tx, { after: before.seq, upTo }, events) } : undefined;
+      const onLogged = upTo > before.seq ? await this.options.onAdvance(tx, { after: before.seq, upTo }, events) : undefined;
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
-      return { before, merged, conflicts, repetitions, outcome };
+      return { before, merged, conflicts, repetitions, onLogged };
     }, { useGenericPlans: true });
     const { events, upTo, epoch, resumesAt } = merged;
     if (conflicts.length > 0) {
@@ -182,10 +182,10 @@ export class Follower<Outcome = unknown> {
       this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
     }
     this.noteWatermark(upTo);
-    if (outcome && epoch !== undefined) {
+    if (onLogged && epoch !== undefined) {
       this.loggedAt = performance.now();
       const isComplete = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
-      this.options.onLogged({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) }, outcome.of);
+      onLogged({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) });
     }
     return { ...merged, isContiguous: merged.isContiguous && conflicts.length === 0 };
   }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { createDatabase } from '@plant-shop/service-testing/postgres';
 import type { FeedNudge } from './event.js';
 import { findWatermark } from './event-log.js';
 import { Feed, type FeedTable } from './feed.js';
-import { Follower, type FollowerOptions, type LoggedRange, type RemoteFeed } from './follower.js';
+import { type Advance, Follower, type LoggedRange, type RemoteFeed } from './follower.js';
 
 const migrations = new URL('../test-migrations/', import.meta.url);
 const silent = createLogger('test', 'fatal');
@@ -84,6 +84,9 @@ export class ThingsService {
   }
 }
 
+/** Applies the consequences of events, in the transaction that logs them. */
+type Apply = (tx: Transaction, advance: Advance) => Promise<void>;
+
 /** A service that follows the feed, and records what it announces. Test code only. */
 export class FollowingService {
   readonly advances: LoggedRange[] = [];
@@ -94,15 +97,15 @@ export class FollowingService {
     readonly databaseUrl: string,
     private readonly closeDatabase: () => Promise<void>,
     feed: RemoteFeed,
-    private readonly overrides: Partial<FollowerOptions>,
+    private readonly apply: Apply,
     private readonly logger: Logger,
   ) {
     this.follower = this.create(feed);
   }
 
-  static async open(feed: RemoteFeed, overrides: Partial<FollowerOptions> = {}, logger = silent): Promise<FollowingService> {
+  static async open(feed: RemoteFeed, apply: Apply = async () => undefined, logger = silent): Promise<FollowingService> {
     const { database, url, close } = await openDatabase(4);
-    return new FollowingService(database, url, close, feed, overrides, logger);
+    return new FollowingService(database, url, close, feed, apply, logger);
   }
 
   /** Starts a new follower on the same data, as a new process would; the previous one must have been stopped. */
@@ -119,13 +122,11 @@ export class FollowingService {
   }
 
   private create(feed: RemoteFeed): Follower {
-    const options: FollowerOptions = {
-      feed,
-      onAdvance: async () => undefined,
-      onLogged: (logged) => void this.advances.push(logged),
-      ...this.overrides,
+    const onAdvance = async (tx: Transaction, advance: Advance) => {
+      await this.apply(tx, advance);
+      return (logged: LoggedRange) => void this.advances.push(logged);
     };
-    return new Follower(this.database, options, this.logger);
+    return new Follower(this.database, { feed, onAdvance }, this.logger);
   }
 
   async watermark(): Promise<number> {

@@ -7,7 +7,7 @@ export interface TestDatabase {
   readonly url: string;
   /** URL with the role that a service runs as. */
   readonly serviceUrl: string;
-  /** Ends all connections. The server keeps the database until it is discarded: removed files would make the creation of others slow. */
+  /** Ends all connections. The database lasts as long as the server. */
   disconnect(): Promise<void>;
 }
 

@@ -19,8 +19,8 @@ const statusChange = `{"event":"${defaultEventType}"`;
 export interface LogAdvance extends Omit<LoggedRange, 'ageMs'> {
   /** Milliseconds since 1970 by identity's clock, which all replicas follow. */
   readonly reachedAt: number;
-  /** False if no webhook deliveries have to be made of the events. Default: true. */
-  readonly needsDeliveries?: boolean;
+  /** Whether webhook deliveries have to be made of the events, by a replica other than the sender of a message. */
+  readonly needsDeliveries: boolean;
 }
 
 /**
@@ -35,8 +35,7 @@ type Message = Omit<LogAdvance, 'reachedAt' | 'needsDeliveries'> & {
   readonly makesDeliveries?: boolean;
 };
 
-/** @param needsDeliveries whether the events need webhook deliveries, and the sender makes none */
-export type OnLoggedElsewhere = (advance: LogAdvance, needsDeliveries: boolean) => void;
+export type OnLoggedElsewhere = (advance: LogAdvance) => void;
 
 /** Announces to all replicas, of every role, what one of them has logged. */
 @Injectable()
@@ -73,7 +72,7 @@ export class Fanout implements OnApplicationShutdown {
   publish(advance: LogAdvance): void {
     // The NATS client would buffer the message and send it after a reconnect, when it is outdated.
     if (!this.nats.isUp) return;
-    const { events = [], needsDeliveries = true, ...others } = advance;
+    const { events = [], needsDeliveries, ...others } = advance;
     const range: Message = { ...others, makesDeliveries: !needsDeliveries || hasWebhooks(this.options.role) };
     const areMixed = events.some(({ body }) => !body.startsWith(statusChange));
     const message: Message = events.length === 0 ? range : areMixed ? { ...range, mixedEvents: events } : { ...range, events };
@@ -88,6 +87,6 @@ export class Fanout implements OnApplicationShutdown {
 
   private receive({ makesDeliveries = true, reachedAt = this.revocations.identityTime(), mixedEvents, ...range }: Message): void {
     const logged = mixedEvents ? { ...range, events: mixedEvents } : range;
-    for (const handle of this.handlers) handle({ ...logged, reachedAt }, !makesDeliveries);
+    for (const handle of this.handlers) handle({ ...logged, reachedAt, needsDeliveries: !makesDeliveries });
   }
 }

@@ -2,10 +2,10 @@ import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/comm
 import { store } from '@plant-shop/contracts/store';
 import { feedSubject } from '@plant-shop/contracts/store.feed';
 import type { FeedNudge } from '@plant-shop/events/event';
-import { Follower, type FollowerOptions, type RemoteFeed } from '@plant-shop/events/follower';
+import { type Advance, Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Listener, Nats } from '@plant-shop/platform/nats';
-import type { Database } from '@plant-shop/platform/postgres/database';
+import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
@@ -17,12 +17,26 @@ import type { Fanout } from './fanout.js';
 const followerName = 'notifications';
 const budgetMs = 5_000;
 
+/** Who has deliveries to make of logged events. */
+export interface DeliveryNeeds {
+  /** Some of the events are of owners with endpoints of their own orders, or earlier ones still need deliveries. */
+  readonly own: boolean;
+  /** There are endpoints of all orders. */
+  readonly all: boolean;
+}
+
+/**
+ * Runs in each transaction that logs events.
+ * @param owners of the events
+ * @returns a function that tells after the commit who has deliveries to make
+ */
+export type DeferDeliveries = (tx: Transaction, range: Advance, owners: ReadonlySet<string>) => () => DeliveryNeeds;
+
 /** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
-/** @template Outcome what `onAdvance` returns for `onLogged` */
-export class FeedFollower<Outcome = unknown> implements OnApplicationBootstrap, OnApplicationShutdown {
-  readonly follower: Follower<Outcome>;
+export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly follower: Follower;
   private nudges: Listener | undefined;
-  private handleLogged: FollowerOptions<Outcome>['onLogged'] = () => undefined;
+  private handleLogged: (logged: LoggedRange, needs: DeliveryNeeds) => void = () => undefined;
 
   constructor(
     private readonly nats: Nats,
@@ -31,15 +45,16 @@ export class FeedFollower<Outcome = unknown> implements OnApplicationBootstrap, 
     fanout: Fanout,
     metrics: Registry,
     logger: Logger,
-    /** Runs in each transaction that logs events. */
-    onAdvance: FollowerOptions<Outcome>['onAdvance'],
+    deferDeliveries: DeferDeliveries,
   ) {
     this.follower = new Follower(
       database,
       {
         feed: this.storeFeed(),
-        onAdvance,
-        onLogged: (logged, outcome) => this.handleLogged(logged, outcome),
+        onAdvance: (tx, advance, events) => {
+          const needs = deferDeliveries(tx, advance, new Set(events.map(({ subject }) => subject)));
+          return (logged) => this.handleLogged(logged, needs());
+        },
       },
       logger,
     );
@@ -49,7 +64,7 @@ export class FeedFollower<Outcome = unknown> implements OnApplicationBootstrap, 
   }
 
   /** Sets what to do when this replica has added events to the log. */
-  onLogged(handle: FollowerOptions<Outcome>['onLogged']): void {
+  onLogged(handle: (logged: LoggedRange, needs: DeliveryNeeds) => void): void {
     this.handleLogged = handle;
   }
 

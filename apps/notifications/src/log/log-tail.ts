@@ -109,7 +109,7 @@ export class LogTail extends BackgroundLoop {
       this.extend(page.events, page.upTo, Math.min(this.revocations.identityTime() - page.ageMs, this.unpublishedSince));
     }
     if (this.loggedUpTo > from) {
-      this.fanout.publish({ epoch, after: from, upTo: page.upTo, reachedAt: this.unpublishedSince, ...(isDense && { events: page.events }) });
+      this.fanout.publish({ epoch, after: from, upTo: page.upTo, reachedAt: this.unpublishedSince, needsDeliveries: true, ...(isDense && { events: page.events }) });
     }
     if (page.upTo >= this.loggedUpTo) this.unpublishedSince = Infinity;
     this.isFollowing ||= page.upTo === page.watermark;

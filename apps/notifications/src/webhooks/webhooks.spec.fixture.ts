@@ -74,7 +74,7 @@ export class TestWebhooks {
   static async start({ replicas = 1, ...options }: Partial<WebhooksOptions> & { replicas?: number } = {}): Promise<TestWebhooks> {
     const [nats, database] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
-    // The pool ends before its sockets do; dropping the database then terminates them.
+    // The pool ends before its sockets do; `disconnect` then terminates them.
     sql.on('error', (error: Error & { code?: string }) => {
       if (error.code !== '57P01') throw error;
     });

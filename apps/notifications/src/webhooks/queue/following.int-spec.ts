@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { createLogger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import type pg from 'pg';
@@ -54,6 +55,22 @@ describe('making deliveries behind the log', () => {
       blocker.release();
     };
   };
+
+  it.each([
+    ['own', 1],
+    ['all', 2],
+  ])('begins at once after this replica has logged events: endpoints of %s orders do not wait for a poll', async (which, owner) => {
+    if (which === 'all') await shop.create(receiver.url, {}, staff(9));
+    const waits: number[] = [];
+    for (let n = 1; n <= 6; n++) {
+      const begun = performance.now();
+      shop.happen({ orderId: n, owner });
+      await until(async () => (await made()).some(({ seq }) => seq === n));
+      waits.push(performance.now() - begun);
+    }
+    // A poll would come after a second on average.
+    expect(waits.sort((a, b) => a - b)[3]).toBeLessThan(500);
+  });
 
   it('does not delay logging when an endpoint’s queue is locked', async () => {
     const blocker = await shop.sql.connect();
@@ -158,6 +175,19 @@ describe('making deliveries behind the log', () => {
       await logIs(1);
       expect(await watermarks()).toEqual([1, 0]);
       await unlock();
+    });
+
+    it('is announced to webhooks replicas only if there is something to make', async () => {
+      const messages: boolean[] = [];
+      const nats = await Nats.connect({ url: shop.nats.url, name: 'notifications' }, createLogger('test', 'fatal'));
+      nats.listen('notifications.fanout', (message) => messages.push(message.json<{ makesDeliveries: boolean }>().makesDeliveries));
+      await nats.connection.flush();
+      shop.happen({ orderId: 1, owner: 2 });
+      await until(() => messages.length === 1);
+      shop.happen({ orderId: 2 });
+      await until(() => messages.length === 2);
+      expect(messages).toEqual([true, false]);
+      await nats.close(1_000);
     });
 
     it('is not skipped for an endpoint of all orders', async () => {

@@ -1,5 +1,6 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { DeferDeliveries, DeliveryNeeds } from '../../log/feed-follower.js';
 
 // The watermark: how far deliveries to endpoints that see their owner's orders are made. Endpoints of all orders have cursors.
 
@@ -59,14 +60,6 @@ export async function findCauses(tx: Transaction, { after, upTo }: LogRange): Pr
   return rows.map((row) => row.traceparent);
 }
 
-/** Which makers have deliveries to make of logged events. */
-export interface DeliveryNeeds {
-  /** Some of the events are of owners with endpoints of their own orders. */
-  readonly own: boolean;
-  /** There are endpoints of all orders. */
-  readonly all: boolean;
-}
-
 /**
  * Most events are of customers without an endpoint. If all of a range are, and earlier ones have their deliveries, the watermark passes
  * the range at once, which costs no further transaction. It never waits for the lock: whoever holds it makes deliveries.
@@ -75,7 +68,7 @@ const deferOrPass: Statement = {
   name: 'webhooks-defer-deliveries',
   text: `
     WITH place AS (
-      SELECT watermark FROM webhook_watermark WHERE watermark = $1 AND part_seq IS NULL FOR UPDATE SKIP LOCKED
+      SELECT watermark FROM webhook_watermark WHERE watermark = $1 FOR UPDATE SKIP LOCKED
     ), passed AS (
       UPDATE webhook_watermark m SET watermark = $2 FROM place
       WHERE NOT EXISTS (SELECT 1 FROM webhooks WHERE owner_id = ANY ($3::uuid[]) AND NOT made_for_all AND state <> 'deleted')
@@ -88,10 +81,8 @@ const deferOrPass: Statement = {
 /**
  * Call in each transaction that logs events: their deliveries are made later, by the watermark. Without the setting, as in the
  * previous release, a trigger makes them in that transaction (migration 1764000000030).
- * @param owners of the range's events
- * @returns a function that tells after the commit who has deliveries to make
  */
-export function deferDeliveries(tx: Transaction, { after, upTo }: LogRange, owners: ReadonlySet<string>): () => DeliveryNeeds {
-  const rows = tx.later<DeliveryNeeds & { set_config: string }>(deferOrPass, [after, upTo, [...owners]]);
+export const deferDeliveries: DeferDeliveries = (tx, { after, upTo }, owners) => {
+  const rows = tx.later<DeliveryNeeds>(deferOrPass, [after, upTo, [...owners]]);
   return () => onlyRow(rows());
-}
+};
