@@ -48,7 +48,7 @@ async function main() {
     ran.push({ tally: build });
     if (succeeded(build)) {
       const context = { folder: temporaryFolder(shutdown), env, durations, jestArgs: options.jestArgs, packages: options.packages, stop };
-      await runLanes(options.lanes, context, ran);
+      await runLanes(options, context, ran);
       for (const one of ran) one.tally = await withRerun(one, context);
     }
   } catch (error) {
@@ -74,21 +74,27 @@ async function checkTypes(env) {
 
 /**
  * Runs the lanes of steps concurrently. The first prints as it runs; the steps of the others print as a whole when one of the first has ended.
- * @param {import('./options.mjs').Options['lanes']} lanes
+ * @param {Pick<import('./options.mjs').Options, 'lanes' | 'last'>} options
  * @param {RunContext} context
  * @param {Ran[]} ran receives the steps as they end, so that the totals of an interrupted run have them
  */
-async function runLanes([first = [], ...others], context, ran) {
+async function runLanes({ lanes: [first = [], ...others], last }, context, ran) {
   const waiting = new WaitingOutput();
-  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}`);
+  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}; the first to end: ${last.join(', ')}`);
+  const left = [...last];
+  /** Yields the steps of a lane, then those that are left. @param {typeof first} lane */
+  function* stepsOf(lane) {
+    yield* lane;
+    for (let name; (name = left.shift()) !== undefined; ) yield name;
+  }
   const printed = async () => {
-    for (const name of first) {
+    for (const name of stepsOf(first)) {
       ran.push({ name, tally: await runStep(name, terminal, context) });
       waiting.show();
     }
   };
   const waitingToPrint = async (/** @type {typeof first} */ lane) => {
-    for (const name of lane) {
+    for (const name of stepsOf(lane)) {
       const output = waiting.open(join(context.folder, `${name}.log`));
       ran.push({ name, tally: await runStep(name, output, context).finally(output.end) });
     }

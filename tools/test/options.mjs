@@ -8,9 +8,12 @@ import { ROOT } from '../start/toolchain.mjs';
  * slower, and tests exceed their limits. The unit tests come last, since they wait least. The first lane prints as it runs, and begins
  * with lint, which takes seconds.
  */
-const LANES = /** @type {const} */ ([['lint', 'tools', 'console', 'unit'], ['artefacts', 'chaos', 'acceptance', 'deploy']]);
+const LANES = /** @type {const} */ ([['lint', 'tools', 'console', 'unit'], ['artefacts', 'chaos', 'acceptance']]);
 
-const STEPS = LANES.flat();
+/** Short steps for the lanes that end first. */
+const LAST = /** @type {const} */ (['deploy']);
+
+const STEPS = [...LANES.flat(), ...LAST];
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);
@@ -19,6 +22,7 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
  * @typedef {object} Options
  * @property {boolean} [help]
  * @property {readonly (readonly StepName[])[]} lanes
+ * @property {readonly StepName[]} last steps that the next free lane runs
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; none: all
  */
@@ -42,18 +46,18 @@ export const usage = `Builds, then runs every check.
  */
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
-  if (first === '--help' || first === '-h') return { help: true, lanes: [], jestArgs: [], packages: [] };
-  if (first === undefined) return { lanes: LANES, jestArgs: [], packages: [] };
+  if (first === '--help' || first === '-h') return { help: true, lanes: [], last: [], jestArgs: [], packages: [] };
+  if (first === undefined) return { lanes: LANES, last: LAST, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
-    return { lanes: [['tools', 'unit', 'acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
+    return { lanes: [['tools', 'unit', 'acceptance']], last: [], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
   }
   if (first === '--since' && only !== undefined && rest.length === 0) {
     const files = changedFiles(ROOT, only);
     const { steps, packages } = (files && affected(ROOT, files)) ?? { steps: STEPS, packages: [] };
-    const lanes = LANES.map((lane) => lane.filter((step) => steps.includes(step))).filter(({ length }) => length > 0);
-    return { lanes, jestArgs: [], packages };
+    const wanted = (/** @type {readonly StepName[]} */ all) => all.filter((step) => steps.includes(step));
+    return { lanes: LANES.map(wanted), last: wanted(LAST), jestArgs: [], packages };
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
-  return { lanes: [[step]], jestArgs: rest, packages: [] };
+  return { lanes: [[step]], last: [], jestArgs: rest, packages: [] };
 }
