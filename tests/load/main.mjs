@@ -38,7 +38,8 @@ async function main() {
     await readyToolchain({ signal: stop.signal, say: console.log });
     if (values.layers) {
       const main = join(ROOT, 'tests', 'load', 'layers', 'main.mjs');
-      for (const args of [[main], [main, '--store']]) await run(pinnedNode(), args, { what: 'Measuring layers', cwd: ROOT, show: true, signal: stop.signal });
+      const quick = values.quick ? ['--quick'] : [];
+      for (const args of [[main, ...quick], [main, '--store', ...quick]]) await run(pinnedNode(), args, { what: 'Measuring layers', cwd: ROOT, show: true, signal: stop.signal });
       return 0;
     }
     // After the build, since they import its output.

@@ -25,7 +25,7 @@ import { startShop } from './shop.mjs';
 export const steps = {
   lint: async (context) => check((await node(context, ['node_modules/oxlint/bin/oxlint', '--config', 'oxlint.config.mjs'])) === 0, 'oxlint'),
 
-  tools: (context) => nodeTests(context, 'tools', 'tools/**/*.test.mjs'),
+  tools: (context) => nodeTests(context, 'tools', '{tools,tests/load}/**/*.test.mjs'),
 
   // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer. A worker keeps the
   // modules of the files that it has run. Restarting it beyond this size takes no longer than collecting that heap, and five need less memory.

@@ -27,6 +27,8 @@ const answers = {
   'start-of-transaction': () => ({ columns: [['at', timestamptz]], values: [['2026-11-23 19:00:00.123456+00']] }),
   'write-placed-orders': () => ({ columns: [['epoch', uuid], ['head', bigint]], values: [[randomUUID(), 5_000_000]] }),
   'find-event-before-placed-orders': () => ({ columns: [['id', uuid]], values: [[randomUUID()]] }),
+  // As if another replica compacted.
+  'lock-inventory': () => ({ columns: [['isMine', 16]], values: [['f']] }),
   // The feed's retention looks for events without a number.
   'SELECT count(*) AS count': () => ({ columns: [['count', bigint]], values: [[0]] }),
   // The same ids each time: what matters is that those of a batch differ.
