@@ -32,7 +32,7 @@ export const webhookGoals = {
           ratio: ours / ((before + after) / 2),
           detail: { perSecond: ours, bare: [before, after] },
         },
-        ...(await byReplicas(bench, receiver, events / 2)),
+        ...(await byReplicas(bench, receiver, events)),
       ];
     } finally {
       await poster.stop();
