@@ -78,7 +78,7 @@ async function checkTypes(env) {
  * @param {RunContext} context
  * @param {Ran[]} ran receives the steps as they end, so that the totals of an interrupted run have them
  */
-async function runLanes({ lanes: [first = [], ...others], last }, context, ran) {
+async function runLanes({ lanes: [first = [], ...others], last = [] }, context, ran) {
   const waiting = new WaitingOutput();
   if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}; the first to end: ${last.join(', ')}`);
   const left = [...last];

@@ -22,7 +22,7 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
  * @typedef {object} Options
  * @property {boolean} [help]
  * @property {readonly (readonly StepName[])[]} lanes
- * @property {readonly StepName[]} last steps that the next free lane runs
+ * @property {readonly StepName[]} [last] steps that the next free lane runs
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; none: all
  */
@@ -46,10 +46,10 @@ export const usage = `Builds, then runs every check.
  */
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
-  if (first === '--help' || first === '-h') return { help: true, lanes: [], last: [], jestArgs: [], packages: [] };
+  if (first === '--help' || first === '-h') return { help: true, lanes: [], jestArgs: [], packages: [] };
   if (first === undefined) return { lanes: LANES, last: LAST, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
-    return { lanes: [['tools', 'unit', 'acceptance']], last: [], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
+    return { lanes: [['tools', 'unit', 'acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
   }
   if (first === '--since' && only !== undefined && rest.length === 0) {
     const files = changedFiles(ROOT, only);
@@ -59,5 +59,5 @@ export function parseOptions(args) {
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
-  return { lanes: [[step]], last: [], jestArgs: rest, packages: [] };
+  return { lanes: [[step]], jestArgs: rest, packages: [] };
 }

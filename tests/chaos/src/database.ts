@@ -80,17 +80,17 @@ export class Databases {
     });
   }
 
-  /** The number of the last event in the log. An earlier trial may have lost orders with the store's database, whose ids are assigned again. */
-  logEnd(): Promise<number> {
-    return this.in('notifications', async (client) => (await client.query<{ n: number }>('SELECT coalesce(max(seq), 0) AS n FROM event_log')).rows[0]?.n ?? 0);
+  /** Ids of all events in the log. */
+  loggedEvents(): Promise<ReadonlySet<string>> {
+    return this.in('notifications', async (client) => new Set((await client.query<{ id: string }>('SELECT event_id AS id FROM event_log')).rows.map(({ id }) => id)));
   }
 
   /**
    * Reads what the databases hold about these plants' orders and about the resources that these calls created.
    * @param clients client names by username
-   * @param logEnd see `logEnd`; only later events are read
+   * @param earlier events to leave out of the log
    */
-  async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[], logEnd: number): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'created' | 'audit'>> {
+  async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[], earlier: ReadonlySet<string>): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'created' | 'audit'>> {
     const accounts = await this.in('identity', async (client) =>
       (await client.query<{ userId: string; username: string }>('SELECT user_id AS "userId", username FROM users WHERE username = ANY($1)', [[...clients.keys()]])).rows);
     const owners = new Map(accounts.map(({ userId, username }) => [userId, clients.get(username) ?? null]));
@@ -116,7 +116,7 @@ export class Databases {
       return { orders: orders.rows.map((order) => ({ ...order, transitions: order.transitions.map(transition) })), payments: payments.rows };
     });
     const log = await this.in('notifications', async (client) =>
-      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE seq > $1 AND NOT coalesce(is_repetition, repeats) ORDER BY seq', [logEnd])).rows);
+      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT coalesce(is_repetition, repeats) ORDER BY seq')).rows.filter(({ id }) => !earlier.has(id)));
     return { ...store, log, created: await this.created(calls), audit: await this.audit(calls) };
   }
 

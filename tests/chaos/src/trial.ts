@@ -116,8 +116,8 @@ export class Trial {
     readonly random: Random,
     readonly receivers: readonly FlakyReceiver[],
     readonly sockets: readonly FollowingSocket[],
-    /** The end of the log when the trial began. */
-    private readonly logEnd: number,
+    /** Events that were in the log before. An earlier trial may have lost orders with the store's database, whose ids are assigned again. */
+    private readonly earlierEvents: ReadonlySet<string>,
   ) {
     this.faults = new Faults(testbed.stack, testbed.balancer, testbed.say);
     this.staff = this.client('staff', staffKey);
@@ -127,7 +127,7 @@ export class Trial {
   static async open(testbed: Testbed, random: Random, { receivers = 2, sockets = 4 } = {}): Promise<Trial> {
     const listening = await Promise.all(Array.from({ length: sockets }, (_, n) => FollowingSocket.open(`socket ${n + 1}`, testbed.streamUrls, n, n % 2 === 1 ? undefined : eventTypes)));
     const receiving = await Promise.all(Array.from({ length: receivers }, (_, n) => FlakyReceiver.start(`receiver ${n + 1}`, random.fork(), n === 0 ? 0.02 : 0.1, n === 0 ? eventTypes : undefined)));
-    const trial = new Trial(testbed, random, receiving, listening, await testbed.databases.logEnd());
+    const trial = new Trial(testbed, random, receiving, listening, await testbed.databases.loggedEvents());
     for (const receiver of receiving) {
       const { id, secret } = await trial.untilDone(() =>
         trial.staff.other<{ id: string; secret: string }>('POST', '/v3/webhooks', { url: receiver.url, ...(receiver.types && { eventTypes: receiver.types }) }));
@@ -205,7 +205,7 @@ export class Trial {
     await this.snapshotLoop;
     const plantIds = [...this.supplied.keys()];
     this.snapshots.push(await this.testbed.databases.snapshot(plantIds));
-    const final = await this.testbed.databases.final(plantIds, this.accounts, this.calls, this.logEnd);
+    const final = await this.testbed.databases.final(plantIds, this.accounts, this.calls, this.earlierEvents);
     for (const follower of [...this.sockets, ...this.consumers]) follower.stop();
     const undeleted = await this.deleteWebhooks();
     await Promise.all(this.receivers.map((one) => one.stop()));

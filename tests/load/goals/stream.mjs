@@ -46,24 +46,19 @@ async function untilFrames(child, frames) {
 
 /**
  * Measures the frames per CPU second of notifications when every socket gets each event.
- * @param {Bench} bench @param {{ warmUp: number, events: number, width: number, everyMs: number }} how
+ * @param {Bench} bench @param {{ events: number, width: number, everyMs: number }} how
  */
-async function framesPerCpuSecond(bench, { warmUp, events, width, everyMs }) {
-  const orders = await openOrders(bench, warmUp + events);
+async function framesPerCpuSecond(bench, { events, width, everyMs }) {
+  const orders = await openOrders(bench, events);
   const child = await listeners(bench, SOCKETS);
-  const send = async (/** @type {number[]} */ some) => {
-    for (let first = 0; first < some.length; first += width) {
-      await pay(bench.stack, some.slice(first, first + width), width);
-      await pause(everyMs);
-    }
-  };
   try {
     await pause(1_000);
-    await send(orders.slice(0, warmUp));
-    await untilFrames(child, warmUp * SOCKETS);
     const before = bench.stack.use();
-    await send(orders.slice(warmUp));
-    await untilFrames(child, orders.length * SOCKETS);
+    for (let first = 0; first < orders.length; first += width) {
+      await pay(bench.stack, orders.slice(first, first + width), width);
+      await pause(everyMs);
+    }
+    await untilFrames(child, events * SOCKETS);
     const { parts } = spent(before, bench.stack.use());
     return (events * SOCKETS) / /** @type {number} */ (parts['notifications']);
   } finally {
@@ -71,23 +66,18 @@ async function framesPerCpuSecond(bench, { warmUp, events, width, everyMs }) {
   }
 }
 
-/** @param {{ warmUp: number, events: number }} how */
-async function naiveFramesPerCpuSecond({ warmUp, events }) {
+/** @param {number} events */
+async function naiveFramesPerCpuSecond(events) {
   const server = await startChild('./sockets.child.mjs');
   const child = await startChild('../sockets.child.mjs');
-  const send = async (/** @type {number} */ count) => {
-    for (let n = 0; n < count; n++) {
+  try {
+    await child.ask({ open: { urls: [`${server.ready.url}/`], sockets: SOCKETS } });
+    const before = server.seconds();
+    for (let n = 0; n < events; n++) {
       await server.ask({ events: 1 });
       await pause(5);
     }
-  };
-  try {
-    await child.ask({ open: { urls: [`${server.ready.url}/`], sockets: SOCKETS } });
-    await send(warmUp);
-    await untilFrames(child, warmUp * SOCKETS);
-    const before = server.seconds();
-    await send(events);
-    await untilFrames(child, (warmUp + events) * SOCKETS);
+    await untilFrames(child, events * SOCKETS);
     return (events * SOCKETS) / (server.seconds() - before);
   } finally {
     await child.stop();
@@ -98,11 +88,10 @@ async function naiveFramesPerCpuSecond({ warmUp, events }) {
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
 export const streamGoals = {
   P6: async (bench) => {
-    // Both are cold at first: V8 has not yet compiled what sends.
-    const load = bench.quick ? { warmUp: 100, events: 100 } : { warmUp: 200, events: 300 };
-    const naive = () => naiveFramesPerCpuSecond(load);
-    const single = await inTurns(bench.rounds, naive, () => framesPerCpuSecond(bench, { ...load, width: 1, everyMs: 20 }));
-    const bursts = await inTurns(1, naive, () => framesPerCpuSecond(bench, { warmUp: load.warmUp, events: load.events * 4, width: 50, everyMs: 100 }));
+    const events = bench.quick ? 100 : 300;
+    const naive = () => naiveFramesPerCpuSecond(events);
+    const single = await inTurns(bench.rounds, naive, () => framesPerCpuSecond(bench, { events, width: 1, everyMs: 20 }));
+    const bursts = await inTurns(1, naive, () => framesPerCpuSecond(bench, { events: events * 4, width: 50, everyMs: 100 }));
     /** @param {(typeof single)[number]} round */
     const ratioOf = ({ ours, anchors }) => ours / mean(anchors);
     return [

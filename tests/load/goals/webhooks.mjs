@@ -32,7 +32,7 @@ export const webhookGoals = {
           ratio: ours / ((before + after) / 2),
           detail: { perSecond: ours, bare: [before, after] },
         },
-        ...(await byReplicas(bench, receiver, events)),
+        ...(await byReplicas(bench, receiver, events / 2)),
       ];
     } finally {
       await poster.stop();

@@ -219,15 +219,6 @@ describe('the share of served calls', () => {
       ...many(120, (n) => call(5_000 + n * 50, 5_010 + n * 50, { kind: 'inventory' }, answer({ units: 10 }))),
     ))).toEqual([]);
   });
-
-  it('of a rare kind is not dominated by refusals of many clients in the seconds after a fault', () => {
-    const read = { kind: 'read-name', name: 'plant 9' } as const;
-    expect(rulesAfter(add(
-      ...many(18, (n) => call(50 + n * 100, 51 + n * 100, read, unavailable)),
-      ...many(4, (n) => call(5_000 + n * 2_000, 5_010 + n * 2_000, read, answer({ value: 0 }))),
-      ...many(120, (n) => call(5_000 + n * 50, 5_010 + n * 50, { kind: 'inventory' }, answer({ units: 10 }))),
-    ))).toEqual([]);
-  });
 });
 
 describe('timers of orders', () => {

@@ -5,10 +5,6 @@ import type { Violation } from './violation.js';
 /** Kinds with fewer calls are not judged on their own. */
 const minCalls = 20;
 
-/** How many calls half a second counts for at most: refusals are quick, so a refused client makes many of them in the seconds after a fault. */
-const mostOfAll = 10;
-const mostOfKind = 1;
-
 /** Calls may still be sent to a killed process for this long. */
 const noticedAfterMs = 250;
 /** The longest duration of a call that no fault disturbs, even on a busy machine. */
@@ -22,8 +18,8 @@ export function checkWork({ calls, faults, objectives }: History): Violation[] {
   const kinds = Map.groupBy(quiet, ({ request }) => request.kind);
   const slowest = slowestRecovery(rowOf, faults);
   return [
-    ...(quiet.length === 0 && servedShare > 0 ? [violation('no call was made outside faults')] : shareBelow('calls', quiet, servedShare, mostOfAll)),
-    ...[...kinds].flatMap(([kind, same]) => (same.length < minCalls ? [] : shareBelow(`calls "${kind}"`, same, servedShare / 2, mostOfKind))),
+    ...(quiet.length === 0 && servedShare > 0 ? [violation('no call was made outside faults')] : shareBelow('calls', quiet, servedShare)),
+    ...[...kinds].flatMap(([kind, same]) => (same.length < minCalls ? [] : shareBelow(`calls "${kind}"`, same, servedShare / 2))),
     ...(slowest && slowest.ms > recoveryMs ? [violation(`everything was served ${seconds(slowest.ms)} after a fault, ${seconds(recoveryMs)} are allowed: ${describeOutcome(slowest.call)}`)] : []),
     ...[...kinds].flatMap(([kind]) => {
       const period = longestUnservedPeriod(rowOf.filter(({ request }) => request.kind === kind), faults);
@@ -38,19 +34,22 @@ interface Unserved {
   readonly ms: number;
 }
 
-function shareBelow(what: string, calls: readonly Call[], least: number, most: number): Violation[] {
+function shareBelow(what: string, calls: readonly Call[], least: number): Violation[] {
   if (calls.length === 0) return [];
-  const share = servedShareOf(calls, most);
+  const share = servedShareOf(calls);
   const percent = (one: number): string => `${(one * 100).toFixed(0)} %`;
   return share >= least
     ? []
     : [violation(`of ${calls.length} ${what} outside faults, ${calls.filter(isServed).length} were served, ${percent(share)} weighted by time: less than ${percent(least)}`)];
 }
 
-/** The share of served calls, in which half a second counts for `most` calls at most. */
-function servedShareOf(calls: readonly Call[], most: number): number {
+/**
+ * The share of served calls, in which no half second counts for more than ten calls: refusals are quick, so a refused client makes
+ * many of them in the seconds after a fault.
+ */
+function servedShareOf(calls: readonly Call[]): number {
   const halfSeconds = [...Map.groupBy(calls, ({ from }) => Math.floor(from / 500)).values()];
-  const weighed = halfSeconds.map((same) => ({ weight: Math.min(same.length, most), served: same.filter(isServed).length / same.length }));
+  const weighed = halfSeconds.map((same) => ({ weight: Math.min(same.length, 10), served: same.filter(isServed).length / same.length }));
   return weighed.reduce((sum, { weight, served }) => sum + weight * served, 0) / weighed.reduce((sum, { weight }) => sum + weight, 0);
 }
 

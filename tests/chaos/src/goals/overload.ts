@@ -88,7 +88,7 @@ async function flood(context: GoalContext, { what, settings, rejectedWith }: Lim
     ...(rejectedWith !== undefined && !codes.has(rejectedWith) ? [{ rule: 'answers', what: `no request got ${rejectedWith}: the limit was not exceeded` } as const] : []),
     ...(errors > 0 ? [{ rule: 'answers', what: `${errors} requests got no answer` } as const] : []),
     ...others.filter(isLimited).map((call): Violation => ({ rule: 'answers', what: `another user was limited, ${describe(call)}: 429` })),
-    ...(served < others.length / 2 ? [{ rule: 'answers', what: `of ${others.length} requests of another user ${served} were served` } as const] : []),
+    ...(served < others.length ? [{ rule: 'answers', what: `of ${others.length} requests of another user ${served} were served` } as const] : []),
     ...(recoveryMs > recoveryLimitMs ? [{ rule: 'settled', what: `answers were quick again after ${(recoveryMs / 1_000).toFixed(1)} s` } as const] : []),
     ...(worst[1] > memoryLimitMiB ? [{ rule: 'settled', what: `${worst[0]} took ${worst[1]} MiB` } as const] : []),
   ];
