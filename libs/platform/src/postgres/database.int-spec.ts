@@ -174,6 +174,18 @@ describe('a database', () => {
       expect(await boxes(8)).toBe(1);
     });
 
+    it('fails with the error of a query, also if statements were sent behind it', async () => {
+      const database = await connect();
+      for (let n = 0; n < 20; n++) {
+        const work = database.transaction(async (tx) => {
+          const failing = tx.query('SELECT 1 / $1::integer', [0]);
+          tx.send('SELECT 1');
+          await Promise.all([failing, tx.query('SELECT 2')]);
+        });
+        await expect(work).rejects.toMatchObject({ code: '22012' });
+      }
+    });
+
     it('returns the rows of a deferred query after the commit, and not before', async () => {
       const database = await connect();
       const text = 'INSERT INTO boxes (id, units) VALUES ($1, $2) RETURNING id';

@@ -8,7 +8,7 @@ import { listParameter } from './list-parameter.js';
 import { migrationNames } from './migration-files.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
-import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseError } from './sqlstate.js';
+import { type DatabasePhase, isConnectionError, isOfFailedTransaction, isRetryable, translateDatabaseError } from './sqlstate.js';
 
 // By default bigint arrives as text. CHECK constraints bound ours to safe integers; any other value is a defect and must not be
 // rounded.
@@ -295,7 +295,10 @@ async function runTransaction<T>(
     const outcome = connection.query<Row>(toQuery(statement, values));
     outcome.then(
       (result) => (rows = result.rows),
-      (error: unknown) => (failure ??= error),
+      (error: unknown) => {
+        // Only a consequence of an earlier failure, which may reach its caller later: one read of the socket may contain both.
+        if (!isOfFailedTransaction(error)) failure ??= error;
+      },
     );
     sent.push(outcome);
     return () => {

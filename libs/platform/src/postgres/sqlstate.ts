@@ -15,10 +15,14 @@ export function constraintOf(error: unknown): string | undefined {
 export const uniqueViolation = '23505';
 const deadlock = '40P01';
 const serializationFailure = '40001';
+const failedTransaction = '25P02';
 
 /** Whether Postgres rolled the whole transaction back in favour of another one (deadlock, serialisation): running it again is safe. */
 export const isRetryable = (error: unknown): boolean =>
   [deadlock, serializationFailure].includes(sqlStateOf(error) ?? '');
+
+/** Whether Postgres refused the statement only because an earlier one of its transaction had failed. */
+export const isOfFailedTransaction = (error: unknown): boolean => sqlStateOf(error) === failedTransaction;
 
 /** Whether the statement failed on its data (SQLSTATE classes 22 and 23), so that other data could succeed. */
 export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error) ?? '');
