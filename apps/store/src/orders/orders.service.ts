@@ -10,7 +10,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { lockCustomersForShare } from '../customers/customers.repository.js';
+import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { assertVersion, cancel, type OrderState, requireOrder, transfer } from './order.js';
 import { requireVisible, toOrder, toTimelineEntry, versionedOrder } from './order.views.js';
@@ -65,7 +65,7 @@ export class OrdersService {
     const { userId } = await this.rpc.call(identity.resolveUsername, { username }, context);
     return this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => {
-        const closed = await lockCustomersForShare(tx, [userId]);
+        const closed = await lockAgainstClosing(tx, [userId]);
         const order = requireOrder(orderId, await lockOrder(tx, orderId), ifVersion);
         const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.principal.subject);
         await amendOrder(tx, step);
