@@ -49,9 +49,9 @@ const maxLingerMs = 5;
  * while a lane's batch runs form its next one; into an idle lane, all requests of one turn of the event loop form a batch.
  *
  * With `lingers`, a lane counts its clients after each batch: the requests just answered plus those queued. With 4 clients or more, it
- * starts the next batch once it has a request of each, at most `maxBatch`. It waits no longer than the last batch took, and at most 5 ms. If it
- * did not wait, two halves of the clients would take turns, in batches that each cost nearly as much as one of all clients. With at
- * least `maxBatch` requests queued it does not wait, so twice `maxBatch` clients do take turns, in full batches.
+ * starts the next batch once it has a request of each, at most `maxBatch`. It waits no longer than the last batch took, and at most
+ * 5 ms. Otherwise two halves of the clients would take turns, in batches that each cost nearly as much as one of all clients. With
+ * `maxBatch` requests queued it does not wait, so twice as many clients do take turns, in full batches.
  *
  * A batch that fails on its data (SQLSTATE classes 22 and 23) is run again in halves, so that an invalid request fails alone. Every
  * other failure rejects all requests of the batch.
