@@ -23,7 +23,7 @@ import { OpenApiController } from './openapi/openapi.controller.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './options.js';
 import { ProblemsController } from './problems/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
-import { StoreController } from './store/store.controller.js';
+import { ListOrdersOfLastReleaseController } from './store/list-orders-of-last-release.controller.js';
 import { TransferController } from './transfer/transfer.controller.js';
 import { Transfers } from './transfer/transfers.js';
 import { SessionsController } from './users/sessions.controller.js';
@@ -36,7 +36,7 @@ export class GatewayModule {
       controllers: [
         TransferController,
         ImagesController,
-        StoreController,
+        ListOrdersOfLastReleaseController,
         SessionsController,
         OAuthController,
         AuditController,

@@ -1,3 +1,4 @@
+import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
@@ -36,6 +37,8 @@ export class StoreFixture {
     readonly caller: TestCaller,
     readonly sql: pg.Pool,
     private readonly fakeIdentity: { stop: () => Promise<void> },
+    /** Usernames that identity no longer knows, as after a deletion or a renaming. */
+    readonly forgottenUsernames: Set<string>,
     private readonly config: StoreConfig,
   ) {}
 
@@ -61,15 +64,19 @@ export class StoreFixture {
     const services = await Promise.all(
       Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),
     );
+    const forgottenUsernames = new Set<string>();
     // The username of customer 7 is `user-7`.
     const fakeIdentity = await startFake(nats.url, 'identity', [
-      fake(identity.resolveUsername, ({ username }) => ({ userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) })),
+      fake(identity.resolveUsername, ({ username }) => {
+        if (forgottenUsernames.has(username)) throw new DomainError('user-not-found', `There is no user ${username}.`);
+        return { userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) };
+      }),
       fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
     // `end` resolves before the pool's connections have closed; `disconnect` then terminates them with an error.
     sql.on('error', () => undefined);
-    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, config);
+    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, forgottenUsernames, config);
   }
 
   async addReplica(): Promise<void> {

@@ -251,7 +251,7 @@ export const plantOperations = {
       answer: plantAnswer,
     },
   ),
-  /** Details of `plant-has-pending-orders`: `orders` (ids). */
+  /** Details of `plant-has-pending-orders`: `orders` (the first 100 ids). */
   deletePlant: forClients(
     write<{ plantId: number }>()('deletePlant', DeletePlant, {
       errors: ['plant-not-found', 'plant-has-pending-orders', 'precondition-failed'],
@@ -260,7 +260,7 @@ export const plantOperations = {
       route: 'DELETE /v3/plant/:plantId',
       access: permission('write:plants'),
       summary: 'Delete a plant',
-      description: 'Refused while the plant has placed or approved orders, which the problem lists. The message is the id of the plant.',
+      description: 'Refused while the plant has placed or approved orders, of which the problem lists the first 100. The message is the id of the plant.',
       answer: message('plantId', '1000000001'),
     },
   ),

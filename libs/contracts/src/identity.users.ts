@@ -322,7 +322,7 @@ export const userOperations = {
       answer: userAnswer,
     },
   ),
-  /** Details of `user-has-open-orders`: `orders` (ids). */
+  /** Details of `user-has-open-orders`: `orders` (the first 100 ids). */
   deleteUser: forClients(
     write<{ username: string }>()('deleteUser', DeleteUser, {
       errors: ['user-not-found', 'forbidden', 'user-has-open-orders', 'last-admin', 'precondition-failed'],
@@ -332,8 +332,8 @@ export const userOperations = {
       access: authenticated,
       summary: 'Delete a user permanently',
       description:
-        'Only for the user and with `write:users`. Refused while the user has open orders, which the problem lists, and for the last ' +
-        'admin. The message is the username.',
+        'Only for the user and with `write:users`. Refused while the user has open orders, of which the problem lists the first 100, and for ' +
+        'the last admin. The message is the username.',
       revokes: true,
       answer: message('username', 'ada'),
     },

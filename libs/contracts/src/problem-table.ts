@@ -153,8 +153,8 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
   'plant-has-pending-orders': {
     status: 409,
     title: 'Plant has pending orders',
-    meaning: 'There are placed or approved orders of this plant; the member orders lists them.',
-    remedy: 'Delete the plant once they are delivered or cancelled.',
+    meaning: 'There are placed or approved orders of this plant; the member orders lists the first 100.',
+    remedy: 'Delete the plant once all of them are delivered or cancelled.',
   },
   'image-not-found': {
     status: 404,
@@ -275,7 +275,7 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
   'user-has-open-orders': {
     status: 409,
     title: 'User has open orders',
-    meaning: 'The user has placed or approved orders; the member orders lists them.',
+    meaning: 'The user has placed or approved orders; the member orders lists the first 100.',
     remedy: 'Cancel them, transfer them to another user, or wait until they are delivered.',
   },
   'last-admin': {

@@ -83,6 +83,7 @@ export class CloseCustomer {
 
 /** The result of retiring or closing. With open orders, nothing was changed. */
 export interface OpenOrders {
+  /** The lowest ids, at most 100. */
   readonly openOrders: readonly number[];
 }
 

@@ -45,6 +45,7 @@ export class NewOrder {
 
   @IsOptional()
   @DateTime()
+  @Description('Only delays the simulated delivery, which does not come before it. May be in the past.')
   shipDate?: string;
 
   @IsOptional()
@@ -130,7 +131,7 @@ export interface Order {
   readonly shipDate?: string;
   readonly status: OrderStatus;
   readonly complete: boolean;
-  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ`; absent only in answers of the last release, which did not have it. */
   readonly placedAt?: string;
   /** When it is cancelled unless it is paid; absent if it does not wait for a payment. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
   readonly reservedUntil?: string;
@@ -138,7 +139,10 @@ export interface Order {
   readonly trackingNumber?: string;
   /** `due`: a payment must be refunded. `completed`: it was refunded. */
   readonly refund?: RefundStatus;
-  /** The owner's username, only for callers with `read:orders`; absent if the user was deleted. */
+  /**
+   * The owner's username, only in answers of `getOrder` and `listOrders` to callers with `read:orders`, unless the user was deleted.
+   * Answers to changes never have it: they are saved for repetitions, and names change.
+   */
   readonly owner?: string;
 }
 
@@ -171,12 +175,17 @@ export const orderAnswer = objectOf<Order>('Order')({
   shipDate: optional(instant),
   status: orderStatus,
   complete: described(boolean, 'Whether the order is delivered.'),
-  placedAt: optional(instant),
+  placedAt: optional(described(instant, 'When the order was placed.')),
   reservedUntil: optional(described(instant, 'When the order is cancelled unless it is paid. Absent: it does not wait for a payment.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),
   refund: optional(described(refundStatus, '`due`: a payment must be refunded. `completed`: it was refunded.')),
-  owner: optional(described(text(200), "The owner's username, only for callers with `read:orders`. Absent: the user was deleted.")),
+  owner: optional(
+    described(
+      text(200),
+      "The owner's username: only when orders are read or listed with `read:orders`, unless the user was deleted. Responses to changes omit it.",
+    ),
+  ),
 });
 
 const timelineEntryAnswer = objectOf<TimelineEntry>('TimelineEntry', "One step in the history of an order.")({

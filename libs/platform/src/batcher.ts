@@ -11,7 +11,7 @@ export interface BatcherOptions {
   /** Number of lanes: batches that may run at the same time. */
   readonly lanes: number;
   readonly maxBatch: number;
-  /** Whether the next batch waits briefly for the clients that were just answered; for clients that send their next request at once. */
+  /** Whether a lane waits a few milliseconds after a batch, for clients that send their next request as soon as they are answered. */
   readonly lingers?: boolean;
 }
 
@@ -40,7 +40,7 @@ export function dropExpired<Request extends { readonly deadline: Deadline }, Res
   };
 }
 
-/** With fewer clients a lane does not linger, so that one or two requests never wait for others. */
+/** With fewer clients a lane does not linger, so that a few requests never wait for others. */
 const minToLinger = 4;
 const maxLingerMs = 5;
 
@@ -48,9 +48,10 @@ const maxLingerMs = 5;
  * Joins requests into batches. Requests with the same key use the same lane and keep their order of arrival. Requests that arrive
  * while a lane's batch runs form its next one; into an idle lane, all requests of one turn of the event loop form a batch.
  *
- * With `lingers`, the next batch starts once as many requests are queued as were just answered plus those then still queued, at most
- * `maxBatch`. It waits no longer than the last batch took, and at most 5 ms. Otherwise two halves of the clients would take turns, in
- * batches that each cost nearly as much as one of all clients.
+ * With `lingers`, a lane counts its clients after each batch: the requests just answered plus those queued. With 4 clients or more, it
+ * starts the next batch once it has a request of each, at most `maxBatch`. It waits no longer than the last batch took, and at most
+ * 5 ms. Otherwise two halves of the clients would take turns, in batches that each cost nearly as much as one of all clients. With
+ * `maxBatch` requests queued it does not wait, so twice as many clients do take turns, in full batches.
  *
  * A batch that fails on its data (SQLSTATE classes 22 and 23) is run again in halves, so that an invalid request fails alone. Every
  * other failure rejects all requests of the batch.

@@ -57,29 +57,36 @@ export class ForwardedOperations {
     const { answer, shared, calls } = operation;
     const [call] = calls;
     if (!call || calls.length > 1) throw noHandler(operation);
-    const inPath = pathReaders(operation, call);
-    const inQuery = queryReaders(operation, call);
-    const all = [...inPath, ...inQuery];
-    if (answer.kind === 'apiResponse' && answer.member !== undefined) {
-      const { member } = answer;
-      return async (request, reply) => {
-        const answered = (await forwarder.call(request, call, valuesOf(request, all))) as Readonly<Record<string, string | number>>;
-        sendApiResponse(reply, String(answered[member]));
-      };
+    const parametersOf = parameterReader([...pathReaders(operation, call), ...queryReaders(operation, call)]);
+    if (answer.kind === 'forwarded' && shared === undefined && !isPaged(operation)) {
+      return (request, reply) => forwarder.forward(request, reply, call, parametersOf(request));
     }
+    if (answer.kind === 'apiResponse' && answer.member !== undefined) return this.apiResponseSender(call, parametersOf, answer.member);
     if (answer.kind !== 'forwarded') throw noHandler(operation);
     if (shared === 'coalesced') return reads.coalescing(call);
-    if (!isPaged(operation)) {
-      return shared === 'cached'
-        ? (request, reply) => reads.sendPlants(request, reply, call, valuesOf(request, all))
-        : (request, reply) => forwarder.forward(request, reply, call, valuesOf(request, all));
-    }
+    if (isPaged(operation)) return this.pageSender(operation, call);
+    return (request, reply) => reads.sendPlants(request, reply, call, parametersOf(request));
+  }
+
+  /** @param member the member of the answer that is the response's message */
+  private apiResponseSender(call: Call, parametersOf: (request: FastifyRequest) => Values, member: string): Handler {
+    return async (request, reply) => {
+      const answer = (await this.forwarder.call(request, call, parametersOf(request))) as Readonly<Record<string, string | number>>;
+      sendApiResponse(reply, String(answer[member]));
+    };
+  }
+
+  /** Separates path and query, because the link to the next page repeats the query. */
+  private pageSender(operation: ClientOperation, call: Call): Handler {
+    const inPath = parameterReader(pathReaders(operation, call));
+    const inQuery = parameterReader(queryReaders(operation, call));
+    const isCached = operation.shared === 'cached';
     return (request, reply) => {
-      const query = valuesOf(request, inQuery);
-      const parameters = inPath.length === 0 ? query : { ...valuesOf(request, inPath), ...query };
-      return shared === 'cached'
-        ? reads.sendPlants(request, reply, call, parameters, repeated(query))
-        : forwarder.forwardPage(request, reply, call, parameters, repeated(query));
+      const query = inQuery(request);
+      const parameters = { ...inPath(request), ...query };
+      return isCached
+        ? this.reads.sendPlants(request, reply, call, parameters, repeated(query))
+        : this.forwarder.forwardPage(request, reply, call, parameters, repeated(query));
     };
   }
 }
@@ -97,11 +104,13 @@ type Values = Record<string, unknown>;
 /** Copies members of the payload from a request. */
 type Reader = (request: FastifyRequest, values: Values) => void;
 
-function valuesOf(request: FastifyRequest, readers: readonly Reader[]): Values {
-  const values: Values = {};
-  for (const read of readers) read(request, values);
-  return values;
-}
+const parameterReader =
+  (readers: readonly Reader[]) =>
+  (request: FastifyRequest): Values => {
+    const values: Values = {};
+    for (const read of readers) read(request, values);
+    return values;
+  };
 
 /** The path's parameters, and the presented session for payloads that have a member for it. */
 function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {

@@ -85,8 +85,8 @@ export class RpcForwarder {
   }
 
   /**
-   * Returns the operation's answer for handlers that compose their own response. Sends no Idempotency-Key, since a handler
-   * may make several calls; see `callIdempotent`.
+   * Returns the parsed answer: for responses that are not the service's bytes. Sends no Idempotency-Key, since a handler may make
+   * several calls; see `callIdempotent`.
    */
   async call<Payload, Answer>(
     request: FastifyRequest,
@@ -149,7 +149,10 @@ export class RpcForwarder {
 const parsed = (payload: Uint8Array): unknown =>
   JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8'));
 
-/** Returns `{"plantId":7,"order":<the body's bytes>}`: the body is checked, but not re-serialised. */
+/**
+ * Returns `parameters`, with the request body as the route's `BodySpec` says: the fields of a form as members, or a JSON body as one
+ * member, `{"orderId":7,"transfer":<the body's bytes>}`, which is checked, but not re-serialised. Other bodies do not join them.
+ */
 function payloadOf(request: FastifyRequest, parameters: object): unknown {
   const body = request.routeSpec?.body;
   if (body?.kind === 'form') return { ...formBody(request, body.fields), ...parameters };

@@ -2,7 +2,7 @@ import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
-import type { Operation } from '@plant-shop/platform/rpc/operation';
+import { type Operation, takesIdempotencyKey } from '@plant-shop/platform/rpc/operation';
 import { deprecationText } from '../http/deprecation.js';
 import type { ServedRoute } from '../http/routes.js';
 import type { RouteSpec } from '../http/route.js';
@@ -91,7 +91,7 @@ function describe(route: ServedRoute, operation: ClientOperation, schemas: Schem
   const [first] = operation.calls;
   const fields = fieldsOf(first);
   const codes = codesOf(route, operation);
-  const takesKey = codes.includes('idempotency-key-reused');
+  const takesKey = operation.calls.some(takesIdempotencyKey);
   const versioned = (first?.versioned ?? false) && operation.answer.kind === 'forwarded';
   return {
     operationId: operation.name,

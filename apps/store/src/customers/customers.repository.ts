@@ -12,11 +12,11 @@ const insertMissing: Statement = {
 };
 
 /**
- * Locks customers against being closed until the transaction ends. Inserts customers that have never ordered. The lock is shared
- * (FOR KEY SHARE): only closing a customer (`lockCustomer`) excludes it.
+ * Locks customers until the transaction ends, so that none of them is closed meanwhile. Inserts customers that have never ordered.
+ * Transactions share the lock (FOR KEY SHARE); only closing a customer (`lockCustomer`) excludes it.
  * @returns those of the customers that are closed already
  */
-export async function lockCustomersForShare(tx: Transaction, userIds: readonly string[]): Promise<Set<string>> {
+export async function lockAgainstClosing(tx: Transaction, userIds: readonly string[]): Promise<Set<string>> {
   let rows = await tx.query<{ userId: string; closed: boolean }>(lockExisting, [userIds]);
   if (rows.length < userIds.length) {
     tx.send(insertMissing, [userIds]);
@@ -50,7 +50,7 @@ export async function markClosed(tx: Transaction, userId: string): Promise<void>
   await tx.execute('UPDATE customers SET closed = true WHERE user_id = $1', [userId]);
 }
 
-/** Returns the ids of open orders, at most 100, so that the answer stays small. */
+/** Returns the ids of the first 100 open orders, so that the answer stays small. */
 export async function openOrdersOfCustomer(tx: Transaction, userId: string): Promise<number[]> {
   const rows = await tx.query<{ id: number }>(
     `SELECT id FROM orders WHERE owner_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,

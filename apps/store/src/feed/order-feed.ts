@@ -11,7 +11,7 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { Registry } from 'prom-client';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 
-/** How long events that were not numbered with their orders wait, so that those of several batches are numbered together. */
+/** Milliseconds before events that their batch could not number are numbered; several batches then share one run. */
 const gatherMs = 50;
 
 const timeline: FeedTable = { table: 'order_transitions', subject: 'owner_id', time: 'at' };

@@ -114,6 +114,25 @@ describe('an order with an Idempotency-Key', () => {
     expect(await place('again', { plantId, quantity: 2 })).toMatchObject({ replayed: false });
   });
 
+  it('gets its answer to a transfer after the new owner was renamed or deleted', async () => {
+    const { order } = await place('to transfer', { plantId: await shop.plant(1) });
+    const transfer = { orderId: order.id, transfer: { username: 'user-4' } };
+    const send = async (key: string) => {
+      const context = new RpcContext('test', Deadline.in(5_000), staff);
+      const { payload, version, replayed = false } = await shop.caller.client.callRaw(store.transferOrder, transfer, context, key);
+      return { order: JSON.parse(Buffer.from(payload).toString()) as Order, version, replayed };
+    };
+    const first = await send('transfer');
+    expect(first).toMatchObject({ version: 2, replayed: false });
+    shop.forgottenUsernames.add('user-4');
+    try {
+      expect(await send('transfer')).toEqual({ ...first, replayed: true });
+      await expect(outcomeOf(send('another transfer'))).resolves.toBe('user-not-found');
+    } finally {
+      shop.forgottenUsernames.delete('user-4');
+    }
+  });
+
   it('stores nothing from which key, request or answer could be read', async () => {
     const plantId = await shop.plant(1);
     await place('a-very-secret-key', { plantId, shipDate: '2031-01-02T03:04:05Z' });

@@ -1,4 +1,7 @@
-/** Returns a function that formats times as ISO 8601. It keeps the text of the last one, because the orders of a batch share their times. */
+/**
+ * Returns a function that formats times as ISO 8601. It keeps the text of the last `Date` object, which the orders of a batch share
+ * (`placingTimes`).
+ */
 export function isoFormatter(): (time: Date) => string {
   let last: Date | undefined;
   let text = '';

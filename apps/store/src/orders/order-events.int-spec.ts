@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedPage } from '@plant-shop/contracts/store.feed';
 import { until } from '@plant-shop/testing/until';
+import { OrderFeed } from '../feed/order-feed.js';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('the events of an order', () => {
@@ -79,6 +80,15 @@ describe('the events of an order', () => {
     expect(new Set(placed.map(({ id }) => id)).size).toBe(20);
     const ids = await shop.rows<{ id: number }>('SELECT id::int FROM orders WHERE plant_id = $1 ORDER BY id', [plantId]);
     expect(placed.map(({ body }) => (JSON.parse(body) as OrderEvent).data.orderId).sort((a, b) => a - b)).toEqual(ids.map(({ id }) => id));
+  });
+
+  it('are announced by a batch only if it placed an order', async () => {
+    const announce = jest.spyOn(OrderFeed.prototype, 'announcePlaced');
+    await expect(outcomeOf(place({ quantity: 11 }))).resolves.toBe('insufficient-stock');
+    expect(announce).not.toHaveBeenCalled();
+    await place();
+    expect(announce).toHaveBeenCalledTimes(1);
+    announce.mockRestore();
   });
 
   it('report one refund per late payment', async () => {

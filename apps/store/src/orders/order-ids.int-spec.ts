@@ -69,6 +69,25 @@ describe('assigned order ids', () => {
     }
   });
 
+  it('that a lost connection keeps from being drawn make orders `unavailable`, since none was begun', async () => {
+    await start(1);
+    const draws = `${waitsForLock} AND query LIKE '%order_ids%'`;
+    const locking = await shop.sql.connect();
+    try {
+      await locking.query('BEGIN');
+      await locking.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
+      // Ids are drawn ahead, so only the first orders of a replica need a draw.
+      const orders = [assign(), assign()];
+      await until(async () => (await shop.rows(draws)).length > 0);
+      await shop.rows(draws.replace('SELECT 1', 'SELECT pg_terminate_backend(pid)'));
+      expect(await Promise.all(orders)).toEqual(['unavailable', 'unavailable']);
+    } finally {
+      await locking.query('ROLLBACK');
+      locking.release();
+    }
+    expect(await assign()).toBe('placed');
+  });
+
   it('10,000 that are claimed ahead make none of 10,000 other orders fail, and cost few draws', async () => {
     await start(2);
     const { id } = await place();

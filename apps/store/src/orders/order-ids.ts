@@ -1,3 +1,4 @@
+import { CodedError, unavailable } from '@plant-shop/platform/errors';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { drawOrderIds, findTakenIds } from './order-ids.repository.js';
 
@@ -30,7 +31,13 @@ export class OrderIds {
     this.free = this.free.filter((id) => !taken.has(id));
   }
 
+  /** @throws CodedError `unavailable` also if the connection is lost during the draw: it may have used up ids, but no order was begun */
   private async drawMore(): Promise<void> {
-    this.free.push(...(await drawOrderIds(this.database, 1)));
+    try {
+      this.free.push(...(await drawOrderIds(this.database, 1)));
+    } catch (error) {
+      const isLost = error instanceof CodedError && error.code === 'outcome-unknown';
+      throw isLost ? unavailable('The database', error) : error;
+    }
   }
 }

@@ -19,6 +19,7 @@ import {
   type OrderState,
   place,
   type PlacingFacts,
+  placingTimes,
   ship,
   type StatusChange,
   transfer,
@@ -40,7 +41,7 @@ const facts = (given: Partial<PlacingFacts> = {}): PlacingFacts => ({
   isIdTaken: false,
   ...given,
 });
-const placed = (given: Partial<OrderRequest> = {}, policy = external) => place(request(given), facts(), { at, due: dueAfterPlacing(policy) });
+const placed = (given: Partial<OrderRequest> = {}, policy = external) => place(request(given), facts(), placingTimes(at, dueAfterPlacing(policy)));
 
 const moves: Readonly<Record<Transition, (order: OrderState) => StatusChange>> = {
   approve: (order) => approve(order, staff, external),
@@ -101,7 +102,7 @@ describe('the lifecycle of an order', () => {
     const ways: readonly (readonly Transition[])[] = [['approve', 'deliver'], ['cancel'], ['expire']];
     fc.assert(
       fc.property(fc.constantFrom(...ways), fc.integer({ min: 1, max: 1_000_000 }), (way, quantity) => {
-        const first = place(request({ quantity }), facts({ stock: { listing: 'available', free: quantity } }), { at, due: dueAfterPlacing(external) });
+        const first = place(request({ quantity }), facts({ stock: { listing: 'available', free: quantity } }), placingTimes(at, dueAfterPlacing(external)));
         let order: OrderState = first.order;
         let after = addUnits(noUnits, first.units);
         for (const move of way) {
@@ -134,7 +135,7 @@ describe('placing', () => {
     ['plant-not-available', { quantity: 11 }, { stock: { listing: 'pending', free: 10 } }],
     ['insufficient-stock', { quantity: 11 }, {}],
   ])('is refused as %s, even if later checks fail too', (code, given, found) => {
-    expect(outcomeOf(() => place(request(given), facts(found), { at, due: dueAfterPlacing(external) }))).toBe(code);
+    expect(outcomeOf(() => place(request(given), facts(found), placingTimes(at, dueAfterPlacing(external))))).toBe(code);
   });
 
   it('names the units that are left', () => {
@@ -171,7 +172,7 @@ describe('placing', () => {
         for (const one of requests) {
           const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
           const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id) };
-          const step = outcomeOf(() => place(one, found, { at, due: dueAfterPlacing(external) }));
+          const step = outcomeOf(() => place(one, found, placingTimes(at, dueAfterPlacing(external))));
           if (typeof step !== 'string') {
             stock.set(one.plantId, { ...row, ...addUnits(row, step.units) });
             taken.add(one.id);

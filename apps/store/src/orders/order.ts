@@ -71,9 +71,6 @@ export interface DueTransition<Next extends Transition = 'approve' | 'deliver' |
 
 export type DueAfterPlacing = DueTransition<'approve' | 'expire'>;
 
-/** Returns when the transition is due for orders placed at `at`. */
-export const dueTime = (at: Date, { inMs }: DueAfterPlacing): Date => new Date(at.getTime() + inMs);
-
 export interface CheckoutPolicy {
   readonly provider: 'simulated' | 'external';
   readonly orderTtlMs: number;
@@ -141,13 +138,27 @@ export interface OrderRequest {
   readonly ownerId: string;
 }
 
-/** The facts that `place` decides by. All of them stay locked until the order is written. */
+/**
+ * The facts that `place` decides by. `stock` and `isCustomerClosed` stay locked until the order is written, except the stock of an
+ * unknown plant, which has no row. A chosen id is locked too. A drawn one is not looked up at first: if it is taken, the write fails
+ * and the batch is placed again.
+ */
 export interface PlacingFacts {
   /** A plant that the store does not know counts as retired. */
   readonly stock: { readonly listing: PlantListing; readonly free: number };
   readonly isCustomerClosed: boolean;
   readonly isIdTaken: boolean;
 }
+
+/** The times of orders that are placed together. They share the `Date` objects, so that iso-text.ts formats each time only once. */
+export interface PlacingTimes {
+  readonly at: Date;
+  readonly due: DueAfterPlacing;
+  /** When `due` is due. */
+  readonly dueAt: Date;
+}
+
+export const placingTimes = (at: Date, due: DueAfterPlacing): PlacingTimes => ({ at, due, dueAt: new Date(at.getTime() + due.inMs) });
 
 const timestampOf = isoFormatter();
 const reservedUntilOf = isoFormatter();
@@ -160,7 +171,7 @@ const reservedUntilOf = isoFormatter();
 export function place(
   { id, plantId, quantity, shipDate, ownerId }: OrderRequest,
   { stock, isCustomerClosed, isIdTaken }: PlacingFacts,
-  { at, due, dueAt = dueTime(at, due) }: { readonly at: Date; readonly due: DueAfterPlacing; readonly dueAt?: Date },
+  { at, due, dueAt }: PlacingTimes,
 ): Placement {
   if (stock.listing === 'retired') {
     throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);

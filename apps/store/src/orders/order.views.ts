@@ -19,7 +19,7 @@ export function requireVisible(principal: Principal, orderId: number, order: Ord
 
 /**
  * Returns the order as clients see it. Omits absent members.
- * @param owner the owner's username; undefined: the principal may not see it
+ * @param owner the owner's username; undefined: the principal may not see it, the user was deleted, or the answer is to a change
  */
 export function toOrder(state: OrderState, owner?: string): Order {
   return {
@@ -38,7 +38,7 @@ export function toOrder(state: OrderState, owner?: string): Order {
   };
 }
 
-/** Returns the answer of operations that change an order. */
+/** Returns the answer of operations that change an order. It omits the owner: answers are saved for repetitions, and names change. */
 export const versionedOrder = (state: OrderState): Versioned<Order> => new Versioned(toOrder(state), state.version);
 
 /** A row of an order's timeline. */

@@ -13,7 +13,10 @@ import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** A step with its request's trace context. Absent: the active span's, if there is one. New orders do not fall back to that. */
+/**
+ * A step with its request's trace context, which the timeline stores. Absent: the active span's is stored, if there is one; for a new
+ * order none, since the active span is its batch's.
+ */
 export type Traced<S extends Step = Step> = S & { readonly traceparent?: string | undefined };
 
 const traceparentOf = ({ traceparent }: Traced): string | null => ifSampled(traceparent ?? tracing?.active?.traceparent);
@@ -94,7 +97,10 @@ export async function amendOrder(tx: Transaction, { order, actor, reason, event 
   );
 }
 
-/** Returns the start of the transaction, which is `now()` in all its statements. */
+/**
+ * Returns the start of the transaction, which is `now()` in all its statements: the time before its lock waits. New orders may use it,
+ * unlike `readClock`'s callers: an order has no step before its placing that could be later.
+ */
 export async function transactionStart(tx: Transaction): Promise<Date> {
   return onlyRow(await tx.query<{ at: Date }>({ name: 'start-of-transaction', text: 'SELECT now() AS at' })).at;
 }
@@ -142,7 +148,10 @@ export async function lockOrdersAndStock(tx: Transaction, orderIds: readonly num
   return { orders: new Map(orders.map((order) => [order.id, order])), stock, at };
 }
 
-// One statement writes everything. Modifying CTEs run in no defined order, which is safe here: all rows are locked already.
+// One statement writes everything. Modifying CTEs run in no defined order, which is safe here: the stock is locked already, and `numbers`
+// locks the feed's head itself, without waiting for it (SKIP LOCKED).
+// It repeats what `place` decides for every order: status, version, actor, reason, due time and units. Change both together;
+// place-batch.int-spec.ts compares them.
 const writePlaced: Statement = {
   name: 'write-placed-orders',
   text: `
@@ -179,7 +188,8 @@ const findEventBefore: Statement = {
 };
 
 /**
- * Writes new orders with their timeline, events, reserved units and the inventory delta. All plants must be listed `available`.
+ * Writes new orders, at least one, with their timeline, events, reserved units and the inventory delta. All plants must be listed
+ * `available`.
  * @returns a function to call after the commit: it returns the numbered events to announce; undefined: they are numbered later,
  * because another transaction held the feed's head, or after a failover
  */
@@ -188,7 +198,6 @@ export function writePlacedOrders(
   steps: readonly Traced<Placement>[],
   due: DueAfterPlacing,
 ): () => FeedNudge | undefined {
-  if (steps.length === 0) return () => undefined;
   const placed = withStoredEvents(steps);
   const numbers = tx.later<FeedHead>(writePlaced, [
     placed.map(({ order }) => order.id),

@@ -4,13 +4,13 @@ import { identity } from '@plant-shop/contracts/identity';
 import { type ListOrders, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { lockCustomersForShare } from '../customers/customers.repository.js';
+import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { assertVersion, cancel, type OrderState, requireOrder, transfer } from './order.js';
 import { requireVisible, toOrder, toTimelineEntry, versionedOrder } from './order.views.js';
@@ -54,13 +54,18 @@ export class OrdersService {
 
   /**
    * Hands an open order to another user.
-   * @throws DomainError `user-not-found`, `order-not-found`, `precondition-failed`, `customer-closed`, `order-transition-refused`
+   * @throws DomainError `user-not-found`, `order-not-found`, `precondition-failed`, `customer-closed`, `order-transition-refused`;
+   * CodedError `idempotency-key-reused`
    */
   async transfer(context: RpcContext, { orderId, transfer: { username }, ifVersion }: TransferOrder): Promise<Versioned<Order> | Replayed> {
+    const { idempotency } = context;
+    // Before the call: a repeated request gets its answer even if the user was renamed or deleted since, or identity is down.
+    const saved = idempotency && (await SavedAnswers.peek(this.database, [idempotency])).of(idempotency);
+    if (saved) return saved;
     const { userId } = await this.rpc.call(identity.resolveUsername, { username }, context);
     return this.database.transaction((tx) =>
-      runOnce(tx, context.idempotency, async () => {
-        const closed = await lockCustomersForShare(tx, [userId]);
+      runOnce(tx, idempotency, async () => {
+        const closed = await lockAgainstClosing(tx, [userId]);
         const order = requireOrder(orderId, await lockOrder(tx, orderId), ifVersion);
         const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.principal.subject);
         await amendOrder(tx, step);

@@ -5,7 +5,11 @@ import { CodedError } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
+import { lockAgainstClosing } from '../customers/customers.repository.js';
+import { lockStock } from '../stock/stock.repository.js';
 import { customer, StoreFixture } from '../store.spec.fixture.js';
+import { place as decide, placingTimes } from './order.js';
+import { findOrder, findTransitions, transactionStart, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './placing.service.js';
 
 const due = { move: 'expire', inMs: 60_000 } as const;
@@ -31,6 +35,40 @@ describe('orders that are placed in one batch', () => {
   };
   const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, due))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
+
+  // `write-placed-orders` repeats in SQL what `place` decides for every order.
+  it.each([due, { move: 'approve', inMs: 1_500 } as const])('are stored as `place` decided ($move)', async (after) => {
+    const plantId = await shop.plant(10);
+    const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z'), ownerId: alice };
+    const decided = await database.transaction(async (tx) => {
+      await lockAgainstClosing(tx, [alice]);
+      const [stock] = await lockStock(tx, [plantId]);
+      const times = placingTimes(await transactionStart(tx), after);
+      const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false }, times);
+      writePlacedOrders(tx, [placement], after);
+      return placement;
+    });
+    expect(await findOrder(database, request.id)).toEqual(decided.order);
+    const { order, actor, reason, event, units } = decided;
+    expect(await findTransitions(database, request.id)).toEqual([
+      {
+        at: order.placedAt,
+        previousStatus: null,
+        newStatus: order.status,
+        actor,
+        reason,
+        ownerId: order.ownerId,
+        eventId: expect.any(String),
+        carrier: null,
+        trackingNumber: null,
+        refundId: null,
+      },
+    ]);
+    const transition = 'SELECT order_version::int AS version, body FROM order_transitions WHERE order_id = $1';
+    expect(await shop.rows(transition, [request.id])).toEqual([{ version: order.version, body: JSON.stringify(event) }]);
+    const stockLeft = 'SELECT free::int, reserved::int, sold::int FROM stock WHERE plant_id = $1';
+    expect(await shop.rows(stockLeft, [plantId])).toEqual([{ free: 10 + units.free, reserved: units.reserved, sold: units.sold }]);
+  });
 
   it('that exceed the stock do not block a smaller one after them', async () => {
     const plantId = await shop.plant(10);

@@ -12,11 +12,20 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { lockCustomersForShare } from '../customers/customers.repository.js';
+import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockStock } from '../stock/stock.repository.js';
-import { type CheckoutPolicy, dueAfterPlacing, type DueAfterPlacing, dueTime, type OrderRequest, place, type Placement, type PlacingFacts } from './order.js';
+import {
+  type CheckoutPolicy,
+  dueAfterPlacing,
+  type DueAfterPlacing,
+  type OrderRequest,
+  place,
+  type Placement,
+  type PlacingFacts,
+  placingTimes,
+} from './order.js';
 import { versionedOrder } from './order.views.js';
 import { OrderIds } from './order-ids.js';
 import { claimOrderIds, lockDrawnIds } from './order-ids.repository.js';
@@ -37,16 +46,16 @@ export interface BatchOrder extends OrderRequest, Omit<QueuedOrder, 'deadline'> 
 
 type Answer = Versioned<Order> | Replayed;
 
-interface PlacedBatch {
+interface BatchOutcome {
   /** One per order: the placed order, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
   readonly results: readonly (Answer | CodedError)[];
-  /** Returns, after the commit, the events that the transaction numbered; undefined: none, or they are numbered later. */
-  readonly nudgeAfterCommit: () => FeedNudge | undefined;
+  /** See `writePlacedOrders`; undefined: no order was placed. */
+  readonly numberedEvents: (() => FeedNudge | undefined) | undefined;
 }
 
 /**
- * Larger batches are hardly cheaper per order. Smaller ones let the gateway and this process handle one half of 256 clients while Postgres
- * writes the other half's orders (docs/performance/experiments.md).
+ * Half of 256 clients: while Postgres writes one full batch, this process and the gateway handle the other half. Up to 128 clients, `lingers`
+ * joins the halves instead. Larger batches are hardly cheaper per order (docs/performance/experiments.md).
  */
 const maxBatch = 128;
 const idAttempts = 5;
@@ -94,21 +103,26 @@ export class PlacingService {
     });
   }
 
-  /** Places and announces a batch. Draws new ids and tries again when another transaction has taken one, at most `idAttempts` times in all. */
-  private async placeQueued(queued: readonly QueuedOrder[]): Promise<PlacedBatch['results']> {
+  /** Places a batch and announces its events. */
+  private async placeQueued(queued: readonly QueuedOrder[]): Promise<BatchOutcome['results']> {
+    const { results, numberedEvents } = await this.placeWithFreeIds(queued);
+    if (numberedEvents) this.feed.announcePlaced(numberedEvents());
+    return results;
+  }
+
+  /** Places a batch. Draws new ids and tries again when another transaction has taken one, at most `idAttempts` times in all. */
+  private async placeWithFreeIds(queued: readonly QueuedOrder[]): Promise<BatchOutcome> {
     const chosenIds = new Set(chosenIdsOf(queued));
     for (let attempt = 1; ; attempt++) {
-      const drawn = await this.ids.draw(queued.filter(isWithoutId).length, chosenIds);
-      const orders = withDrawnIds(queued, drawn);
+      const drawn = await this.ids.draw(queued.filter(hasNoChosenId).length, chosenIds);
+      const orders = withIds(queued, drawn);
       const options = { locksDrawnIds: attempt > 1 };
       try {
-        const { results, nudgeAfterCommit } = await this.database.transaction((tx) => placeBatch(tx, orders, dueAfterPlacing(this.policy), options));
-        this.feed.announcePlaced(nudgeAfterCommit());
-        return results;
+        return await this.database.transaction((tx) => placeBatch(tx, orders, dueAfterPlacing(this.policy), options));
       } catch (error) {
-        // Another transaction took one of the ids between the look-up and the write. The second attempt locks drawn ids too, so
-        // from then on only a chosen id can collide, with an order that drew it. `Batcher` halves a batch that still fails, down to
-        // single orders, which fail at most once: the next look-up finds the id taken.
+        // Another transaction took an id before the write: a drawn id for a client that chose it, or a chosen id that it had drawn. From
+        // the second attempt on, drawn ids are locked too, so only chosen ids collide. Each does so once: the next attempt finds it taken
+        // and refuses its order. If the attempts run out, `Batcher` places the batch in halves, down to single orders.
         const collided = sqlStateOf(error) === uniqueViolation && idConstraints.includes(constraintOf(error) ?? '');
         if (!collided || attempt >= idAttempts) throw error;
         await this.ids.recheck();
@@ -122,8 +136,8 @@ export class PlacingService {
  * orders before it left, and a refused order changes nothing. Takes two round trips, unless drawn ids are locked:
  * 1. all locks, in the order that every transaction keeps: idempotency keys, customers, ids, stock by ascending plant id;
  * 2. one write, pipelined with the COMMIT.
- * Between them, customers who have never ordered take a round trip: their rows are inserted and locked after the stock. That is
- * against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
+ * If a customer has never ordered, one more round trip between them inserts and locks the row, after the stock. That is against the
+ * order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
  * Rejected: locking and writing in one statement. Modifying CTEs run in no defined order, and `ON CONFLICT DO NOTHING` does not
  * return the row that won.
  * @param options.locksDrawnIds also locks the drawn ids and replaces those that are taken
@@ -133,10 +147,10 @@ export async function placeBatch(
   batch: readonly BatchOrder[],
   due: DueAfterPlacing,
   { locksDrawnIds = false }: { readonly locksDrawnIds?: boolean } = {},
-): Promise<PlacedBatch> {
+): Promise<BatchOutcome> {
   const [answers, closedCustomers, takenIds, stocks, at] = await Promise.all([
-    SavedAnswers.lock(tx, batch.flatMap((one) => one.idempotency ?? [])),
-    lockCustomersForShare(tx, unique(batch.map((one) => one.ownerId))),
+    SavedAnswers.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? [])),
+    lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId))),
     claimOrderIds(tx, unique(chosenIdsOf(batch))),
     lockStock(tx, unique(batch.map((one) => one.plantId))),
     transactionStart(tx),
@@ -144,7 +158,7 @@ export async function placeBatch(
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
   const placed: Traced<Placement>[] = [];
-  const times = { at, due, dueAt: dueTime(at, due) };
+  const times = placingTimes(at, due);
   const results = orders.map((order) =>
     answers.answerOnce(order.idempotency, () => {
       const stock = stockLeft.get(order.plantId) ?? unknownPlantStock;
@@ -156,20 +170,23 @@ export async function placeBatch(
       return versionedOrder(step.order);
     }),
   );
-  const nudgeAfterCommit = writePlacedOrders(tx, placed, due);
+  const numberedEvents = placed.length === 0 ? undefined : writePlacedOrders(tx, placed, due);
   answers.write(tx);
-  return { results, nudgeAfterCommit };
+  return { results, numberedEvents };
 }
 
-/** Locks the drawn ids. Comes after all other locks, in any order, since these locks are never waited for. */
+/**
+ * Locks the drawn ids, and replaces those that are taken. Comes after all other locks, in any order, since these locks are never
+ * waited for.
+ */
 async function withLockedIds(tx: Transaction, orders: readonly BatchOrder[]): Promise<BatchOrder[]> {
-  const drawn = orders.filter(isWithoutId).map((one) => one.id);
-  return withDrawnIds(orders, await lockDrawnIds(tx, drawn, new Set(chosenIdsOf(orders))));
+  const drawn = orders.filter(hasNoChosenId).map((one) => one.id);
+  return withIds(orders, await lockDrawnIds(tx, drawn, new Set(chosenIdsOf(orders))));
 }
 
 type ChosenId = Pick<QueuedOrder, 'chosenId'>;
 
-const isWithoutId = ({ chosenId }: ChosenId): boolean => chosenId === undefined;
+const hasNoChosenId = ({ chosenId }: ChosenId): boolean => chosenId === undefined;
 
 function chosenIdsOf(orders: readonly ChosenId[]): number[] {
   const ids: number[] = [];
@@ -178,7 +195,7 @@ function chosenIdsOf(orders: readonly ChosenId[]): number[] {
 }
 
 /** Gives each order the id that its client chose, or the next drawn one. */
-function withDrawnIds(orders: readonly Omit<BatchOrder, 'id'>[], drawn: readonly number[]): BatchOrder[] {
+function withIds(orders: readonly Omit<BatchOrder, 'id'>[], drawn: readonly number[]): BatchOrder[] {
   let next = 0;
   return orders.map((one) => {
     const id = one.chosenId ?? drawn[next++];

@@ -114,7 +114,7 @@ export async function applyPaymentReports(
   policy: CheckoutPolicy,
 ): Promise<PaymentResult[]> {
   const [answers, locked, known] = await Promise.all([
-    SavedAnswers.lock(tx, reports.flatMap((one) => one.idempotency ?? [])),
+    SavedAnswers.lockAndRead(tx, reports.flatMap((one) => one.idempotency ?? [])),
     lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]),
     findPayments(tx, reports),
   ]);

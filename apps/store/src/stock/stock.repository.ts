@@ -177,7 +177,7 @@ export async function compactInventory(tx: Transaction, limit: number): Promise<
   return onlyRow(rows).folded;
 }
 
-/** Returns the ids of open orders, at most 100, so that the answer stays small. */
+/** Returns the ids of the first 100 open orders, so that the answer stays small. */
 export async function openOrdersOfPlant(tx: Transaction, plantId: number): Promise<number[]> {
   const rows = await tx.query<{ id: number }>(
     `SELECT id FROM orders WHERE plant_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,

@@ -42,7 +42,7 @@ export interface paths {
         post: operations["changePlant"];
         /**
          * Delete a plant
-         * @description Refused while the plant has placed or approved orders, which the problem lists. The message is the id of the plant.
+         * @description Refused while the plant has placed or approved orders, of which the problem lists the first 100. The message is the id of the plant.
          */
         delete: operations["deletePlant"];
         options?: never;
@@ -560,7 +560,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user permanently
-         * @description Only for the user and with `write:users`. Refused while the user has open orders, which the problem lists, and for the last admin. The message is the username.
+         * @description Only for the user and with `write:users`. Refused while the user has open orders, of which the problem lists the first 100, and for the last admin. The message is the username.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -1119,7 +1119,7 @@ export interface components {
             }[];
             /** @description With `insufficient-stock`: the units left in stock. */
             available?: number;
-            /** @description The open orders that prevent the operation. */
+            /** @description The first 100 open orders that prevent the operation. */
             orders?: number[];
             /**
              * @description With `order-not-payable`: the payment must be refunded.
@@ -1248,7 +1248,10 @@ export interface components {
             plantId: number;
             /** @default 1 */
             quantity?: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Only delays the simulated delivery, which does not come before it. May be in the past.
+             */
             shipDate?: string;
             /**
              * @description Ignored, because the store sets it; must be a valid status.
@@ -1270,7 +1273,10 @@ export interface components {
             status: "placed" | "approved" | "delivered" | "cancelled";
             /** @description Whether the order is delivered. */
             complete: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the order was placed.
+             */
             placedAt?: string;
             /**
              * Format: date-time
@@ -1284,7 +1290,7 @@ export interface components {
              * @enum {string}
              */
             refund?: "due" | "completed";
-            /** @description The owner's username, only for callers with `read:orders`. Absent: the user was deleted. */
+            /** @description The owner's username: only when orders are read or listed with `read:orders`, unless the user was deleted. Responses to changes omit it. */
             owner?: string;
         };
         /** @description One step in the history of an order. */

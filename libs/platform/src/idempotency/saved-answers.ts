@@ -50,7 +50,7 @@ export class SavedAnswers {
    * Locks the keys until the transaction ends and reads their saved answers. Waits for running requests with the same keys, so that
    * their answers are seen. These must be the first locks of a transaction.
    */
-  static async lock(tx: Transaction, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
+  static async lockAndRead(tx: Transaction, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
     if (keys.length === 0) return new SavedAnswers(new Map());
     tx.send(lock, [[...new Set(keys.map((key) => key.lockId))]]);
     // A separate statement: the one above may have waited for the locks, and its snapshot is older than that wait.
@@ -58,8 +58,8 @@ export class SavedAnswers {
   }
 
   /**
-   * Reads saved answers without locking. Spares a repeated request expensive work that must not run in a transaction; `runOnce` still
-   * decides whether the request takes effect.
+   * Reads saved answers without locking. Spares a repeated request work that must not run in a transaction, because it is expensive or
+   * a call to another service, and refusals by that work. `runOnce` still decides whether the request takes effect.
    */
   static async peek(database: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
     if (keys.length === 0) return new SavedAnswers(new Map());
@@ -78,7 +78,8 @@ export class SavedAnswers {
   }
 
   /**
-   * Like `runOnce`, for one request of a batch. Later requests of the batch with the same key get its answer; `write` saves it.
+   * Returns the saved answer to one request of a batch, or else runs `work` and adds its answer, also for later requests of the batch
+   * with the same key. Without a key, runs `work` and adds nothing. `write` saves the answers.
    * @param work throws a CodedError to refuse the request; refusals are not saved
    * @returns the answer, or the refusal (also `idempotency-key-reused`) instead of throwing it, since it affects no other request
    */
@@ -122,7 +123,8 @@ export class SavedAnswers {
 
 /**
  * Runs `work` once per key: a repeated request gets the saved answer. Without a key, runs `work` and saves nothing. Take no lock before
- * it in the transaction.
+ * it in the transaction. Refuse nothing before it that depends on changing state: a repeated request must get its answer (`peek`).
+ * @param work throws a refusal, which rolls the transaction back and is not saved
  * @throws CodedError `idempotency-key-reused`
  */
 export async function runOnce<T extends object>(
@@ -131,12 +133,10 @@ export async function runOnce<T extends object>(
   work: () => Promise<T>,
 ): Promise<T | Replayed> {
   if (!key) return work();
-  const answers = await SavedAnswers.lock(tx, [key]);
+  const answers = await SavedAnswers.lockAndRead(tx, [key]);
   const repeated = answers.of(key);
   if (repeated) return repeated;
   const answer = await work();
-  // `work` returns a refusal instead of throwing it so that its other changes commit. It is not saved either.
-  if (answer instanceof CodedError) return answer;
   answers.add(key, answer);
   answers.write(tx);
   return answer;

@@ -15,7 +15,7 @@ export class RpcContext {
     readonly principalIfAny?: Principal,
     /** W3C Trace Context: the parent span of calls made with this context; undefined when the request is not traced. */
     readonly traceparent?: string,
-    /** The Idempotency-Key of the call that is being handled. It is not passed on to other services. */
+    /** The Idempotency-Key of the call that is being handled, if its operation takes one. It is not passed on to other services. */
     readonly idempotency?: IdempotencyKey,
   ) {}
 

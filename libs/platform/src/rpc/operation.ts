@@ -10,7 +10,7 @@ export interface Operation<Payload, Answer> {
   readonly payload: ClassConstructor<Payload & object>;
   /** A lost answer to a `read` is `unavailable`; a lost answer to a `write` is `outcome-unknown`. */
   readonly effect: 'read' | 'write';
-  /** The codes that it may throw, apart from those common to all operations. With `idempotency-key-reused`, it takes an Idempotency-Key. */
+  /** The codes that it may throw, apart from those common to all operations. */
   readonly errors: readonly string[];
   /** Whether the answer is the state of one resource, with a version. */
   readonly versioned: boolean;
@@ -22,6 +22,13 @@ interface OperationOptions<Code extends string> {
   readonly errors?: readonly Code[];
   readonly versioned?: boolean;
 }
+
+/**
+ * Whether an operation takes an Idempotency-Key: it declares `idempotency-key-reused`. The OpenAPI document and the server follow from
+ * this: the handler of another operation gets no key, although the gateway sends the key of every POST. The handler of an operation
+ * that declares the code must save its answers (`runOnce` or `SavedAnswers`), which nothing checks.
+ */
+export const takesIdempotencyKey = ({ errors }: Pick<Operation<never, unknown>, 'errors'>): boolean => errors.includes('idempotency-key-reused');
 
 /** The payload class of operations without a payload. */
 export class NoPayload {}

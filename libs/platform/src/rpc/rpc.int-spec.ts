@@ -67,6 +67,15 @@ describe('a call', () => {
     expect(received).toEqual({ reads: 2, writes: 1 });
   });
 
+  it('passes an Idempotency-Key to the handler only if the operation declares idempotency-key-reused', async () => {
+    const keys: Record<string, boolean> = {};
+    const note = (operation: string) => (_: unknown, { idempotency }: RpcContext) => (keys[operation] = idempotency !== undefined);
+    await startService(nats.url, { readJob: note('readJob'), writeJob: note('writeJob') });
+    const context = new RpcContext('test', Deadline.in(5_000), principal);
+    for (const operation of [readJob, writeJob]) await caller.client.callRaw(operation, job, context, 'key');
+    expect(keys).toEqual({ readJob: false, writeJob: true });
+  });
+
   it('without any budget left is not sent', async () => {
     let handled = 0;
     await startService(nats.url, { writeJob: () => ++handled });

@@ -22,6 +22,7 @@ import {
   maxEntryBytes,
   type WireError,
 } from './frame.js';
+import { takesIdempotencyKey } from './operation.js';
 import type { OperationHandler } from './operation-handlers.js';
 import { processNow } from './process-clock.js';
 import { beginServerSpan, endWithCode } from './rpc-spans.js';
@@ -217,7 +218,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     const value = validated(operation.payload, parseJson(payload));
     const { principal, idempotencyKey } = meta;
     const idempotency =
-      principal && idempotencyKey !== undefined
+      principal && idempotencyKey !== undefined && takesIdempotencyKey(operation)
         ? new IdempotencyKey(principal.subject, idempotencyKey, operation.pattern, payload)
         : undefined;
     return handler.handle(value, new RpcContext(meta.request, deadline, principal, traceparent, idempotency));

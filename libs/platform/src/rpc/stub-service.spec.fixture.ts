@@ -19,9 +19,9 @@ export class Job {
   size?: number;
 }
 
-const { read, write } = operationsOf('stub');
+const { read, write } = operationsOf<'idempotency-key-reused'>('stub');
 export const readJob = read<{ seen: string }>()('readJob', Job);
-export const writeJob = write<{ done: string }>()('writeJob', Job);
+export const writeJob = write<{ done: string }>()('writeJob', Job, { errors: ['idempotency-key-reused'] });
 
 export type Handler = (job: Job, context: RpcContext) => unknown;
 

@@ -78,7 +78,7 @@ export const bugs: readonly Bug[] = [
       replace: `await new Promise((resolve, reject) => {
         this.database.transaction(async (tx) => {
           const { results } = await placeBatch(tx, orders, dueAfterPlacing(this.policy), options);
-          resolve({ results, nudgeAfterCommit: () => undefined });
+          resolve({ results, numberedEvents: () => undefined });
           await new Promise((committing) => setTimeout(committing, 500));
         }).catch(reject);
       });`,

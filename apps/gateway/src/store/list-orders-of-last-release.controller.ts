@@ -5,8 +5,12 @@ import { pageOf, queryId, queryList, queryTexts } from '../http/input.js';
 import { Serves } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 
+/**
+ * Lists orders also with a store of the last release, which accepts only one status, as a string. Once no such store can run,
+ * `ForwardedOperations` serves the operation without a handler.
+ */
 @Controller()
-export class StoreController {
+export class ListOrdersOfLastReleaseController {
   constructor(private readonly forwarder: RpcForwarder) {}
 
   @Serves(store.listOrders.client)
@@ -18,7 +22,6 @@ export class StoreController {
       ...queryTexts(request, 'owner', 'placedFrom', 'placedBefore'),
       ...pageOf(request),
     };
-    // A store of the previous release accepts only one status, as a string.
     const wanted = { ...query, ...(status && { status: status.length === 1 ? status[0] : status }) };
     return this.forwarder.forwardPage(request, reply, store.listOrders, wanted, { ...query, status: status?.join() });
   }
