@@ -34,7 +34,7 @@ export interface WebhooksOptions {
   readonly stepRows: number;
   readonly stepLimitMs: number;
   /** Pause between two checks of all owners. */
-  readonly ownersMs: number;
+  readonly checkAllOwnersMs: number;
   /** Certificate authorities in addition to the system's. */
   readonly ca?: string;
 }
@@ -63,5 +63,5 @@ export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProd
   sweepMs: 10_000,
   stepRows: 2_000,
   stepLimitMs: 5_000,
-  ownersMs: 600_000,
+  checkAllOwnersMs: 600_000,
 });

@@ -11,7 +11,7 @@ import type {
 } from '@plant-shop/contracts/notifications';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -22,6 +22,7 @@ import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { bringForward } from '../queue/queue.repository.js';
 import { lookNow } from '../queue/webhook-cursors.repository.js';
+import { OwnerSync } from './owner-sync.js';
 import { addSecret } from './secrets.repository.js';
 import { newSecret } from './signing-secret.js';
 import { TargetGuard, TargetRefused } from './target-guard.js';
@@ -55,6 +56,7 @@ export class WebhooksService {
     private readonly database: Database,
     private readonly cipher: Cipher,
     private readonly guard: TargetGuard,
+    private readonly owners: OwnerSync,
     private readonly due: DueSignal,
     private readonly deliveriesOfAllOrders: AllOrdersDeliveryMaker,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
@@ -62,8 +64,15 @@ export class WebhooksService {
 
   async create({ principal, idempotency }: RpcContext, webhook: NewWebhook): Promise<Versioned<CreatedWebhook> | Replayed> {
     assertMayUseWebhooks(principal);
-    await this.assertReachable(webhook.url);
-    return this.database.transaction((tx) =>
+    try {
+      await this.assertReachable(webhook.url);
+    } catch (refusal) {
+      // A repeated request gets the answer of the first, even if the name leads elsewhere by now.
+      const saved = idempotency && (await SavedAnswers.peek(this.database, [idempotency])).of(idempotency);
+      if (saved) return saved;
+      throw refusal;
+    }
+    const answer = await this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => {
         assertRoomForOneMore(await lockAndCount(tx, principal.subject), this.options.webhooks.perUser);
         const id = uuidv7();
@@ -74,6 +83,8 @@ export class WebhooksService {
         return new Versioned({ ...toWebhook(created), secret }, created.version);
       }),
     );
+    this.owners.checkSoon(principal.subject);
+    return answer;
   }
 
   /** Returns a page of the principal's webhooks, newest first. */

@@ -9,6 +9,7 @@ import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';
 import { FeedFollower } from '../../log/feed-follower.js';
 import { LogTail } from '../../log/log-tail.js';
+import { OwnerSync } from '../endpoints/owner-sync.js';
 import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
 import { OwnOrdersDeliveryMaker } from '../queue/own-orders-delivery-maker.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
@@ -120,6 +121,9 @@ describe.each([
       when: async (victim) => {
         await logged(victim);
         await new Run().within(() => victim.app.get<BackgroundLoop>(maker).run());
+        // The victim's background work is paused.
+        const owners = victim.app.get(OwnerSync);
+        if (!owners.isReady) await new Run().within(() => owners.run());
         const worker = victim.app.get(DeliveryWorker);
         await worker.claimAndSend();
         await until(() => worker.isIdle);
