@@ -276,12 +276,17 @@ const renew: Statement = {
   text: `
     WITH held AS (
       SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease) JOIN webhook_deliveries d ON d.id = t.id AND d.lease = t.lease
+      JOIN webhooks w ON w.id = d.webhook_id AND w.state <> 'deleted'
       FOR NO KEY UPDATE OF d SKIP LOCKED
     )
     UPDATE webhook_deliveries d SET due_at = now() + $3 * interval '1 millisecond' FROM held WHERE d.id = held.id RETURNING d.id`,
 };
 
-/** Extends leases. Skips locked rows: their outcomes are being recorded. Returns the ids of deliveries that are still held. */
+/**
+ * Extends leases. Returns the ids of deliveries whose leases were extended. Skips locked rows, whose outcomes are being recorded, and
+ * deleted endpoints, whose deliveries must not be sent: an attempt that has begun ends, and its worker begins no other. Does not skip
+ * disabled endpoints: one that is enabled again during an attempt would get its event twice at the same time.
+ */
 export async function renewLeases(
   tx: Transaction,
   claims: readonly { readonly id: number; readonly lease: string }[],
