@@ -18,7 +18,7 @@ import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/an
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
+import { AllOrdersEnqueuer } from '../queue/all-orders-enqueuer.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { bringForward } from '../queue/queue.repository.js';
 import { lookNow } from '../queue/webhook-cursors.repository.js';
@@ -58,7 +58,7 @@ export class WebhooksService {
     private readonly guard: TargetGuard,
     private readonly owners: OwnerSync,
     private readonly due: DueSignal,
-    private readonly deliveriesOfAllOrders: AllOrdersDeliveryMaker,
+    private readonly allOrdersEnqueuer: AllOrdersEnqueuer,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {}
 
@@ -110,7 +110,7 @@ export class WebhooksService {
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
       if (after.state === 'enabled' && before.state === 'disabled') {
-        // In the order in which makers of deliveries lock: cursor, deliveries, queue.
+        // In the order in which enqueuers lock: cursor, deliveries, queue.
         await lookNow(tx, after.id);
         await retryAtOnce(tx, after.id);
         await bringForward(tx, [after.id]);
@@ -118,7 +118,7 @@ export class WebhooksService {
       return versioned(after);
     });
     this.due.raise();
-    this.deliveriesOfAllOrders.poke();
+    this.allOrdersEnqueuer.poke();
     return replaced;
   }
 

@@ -6,7 +6,7 @@ import type { QueueLimits, Turn } from './turn.js';
 // no lock before it ends its turns.
 
 /**
- * Takes advisory locks instead of locking the queues' rows: making deliveries and recording outcomes would otherwise wait for a
+ * Takes advisory locks instead of locking the queues' rows: enqueuing deliveries and recording outcomes would otherwise wait for a
  * claim, which takes several round trips. Over-fetches eightfold, so that queues locked by other replicas do not starve this one.
  */
 const lockTurns: Statement = {
@@ -90,7 +90,7 @@ export async function claimDue(
 
 /**
  * The next turn is when the first delivery is due, which may be a claimed one whose worker crashed. If a queue's row has changed
- * since its turn began, this statement may not see the deliveries that were made, so the queue gets another turn at once.
+ * since its turn began, this statement may not see the deliveries that were enqueued, so the queue gets another turn at once.
  */
 const endTurn: Statement = {
   name: 'webhooks-end-turns',

@@ -156,7 +156,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
         return share < 1 ? [] : [{ turn, webhookId: turn.webhookId, share, room: roomOf(turn, share, limits) }];
       });
       if (turns.length === 0) return { turns, claimed: [], secrets: [] };
-      // In parallel, because makers of deliveries wait for these rows. Secrets of endpoints that get nothing are read in vain.
+      // In parallel, because enqueuers wait for these rows. Secrets of endpoints that get nothing are read in vain.
       const [claimed, secrets] = await Promise.all([
         claimDue(tx, turns, lease, leaseMs),
         findSecrets(tx, turns.map(({ webhookId }) => webhookId)),
@@ -199,7 +199,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     while (!this.isStopping && this.revocations.isFresh) {
       const job = this.queue.next();
       if (!job) break;
-      if (this.leases.isHeld(job)) this.begin(job);
+      if (this.leases.isValid(job)) this.begin(job);
       else this.drop(job);
     }
   }
