@@ -11,7 +11,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { DueSignal } from '../queue/due-signal.js';
-import { deleteWebhooksOf, findOwners, ownersAmong, updateVisibility } from './owners.repository.js';
+import { deleteWebhooksOf, findOwners, type Owner, ownersAmong, updateVisibility } from './owners.repository.js';
 
 const intervalMs = 1_000;
 const budgetMs = 5_000;
@@ -119,7 +119,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
     for (let owners = await findOwners(this.database, undefined, page); owners.length > 0; ) {
       missing.push(...(await this.checkEach(owners)));
       count += owners.length;
-      owners = await findOwners(this.database, owners.at(-1), page);
+      owners = await findOwners(this.database, owners.at(-1)?.id, page);
     }
     await this.deleteUnlessMany(missing, count);
     // After a break in between, the next run checks all of them again.
@@ -131,20 +131,20 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
 
   /**
    * Checks owners, some at the same time. An owner whose check fails is checked again in the next run, and holds up no others.
-   * @returns the owners that identity does not know and the revocation log does not name
+   * @returns the ids of owners that identity does not know and the revocation log does not name
    */
-  private async checkEach(owners: readonly string[]): Promise<string[]> {
+  private async checkEach(owners: readonly Owner[]): Promise<string[]> {
     const missing: string[] = [];
     for (let n = 0; n < owners.length; n += atOnce) {
       await Promise.all(
         owners.slice(n, n + atOnce).map(async (owner) => {
           try {
-            if (!(await this.isInStep(owner))) missing.push(owner);
+            if (!(await this.isInStep(owner))) missing.push(owner.id);
           } catch (error) {
             // While the log cannot be followed, identity cannot be reached, and every other owner would fail as well.
             if (!this.log.isFresh || ++this.failures > maxFailures) throw error;
-            this.logger.warn({ err: error, owner }, 'an owner of webhooks could not be checked, trying again');
-            this.toCheck.add(owner);
+            this.logger.warn({ err: error, owner: owner.id }, 'an owner of webhooks could not be checked, trying again');
+            this.toCheck.add(owner.id);
           }
         }),
       );
@@ -153,13 +153,15 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   }
 
   /** Brings an owner's webhooks into step. Returns false, and changes nothing, if the owner is missing for no known reason. */
-  private async isInStep(ownerId: string): Promise<boolean> {
+  private async isInStep({ id: ownerId, hasAllOrders }: Owner): Promise<boolean> {
     const permissions = await this.permissionsOf(ownerId);
     if (permissions === undefined) {
       if (!this.log.isRevoked(revocationKey('user', ownerId))) return false;
       await this.deleteOf(ownerId);
       return true;
     }
+    // A webhook created for all orders since then is checked after its own creation.
+    if (!hasAllOrders) return true;
     const seesAll = permissions.includes('read:orders');
     const changed = await this.database.transaction((tx) => updateVisibility(tx, ownerId, seesAll));
     if (changed > 0) this.logger.info({ owner: ownerId, seesAll, webhooks: changed }, 'visibility of webhooks changed');
