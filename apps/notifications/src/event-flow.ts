@@ -15,8 +15,8 @@ import { Broadcaster } from './stream/broadcaster.js';
 import { CatchUp } from './stream/catch-up.js';
 import { Connections } from './stream/connections.js';
 import { Pages } from './stream/pages.js';
-import { AllOrdersDeliveryMaker } from './webhooks/queue/all-orders-delivery-maker.js';
-import { OwnOrdersDeliveryMaker } from './webhooks/queue/own-orders-delivery-maker.js';
+import { AllOrdersEnqueuer } from './webhooks/queue/all-orders-enqueuer.js';
+import { OwnOrdersEnqueuer } from './webhooks/queue/own-orders-enqueuer.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
 import { deferDeliveries, findLowestMadeUpTo } from './webhooks/queue/webhook-watermark.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
@@ -28,7 +28,7 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 //                                      v
 //     other replicas <── Fanout <── EventFlow
 //                                   │       │
-//            LogTail.takeLogged <───┘       └───> OwnOrdersDeliveryMaker.poke, AllOrdersDeliveryMaker.poke
+//            LogTail.takeLogged <───┘       └───> OwnOrdersEnqueuer.poke, AllOrdersEnqueuer.poke
 //                 │ ring                             │ webhook_deliveries
 //                 │ onEntries                        │ DueSignal
 //                 v                                  v
@@ -52,8 +52,8 @@ export class EventFlow implements OnApplicationBootstrap {
     @Optional() @Inject(CatchUp) catchUp?: CatchUp,
     @Optional() @Inject(Connections) connections?: Connections,
     @Optional() @Inject(Pages) pages?: Pages,
-    @Optional() @Inject(OwnOrdersDeliveryMaker) private readonly deliveries?: OwnOrdersDeliveryMaker,
-    @Optional() @Inject(AllOrdersDeliveryMaker) private readonly deliveriesOfAllOrders?: AllOrdersDeliveryMaker,
+    @Optional() @Inject(OwnOrdersEnqueuer) private readonly ownOrders?: OwnOrdersEnqueuer,
+    @Optional() @Inject(AllOrdersEnqueuer) private readonly allOrders?: AllOrdersEnqueuer,
     @Optional() @Inject(DueSignal) due?: DueSignal,
     @Optional() @Inject(DeliveryWorker) worker?: DeliveryWorker,
   ) {
@@ -73,7 +73,7 @@ export class EventFlow implements OnApplicationBootstrap {
 
   /** Subscribes replicas with webhooks to events logged by a replica of the stream, which makes no deliveries. Missed messages are found by polling. */
   onApplicationBootstrap(): void {
-    if (!this.deliveries) return;
+    if (!this.ownOrders) return;
     this.fanout.onLoggedElsewhere(({ needsDeliveries }) => {
       if (needsDeliveries) this.makeDeliveries({ own: true, all: true });
     });
@@ -88,8 +88,8 @@ export class EventFlow implements OnApplicationBootstrap {
   }
 
   private makeDeliveries({ own, all }: DeliveryNeeds): void {
-    if (own) this.deliveries?.poke();
-    if (all) this.deliveriesOfAllOrders?.poke();
+    if (own) this.ownOrders?.poke();
+    if (all) this.allOrders?.poke();
   }
 }
 

@@ -26,7 +26,7 @@ export class WebhookOwner {
   static ofEachTest(): WebhookOwner {
     const owner = new WebhookOwner();
     beforeAll(async () => {
-      owner.shop = await TestWebhooks.start({ timeScale: 0.000_001, perUser: 3, ownersMs: 100 });
+      owner.shop = await TestWebhooks.start({ timeScale: 0.000_001, perUser: 3, checkAllOwnersMs: 100 });
     });
     afterAll(() => owner.shop.stop());
     beforeEach(async () => {

@@ -8,8 +8,8 @@ import { resolveByDns } from './endpoints/resolver.js';
 import { TargetGuard } from './endpoints/target-guard.js';
 import { WebhooksSweeper } from './endpoints/webhooks-sweeper.js';
 import { WebhooksService } from './endpoints/webhooks.service.js';
-import { AllOrdersDeliveryMaker } from './queue/all-orders-delivery-maker.js';
-import { OwnOrdersDeliveryMaker } from './queue/own-orders-delivery-maker.js';
+import { AllOrdersEnqueuer } from './queue/all-orders-enqueuer.js';
+import { OwnOrdersEnqueuer } from './queue/own-orders-enqueuer.js';
 import { DeliveryMetrics } from './queue/delivery-metrics.js';
 import { DueSignal } from './queue/due-signal.js';
 import { slotsFor } from './queue/fair-queue.js';
@@ -34,13 +34,13 @@ export const webhookProviders: Provider[] = [
   {
     provide: Cipher,
     inject: [NOTIFICATIONS_OPTIONS],
-    useFactory: ({ webhooks }: NotificationsOptions) => new Cipher(webhooks.secrets, { name: 'webhook secrets', setting: 'NOTIFICATIONS_SECRET' }),
+    useFactory: ({ webhooks }: NotificationsOptions) => new Cipher(webhooks.encryptionKeys, { name: 'webhook secrets', setting: 'NOTIFICATIONS_SECRET' }),
   },
   DeliveryMetrics,
   DueSignal,
   DeliveryWorker,
-  OwnOrdersDeliveryMaker,
-  AllOrdersDeliveryMaker,
+  OwnOrdersEnqueuer,
+  AllOrdersEnqueuer,
   WebhooksService,
   DeliveriesService,
   OwnerSync,

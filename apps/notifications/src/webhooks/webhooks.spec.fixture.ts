@@ -62,6 +62,12 @@ export class TestWebhooks {
   /** Milliseconds by which identity's clock is ahead of this host's. */
   identityAheadMs = 0;
   readonly revocations: { position: number; kind: 'user' | 'userChanged'; id: string }[] = [];
+  /** Changes when identity's database is restored. */
+  identityEpoch = 'epoch 1';
+  /** Users about whom identity answers with an error. */
+  readonly failingUsers = new Set<string>();
+  /** Identity answers about users when this is resolved. */
+  usersAreKnown: Promise<void> = Promise.resolve();
 
   private constructor(
     readonly nats: TestNats,
@@ -194,6 +200,11 @@ export class TestWebhooks {
     return this.caller.call(operation, payload, principal);
   }
 
+  /** Adds an entry to identity's log of revocations. */
+  revoke(kind: 'user' | 'userChanged', id: string): void {
+    this.revocations.push({ position: this.revocations.length + 1, kind, id });
+  }
+
   create(url: string, given: Partial<NewWebhook> = {}, principal = customer(1)): Promise<CreatedWebhook> {
     return this.call(notifications.createWebhook, { webhook: { url, eventTypes: ['order.status_changed'], ...given } }, principal);
   }
@@ -225,8 +236,11 @@ export class TestWebhooks {
         head: this.revocations.length,
         entries: this.revocations.filter(({ position }) => position > after),
         time: Date.now() + this.identityAheadMs,
+        epoch: this.identityEpoch,
       })),
-      fake(identity.resolveSubject, ({ userId }) => {
+      fake(identity.resolveSubject, async ({ userId }) => {
+        await this.usersAreKnown;
+        if (this.failingUsers.has(userId)) throw new CodedError('internal', 'The user cannot be read.');
         const permissions = this.users.has(userId) ? this.users.get(userId) : permissionsOfRole.staff;
         if (!permissions) throw new CodedError('credential-refused', 'The user is gone.');
         return { permissions: [...permissions], position: this.revocations.length };

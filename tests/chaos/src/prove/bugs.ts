@@ -382,7 +382,7 @@ export const bugs: readonly Bug[] = [
     id: 'webhook-key-ignored',
     name: 'the Idempotency-Key of a new webhook is ignored',
     edits: [
-      { file: 'apps/notifications/dist/webhooks/endpoints/webhooks.service.js', find: 'return this.database.transaction((tx) => runOnce(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'return this.database.transaction((tx) => runOnce(tx, undefined, async () => {\n            assertRoomForOneMore' },
+      { file: 'apps/notifications/dist/webhooks/endpoints/webhooks.service.js', find: 'const answer = await this.database.transaction((tx) => runOnce(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'const answer = await this.database.transaction((tx) => runOnce(tx, undefined, async () => {\n            assertRoomForOneMore' },
     ],
     breaks: ['once-per-key'],
     workload: { credentialHolders: 3 },

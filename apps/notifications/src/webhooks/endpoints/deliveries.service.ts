@@ -53,7 +53,7 @@ export class DeliveriesService {
     return this.schedule(context, webhookId, (tx, webhook) => replayEvents(tx, webhook.id, range));
   }
 
-  /** Runs work that makes deliveries for the principal's own endpoint, once per Idempotency-Key. */
+  /** Runs work that enqueues deliveries for the principal's own endpoint, once per Idempotency-Key. */
   private async schedule<T extends object>(
     { principal, idempotency }: RpcContext,
     webhookId: string,

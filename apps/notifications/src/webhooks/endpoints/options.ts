@@ -6,15 +6,20 @@ const dayMs = 86_400_000;
 
 /** Options of webhooks, derived from the settings. */
 export interface WebhooksOptions {
-  readonly secrets: readonly string[];
+  /** Encrypt the endpoints' signing secrets: the current key, then former ones that still decrypt. */
+  readonly encryptionKeys: readonly string[];
+  /** Maximum number of endpoints of a user. */
   readonly perUser: number;
+  /** Whether targets must use https, unless `allowedTargets` lists them. */
   readonly httpsOnly: boolean;
+  /** Targets that may be called although they are not public, each as `host:port` or `host:*`. */
   readonly allowedTargets: readonly string[];
   /** Concurrent attempts of one owner on this replica while no other owner has any. */
   readonly inFlight: number;
   readonly limits: QueueLimits;
+  /** Factor of the pauses between attempts, above 0 and at most 1; below 1 only in tests. `failingMs` and `holdMs` have it already. */
   readonly timeScale: number;
-  /** Time limit of an attempt. */
+  /** Time limit of an attempt, from the lookup of the name to the end of the body. */
   readonly attemptLimitMs: number;
   /** Part of that limit for the body of the response. */
   readonly bodyLimitMs: number;
@@ -33,14 +38,14 @@ export interface WebhooksOptions {
   /** Maximum number of deliveries of a step, and the time limit of each of its statements. */
   readonly stepRows: number;
   readonly stepLimitMs: number;
-  /** Pause between two checks of all owners. */
-  readonly ownersMs: number;
+  /** Pause between two checks of all owners: the longest time after which an owner's lost permission is noticed. */
+  readonly checkAllOwnersMs: number;
   /** Certificate authorities in addition to the system's. */
   readonly ca?: string;
 }
 
 export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProduction: boolean): WebhooksOptions => ({
-  secrets: config.secrets,
+  encryptionKeys: config.secrets,
   perUser: config.webhooksPerUser,
   httpsOnly: isProduction || config.webhookHttpsOnly,
   allowedTargets: config.webhookAllowedTargets,
@@ -63,5 +68,5 @@ export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProd
   sweepMs: 10_000,
   stepRows: 2_000,
   stepLimitMs: 5_000,
-  ownersMs: 600_000,
+  checkAllOwnersMs: 600_000,
 });

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
-import { RevocationLog, type RevocationListener } from '@plant-shop/credentials/revocation-log';
+import { revocationKey, RevocationLog, type RevocationListener } from '@plant-shop/credentials/revocation-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -10,32 +10,61 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import { deleteWebhooksOf, findOwners, ownersAmong, updateVisibility } from './owners.repository.js';
+import { DueSignal } from '../queue/due-signal.js';
+import { deleteWebhooksOf, findOwners, type Owner, ownersAmong, updateVisibility } from './owners.repository.js';
 
 const intervalMs = 1_000;
 const budgetMs = 5_000;
 const page = 500;
+/** Number of owners that are checked at the same time. Claims wait for the first check of all owners. */
+const atOnce = 16;
+/** More failures than this in one run are not the owners' own: the run fails. */
+const maxFailures = 20;
+/** Owners that may be missing at once without an entry in the revocation log: as many, or as large a part, as in `npm run reconcile`. */
+const fewMissing = 20;
+const usualShare = 0.1;
+/** Maximum number of missing owners that the log line names. */
+const maxNamed = 1_000;
 
 /**
  * Keeps endpoints in step with their owners: deletes endpoints of deleted users, and hides other users' orders from endpoints whose
  * owners may no longer see them. Follows the revocation log, and regularly checks all owners, because no replica sees entries that
- * were made while none ran.
+ * were made while none ran for longer than the log is kept.
+ *
+ * The log names deleted users. An owner that identity does not know and the log does not name may be missing because identity runs
+ * on a wrong or empty database, so the endpoints of such owners are deleted only if they are few, and missing in two checks.
  */
 @Injectable()
 export class OwnerSync extends BackgroundLoop implements RevocationListener {
-  private changed = new Set<string>();
+  /** Users whose webhooks the next run checks. */
+  private toCheck = new Set<string>();
   private allCheckedAt = -Infinity;
-  private readonly ownersMs: number;
+  private hasCheckedAll = false;
+  /** Owners that were missing in the last check of all owners, if they were few. */
+  private missingBefore: ReadonlySet<string> = new Set();
+  private failures = 0;
+  private breaksFound: number;
+  private readonly checkAllOwnersMs: number;
 
   constructor(
     private readonly database: Database,
     private readonly rpc: RpcClient,
     private readonly log: RevocationLog,
+    private readonly due: DueSignal,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
   ) {
     super({ name: 'check owners of webhooks', intervalMs }, () => this.check(), logger);
-    this.ownersMs = webhooks.ownersMs;
+    this.checkAllOwnersMs = webhooks.checkAllOwnersMs;
+    this.breaksFound = log.generation;
+  }
+
+  /**
+   * Whether this process has checked all owners at least once. Before that, an endpoint may still see other users' orders although its
+   * owner lost that permission while no replica ran. Owners whose check failed count as checked, and are checked again every second.
+   */
+  get isReady(): boolean {
+    return this.hasCheckedAll;
   }
 
   override onApplicationBootstrap(): void {
@@ -45,47 +74,123 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
 
   revoked(entries: readonly Revocation[]): void {
     for (const { kind, id } of entries) {
-      if (kind === 'user' || kind === 'userChanged') this.changed.add(id);
+      if (kind === 'user' || kind === 'userChanged') this.toCheck.add(id);
     }
-    if (this.changed.size > 0) this.poke();
+    if (this.toCheck.size > 0) this.poke();
   }
 
+  /** Has all owners checked if the log may have lost entries. After a mere pause it continues where it was, and has lost none. */
   forget(): void {
-    // Nothing is cached here; the next check of all owners finds what the log has lost.
+    if (this.log.generation === this.breaksFound) return;
+    this.breaksFound = this.log.generation;
+    this.allCheckedAt = -Infinity;
+    this.poke();
+  }
+
+  /**
+   * Checks a user's webhooks soon. Call after the commit that created one: if the user was deleted or lost permissions after the request
+   * was authenticated, the entry in the revocation log was handled before there was a webhook. If this process crashes before the check,
+   * the next check of all owners finds the webhook.
+   */
+  checkSoon(userId: string): void {
+    this.toCheck.add(userId);
+    this.poke();
   }
 
   private async check(): Promise<boolean> {
-    const changed = this.changed;
-    this.changed = new Set();
+    const named = this.toCheck;
+    this.toCheck = new Set();
+    this.failures = 0;
     try {
-      for (const owner of changed.size === 0 ? [] : await ownersAmong(this.database, [...changed])) await this.checkOwner(owner);
+      if (named.size > 0) await this.checkEach(await ownersAmong(this.database, [...named]));
+      if (performance.now() - this.allCheckedAt >= this.checkAllOwnersMs) await this.checkAll();
     } catch (error) {
-      for (const id of changed) this.changed.add(id);
+      for (const id of named) this.toCheck.add(id);
       throw error;
     }
-    if (performance.now() - this.allCheckedAt >= this.ownersMs) await this.checkAll();
     return false;
   }
 
   private async checkAll(): Promise<void> {
     const begunAt = performance.now();
+    const { generation } = this.log;
+    const missing: string[] = [];
+    let count = 0;
     for (let owners = await findOwners(this.database, undefined, page); owners.length > 0; ) {
-      for (const owner of owners) await this.checkOwner(owner);
-      owners = await findOwners(this.database, owners.at(-1), page);
+      missing.push(...(await this.checkEach(owners)));
+      count += owners.length;
+      owners = await findOwners(this.database, owners.at(-1)?.id, page);
     }
-    this.allCheckedAt = begunAt;
+    await this.deleteUnlessMany(missing, count);
+    // After a break in between, the next run checks all of them again.
+    if (this.log.generation === generation) this.allCheckedAt = begunAt;
+    if (this.hasCheckedAll) return;
+    this.hasCheckedAll = true;
+    this.due.raise();
   }
 
-  private async checkOwner(ownerId: string): Promise<void> {
+  /**
+   * Checks owners, some at the same time. An owner whose check fails is checked again in the next run, and holds up no others.
+   * @returns the ids of owners that identity does not know and the revocation log does not name
+   */
+  private async checkEach(owners: readonly Owner[]): Promise<string[]> {
+    const missing: string[] = [];
+    for (let n = 0; n < owners.length; n += atOnce) {
+      await Promise.all(
+        owners.slice(n, n + atOnce).map(async (owner) => {
+          try {
+            if (!(await this.isInStep(owner))) missing.push(owner.id);
+          } catch (error) {
+            // While the log cannot be followed, identity cannot be reached, and every other owner would fail as well.
+            if (!this.log.isFresh || ++this.failures > maxFailures) throw error;
+            this.logger.warn({ err: error, owner: owner.id }, 'an owner of webhooks could not be checked, trying again');
+            this.toCheck.add(owner.id);
+          }
+        }),
+      );
+    }
+    return missing;
+  }
+
+  /** Brings an owner's webhooks into step. Returns false, and changes nothing, if the owner is missing for no known reason. */
+  private async isInStep({ id: ownerId, hasAllOrders }: Owner): Promise<boolean> {
     const permissions = await this.permissionsOf(ownerId);
     if (permissions === undefined) {
-      const deleted = await this.database.transaction((tx) => deleteWebhooksOf(tx, ownerId));
-      if (deleted > 0) this.logger.info({ owner: ownerId, deleted }, 'webhooks deleted with their owner');
-      return;
+      if (!this.log.isRevoked(revocationKey('user', ownerId))) return false;
+      await this.deleteOf(ownerId);
+      return true;
     }
+    // A webhook created for all orders since then is checked after its own creation.
+    if (!hasAllOrders) return true;
     const seesAll = permissions.includes('read:orders');
     const changed = await this.database.transaction((tx) => updateVisibility(tx, ownerId, seesAll));
     if (changed > 0) this.logger.info({ owner: ownerId, seesAll, webhooks: changed }, 'visibility of webhooks changed');
+    return true;
+  }
+
+  /**
+   * Deletes the webhooks of owners that were missing in this check of all owners and the one before. One check does not suffice: if
+   * identity's database was replaced during it, only the owners asked about last are missing, and they may be few.
+   */
+  private async deleteUnlessMany(missing: readonly string[], checked: number): Promise<void> {
+    const before = this.missingBefore;
+    // An empty database of identity knows no owner at all, however few there are.
+    const areMany = missing.length > 0 && (missing.length === checked || (missing.length > fewMissing && missing.length > checked * usualShare));
+    this.missingBefore = new Set(areMany ? [] : missing);
+    if (areMany) {
+      this.logger.error(
+        { missing: missing.length, checked, owners: missing.slice(0, maxNamed) },
+        "identity does not know these owners of webhooks. Nothing was deleted, because identity's database may be empty or the wrong one: " +
+          'check it, and restore it again. If the users are really gone, delete their webhooks as docs/operations/reconcile.md describes',
+      );
+      return;
+    }
+    for (const owner of missing) if (before.has(owner)) await this.deleteOf(owner);
+  }
+
+  private async deleteOf(ownerId: string): Promise<void> {
+    const deleted = await this.database.transaction((tx) => deleteWebhooksOf(tx, ownerId));
+    if (deleted > 0) this.logger.info({ owner: ownerId, deleted }, 'webhooks deleted with their owner');
   }
 
   /** Returns undefined if the user does not exist. */

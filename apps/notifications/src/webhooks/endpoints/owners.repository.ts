@@ -3,23 +3,29 @@ import { deleteWebhooks } from './webhooks.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
+/** A user with webhooks. */
+export interface Owner {
+  readonly id: string;
+  /** At least one of the webhooks was created for all orders, so what it sees depends on the owner's permissions. */
+  readonly hasAllOrders: boolean;
+}
+
 /** Returns those of these users that have webhooks. */
-export async function ownersAmong(db: Reader, userIds: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    `SELECT DISTINCT owner_id AS id FROM webhooks WHERE owner_id = ANY($1) AND state <> 'deleted'`,
+export function ownersAmong(db: Reader, userIds: readonly string[]): Promise<Owner[]> {
+  return db.query<Owner>(
+    `SELECT owner_id AS id, bool_or(made_for_all) AS "hasAllOrders" FROM webhooks
+     WHERE owner_id = ANY($1) AND state <> 'deleted' GROUP BY owner_id`,
     [userIds],
   );
-  return rows.map((row) => row.id);
 }
 
 /** Returns a page of owners, by ascending id. */
-export async function findOwners(db: Reader, after: string | undefined, limit: number): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    `SELECT DISTINCT owner_id AS id FROM webhooks
-     WHERE state <> 'deleted' AND ($1::uuid IS NULL OR owner_id > $1) ORDER BY owner_id LIMIT $2`,
+export function findOwners(db: Reader, after: string | undefined, limit: number): Promise<Owner[]> {
+  return db.query<Owner>(
+    `SELECT owner_id AS id, bool_or(made_for_all) AS "hasAllOrders" FROM webhooks
+     WHERE state <> 'deleted' AND ($1::uuid IS NULL OR owner_id > $1) GROUP BY owner_id ORDER BY owner_id LIMIT $2`,
     [after ?? null, limit],
   );
-  return rows.map((row) => row.id);
 }
 
 /** Sets whether the owner's webhooks of all orders see all orders. Returns the number of webhooks that changed. */

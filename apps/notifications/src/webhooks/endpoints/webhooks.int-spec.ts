@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
+import { contextFor } from '@plant-shop/service-testing/service';
 import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
-import { staff } from '../webhooks.spec.fixture.js';
+import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const unknown = '00000000-0000-4000-8000-00000000abcd';
 
@@ -107,5 +108,25 @@ describe('endpoints', () => {
     await owner.allEnded(webhook, 2);
     same(notifications.resendDelivery, await owner.resend(webhook.id, (await owner.deliveries(webhook))[0]!.id));
     same(notifications.deleteWebhook, await owner.call(notifications.deleteWebhook, { webhookId: webhook.id }));
+  });
+});
+
+describe('the answer to a repeated creation', () => {
+  it('is that of the first, even if the target is no longer allowed', async () => {
+    const shop = await TestWebhooks.start();
+    try {
+      const create = async () => {
+        const webhook = { url: 'http://127.0.0.1:9/hook', eventTypes: ['order.status_changed' as const] };
+        const { payload, replayed } = await shop.caller.client.callRaw(notifications.createWebhook, { webhook }, contextFor(customer(1)), 'key');
+        return { answer: JSON.parse(Buffer.from(payload).toString()) as unknown, replayed };
+      };
+      const { answer } = await create();
+      await shop.stopReplicas();
+      await shop.addReplica({}, { WEBHOOK_ALLOWED_TARGETS: '' });
+      await expect(shop.create('http://127.0.0.1:9/hook')).rejects.toMatchObject({ code: 'invalid-input' });
+      expect(await create()).toEqual({ answer, replayed: true });
+    } finally {
+      await shop.stop();
+    }
   });
 });

@@ -11,17 +11,18 @@ import type {
 } from '@plant-shop/contracts/notifications';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
+import { AllOrdersEnqueuer } from '../queue/all-orders-enqueuer.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { bringForward } from '../queue/queue.repository.js';
 import { lookNow } from '../queue/webhook-cursors.repository.js';
+import { OwnerSync } from './owner-sync.js';
 import { addSecret } from './secrets.repository.js';
 import { newSecret } from './signing-secret.js';
 import { TargetGuard, TargetRefused } from './target-guard.js';
@@ -55,15 +56,23 @@ export class WebhooksService {
     private readonly database: Database,
     private readonly cipher: Cipher,
     private readonly guard: TargetGuard,
+    private readonly owners: OwnerSync,
     private readonly due: DueSignal,
-    private readonly deliveriesOfAllOrders: AllOrdersDeliveryMaker,
+    private readonly allOrdersEnqueuer: AllOrdersEnqueuer,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {}
 
   async create({ principal, idempotency }: RpcContext, webhook: NewWebhook): Promise<Versioned<CreatedWebhook> | Replayed> {
     assertMayUseWebhooks(principal);
-    await this.assertReachable(webhook.url);
-    return this.database.transaction((tx) =>
+    try {
+      await this.assertReachable(webhook.url);
+    } catch (refusal) {
+      // A repeated request gets the answer of the first, even if the name leads elsewhere by now.
+      const saved = idempotency && (await SavedAnswers.peek(this.database, [idempotency])).of(idempotency);
+      if (saved) return saved;
+      throw refusal;
+    }
+    const answer = await this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => {
         assertRoomForOneMore(await lockAndCount(tx, principal.subject), this.options.webhooks.perUser);
         const id = uuidv7();
@@ -74,6 +83,8 @@ export class WebhooksService {
         return new Versioned({ ...toWebhook(created), secret }, created.version);
       }),
     );
+    this.owners.checkSoon(principal.subject);
+    return answer;
   }
 
   /** Returns a page of the principal's webhooks, newest first. */
@@ -99,7 +110,7 @@ export class WebhooksService {
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
       if (after.state === 'enabled' && before.state === 'disabled') {
-        // In the order in which makers of deliveries lock: cursor, deliveries, queue.
+        // In the order in which enqueuers lock: cursor, deliveries, queue.
         await lookNow(tx, after.id);
         await retryAtOnce(tx, after.id);
         await bringForward(tx, [after.id]);
@@ -107,7 +118,7 @@ export class WebhooksService {
       return versioned(after);
     });
     this.due.raise();
-    this.deliveriesOfAllOrders.poke();
+    this.allOrdersEnqueuer.poke();
     return replaced;
   }
 

@@ -5,7 +5,7 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { isRepetition, typeOfRow } from '../../log/event-types.js';
 import type { DeliveryRecord } from './delivery.js';
 import { bringForward } from './queue.repository.js';
-import { type WebhookCursor, longerPause } from './webhook-cursors.repository.js';
+import { type EndpointProgress, longerPause } from './webhook-cursors.repository.js';
 import type { OwnRange } from './webhook-watermark.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -82,14 +82,14 @@ const enqueueOwnRange: Statement = {
 
 /** The result of a step. */
 export interface StepResult {
-  /** Number of deliveries made. */
+  /** Number of deliveries enqueued. */
   readonly count: number;
   /** Whether the log has more events after the step. */
   readonly hasMore: boolean;
 }
 
 /**
- * Makes at most `rows` deliveries to endpoints that see their owner's orders, and advances the watermark of webhooks. Endpoints do
+ * Enqueues at most `rows` deliveries to endpoints that see their owner's orders, and advances the watermark of webhooks. Endpoints do
  * not get a repeated event again. Returns a function that gives the result after the commit.
  */
 export function enqueueOwn(tx: Transaction, { after, upTo, partSeq, partWebhookId }: OwnRange, rows: number): () => StepResult {
@@ -142,10 +142,10 @@ export interface StepLimits {
   readonly window: number;
 }
 
-/** Makes deliveries to endpoints of all orders, and advances their cursors, which must be locked. */
+/** Enqueues deliveries to endpoints of all orders, and advances their cursors, which must be locked. */
 export async function enqueueForAll(
   tx: Transaction,
-  cursors: readonly WebhookCursor[],
+  cursors: readonly EndpointProgress[],
   { rows, scannedPerRow, window }: StepLimits,
 ): Promise<{ readonly count: number; readonly causes: readonly (string | null)[] }> {
   const share = Math.ceil(rows / cursors.length);

@@ -38,21 +38,21 @@ describe('the queue of an endpoint', () => {
   });
 
   it('does not block making a delivery during a turn, and does not overlook that delivery', async () => {
-    const maker = await shop.sql.connect();
+    const enqueuer = await shop.sql.connect();
     await database.transaction(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
-      await maker.query('BEGIN');
-      await maker.query(
+      await enqueuer.query('BEGIN');
+      await enqueuer.query(
         `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at)
          SELECT id, gen_random_uuid(), false, false, '{}', now() FROM webhooks`,
       );
-      await maker.query('UPDATE webhook_queues SET turn_at = least(turn_at, now())');
+      await enqueuer.query('UPDATE webhook_queues SET turn_at = least(turn_at, now())');
       endTurns(tx, [{ turn: turn!, tokens: 1, pauseMs: 0 }]);
       const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       await until(async () => (await shop.sql.query(waiting)).rowCount === 1);
-      await maker.query('COMMIT');
+      await enqueuer.query('COMMIT');
     });
-    maker.release();
+    enqueuer.release();
     expect(await isDue()).toBe(true);
   });
 

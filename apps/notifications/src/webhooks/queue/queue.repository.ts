@@ -6,7 +6,7 @@ import type { QueueLimits, Turn } from './turn.js';
 // no lock before it ends its turns.
 
 /**
- * Takes advisory locks instead of locking the queues' rows: making deliveries and recording outcomes would otherwise wait for a
+ * Takes advisory locks instead of locking the queues' rows: enqueuing deliveries and recording outcomes would otherwise wait for a
  * claim, which takes several round trips. Over-fetches eightfold, so that queues locked by other replicas do not starve this one.
  */
 const lockTurns: Statement = {
@@ -90,7 +90,7 @@ export async function claimDue(
 
 /**
  * The next turn is when the first delivery is due, which may be a claimed one whose worker crashed. If a queue's row has changed
- * since its turn began, this statement may not see the deliveries that were made, so the queue gets another turn at once.
+ * since its turn began, this statement may not see the deliveries that were enqueued, so the queue gets another turn at once.
  */
 const endTurn: Statement = {
   name: 'webhooks-end-turns',
@@ -276,12 +276,17 @@ const renew: Statement = {
   text: `
     WITH held AS (
       SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease) JOIN webhook_deliveries d ON d.id = t.id AND d.lease = t.lease
+      JOIN webhooks w ON w.id = d.webhook_id AND w.state <> 'deleted'
       FOR NO KEY UPDATE OF d SKIP LOCKED
     )
     UPDATE webhook_deliveries d SET due_at = now() + $3 * interval '1 millisecond' FROM held WHERE d.id = held.id RETURNING d.id`,
 };
 
-/** Extends leases. Skips locked rows: their outcomes are being recorded. Returns the ids of deliveries that are still held. */
+/**
+ * Extends leases. Returns the ids of deliveries whose leases were extended. Skips locked rows, whose outcomes are being recorded, and
+ * deleted endpoints, whose deliveries must not be sent: an attempt that has begun ends, and its worker begins no other. Does not skip
+ * disabled endpoints: one that is enabled again during an attempt would get its event twice at the same time.
+ */
 export async function renewLeases(
   tx: Transaction,
   claims: readonly { readonly id: number; readonly lease: string }[],

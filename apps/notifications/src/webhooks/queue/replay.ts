@@ -7,7 +7,7 @@ import { decodeCursor, encodeCursor, noEpoch } from '../../log/cursor.js';
 import { findLoggedSince, replayFailed, replayLogged, type ReplayWindow } from './replay.repository.js';
 import { findMadeUpTo } from './webhook-watermark.repository.js';
 
-/** Limits of one call, deliveries made and events scanned, so that it responds in time with any filter. */
+/** Limits of one call, deliveries enqueued and events scanned, so that it responds in time with any filter. */
 const maxScheduled = 10_000;
 const maxScanned = 100_000;
 /** Tolerance for differing clocks of the replicas that log events. */

@@ -33,11 +33,11 @@ const lockTimeout = '55P03';
 export const wasTooLarge = (error: unknown): boolean =>
   [statementTimeout, lockTimeout].includes(sqlStateOf((error as { readonly cause?: unknown } | null)?.cause) ?? '');
 
-/** Maximum number of due deliveries made ahead, over all endpoints of all orders. About 100 MB of rows and indexes. */
+/** Maximum number of due deliveries, over all endpoints of all orders. About 100 MB of rows and indexes. */
 const maxDueTotal = 200_000;
 const maxDue = 1_000;
 const minDue = 20;
 
-/** Returns how many due deliveries of one endpoint are made ahead: the fewer, the more endpoints of all orders there are. */
+/** Returns how many due deliveries one endpoint may have: the fewer, the more endpoints of all orders there are. */
 export const windowOf = (endpoints: number): number =>
   Math.max(minDue, Math.min(maxDue, Math.floor(maxDueTotal / Math.max(1, endpoints))));

@@ -1,11 +1,12 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
-// Cursors: how far deliveries to each endpoint of all orders are made.
+// Cursors: the last event whose deliveries to an endpoint of all orders are enqueued.
 
-export interface WebhookCursor {
+/** How far the deliveries to one endpoint of all orders are enqueued. Not a cursor of a stream client. */
+export interface EndpointProgress {
   readonly webhookId: string;
-  /** Deliveries of events up to this number are made. */
+  /** Deliveries of events up to this number are enqueued. */
   readonly after: number;
   /** The watermark of the log. */
   readonly head: number;
@@ -23,8 +24,8 @@ const lockBehind: Statement = {
 };
 
 /** Locks cursors that are behind the log, those that have waited longest first. Other replicas skip them until the transaction ends. */
-export function lockCursors(tx: Transaction, limit: number): Promise<WebhookCursor[]> {
-  return tx.query<WebhookCursor>(lockBehind, [limit]);
+export function lockCursors(tx: Transaction, limit: number): Promise<EndpointProgress[]> {
+  return tx.query<EndpointProgress>(lockBehind, [limit]);
 }
 
 const nextLook: Statement = {

@@ -1,18 +1,14 @@
+import type { Advance } from '@plant-shop/events/follower';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { DeferDeliveries, DeliveryNeeds } from '../../log/feed-follower.js';
 
-// The watermark: how far deliveries to endpoints that see their owner's orders are made. Endpoints of all orders have cursors.
-
-/** Events (after, upTo] of the log. */
-export interface LogRange {
-  readonly after: number;
-  readonly upTo: number;
-}
+// The watermark: the last event whose deliveries to endpoints that see their owner's orders are enqueued. Endpoints of all orders have
+// cursors.
 
 /** The next range of the log, of which a part may have its deliveries already. */
-export interface OwnRange extends LogRange {
-  /** Event and endpoint of the last delivery made in the range. Null if none is made. */
+export interface OwnRange extends Advance {
+  /** Event and endpoint of the last delivery enqueued in the range. Null if there is none. */
   readonly partSeq: number | null;
   readonly partWebhookId: string | null;
 }
@@ -34,7 +30,7 @@ export async function lockWebhookWatermark(tx: Transaction, events: number): Pro
   return (await tx.query<OwnRange>(lockRange, [events]))[0];
 }
 
-/** Returns the number up to which deliveries to this endpoint are made. */
+/** Returns the number up to which deliveries to this endpoint are enqueued. */
 export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<number> {
   const text = `SELECT coalesce((SELECT watermark FROM webhook_cursors WHERE webhook_id = $1),
     (SELECT watermark FROM webhook_watermark)) AS watermark`;
@@ -42,7 +38,7 @@ export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<
 }
 
 /**
- * Returns the number up to which deliveries to all endpoints are made. Undefined if there is no endpoint: then the watermark may never
+ * Returns the number up to which deliveries to all endpoints are enqueued. Undefined if there is no endpoint: then the watermark may never
  * advance, if no replica has the role `webhooks`.
  */
 export async function findLowestMadeUpTo(tx: Transaction): Promise<number | undefined> {
@@ -52,7 +48,7 @@ export async function findLowestMadeUpTo(tx: Transaction): Promise<number | unde
 }
 
 /** Returns the traces that caused the events of a range. */
-export async function findCauses(tx: Transaction, { after, upTo }: LogRange): Promise<(string | null)[]> {
+export async function findCauses(tx: Transaction, { after, upTo }: Advance): Promise<(string | null)[]> {
   const rows = await tx.query<{ traceparent: string | null }>(
     'SELECT DISTINCT traceparent FROM event_log WHERE seq > $1 AND seq <= $2',
     [after, upTo],
@@ -62,9 +58,9 @@ export async function findCauses(tx: Transaction, { after, upTo }: LogRange): Pr
 
 /**
  * Most events are of customers without an endpoint. If all of a range are, and earlier ones have their deliveries, the watermark passes
- * the range at once, which costs no further transaction. It never waits for the lock: whoever holds it makes deliveries.
+ * the range at once, which costs no further transaction. It never waits for the lock: the transaction that holds it enqueues deliveries.
  */
-const deferOrPass: Statement = {
+const defer: Statement = {
   name: 'webhooks-defer-deliveries',
   text: `
     WITH place AS (
@@ -79,10 +75,13 @@ const deferOrPass: Statement = {
 };
 
 /**
- * Call in each transaction that logs events: their deliveries are made later, by the watermark. Without the setting, as in the
- * previous release, a trigger makes them in that transaction (migration 1764000000030).
+ * Leaves the deliveries of logged events to later transactions. Call it in each transaction that logs events:
+ * - It disables the trigger of migration 1764000000030, which enqueues the deliveries of the previous release's replicas.
+ * - It moves the watermark past the range if the range needs no deliveries for own orders and nothing before it is open.
+ * - It returns a function that reports after the commit what is still to be enqueued. `own` is also true if another transaction holds
+ *   the watermark's lock, because then it is unknown whether the range needs deliveries.
  */
 export const deferDeliveries: DeferDeliveries = (tx, { after, upTo }, owners) => {
-  const rows = tx.later<DeliveryNeeds>(deferOrPass, [after, upTo, [...owners]]);
+  const rows = tx.later<DeliveryNeeds>(defer, [after, upTo, [...owners]]);
   return () => onlyRow(rows());
 };

@@ -9,8 +9,9 @@ import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';
 import { FeedFollower } from '../../log/feed-follower.js';
 import { LogTail } from '../../log/log-tail.js';
-import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
-import { OwnOrdersDeliveryMaker } from '../queue/own-orders-delivery-maker.js';
+import { OwnerSync } from '../endpoints/owner-sync.js';
+import { AllOrdersEnqueuer } from '../queue/all-orders-enqueuer.js';
+import { OwnOrdersEnqueuer } from '../queue/own-orders-enqueuer.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 import { DeliveryWorker } from './delivery-worker.js';
 
@@ -20,10 +21,10 @@ const timeScale = 0.004;
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 1_000, pauseMs: 20, longestPauseMs: 20 };
 
 describe.each([
-  { sees: 'own orders', role: 'both', principal: customer(1), maker: OwnOrdersDeliveryMaker },
-  { sees: 'all orders', role: 'both', principal: staff(1), maker: AllOrdersDeliveryMaker },
-  { sees: 'own orders', role: 'webhooks', principal: customer(1), maker: OwnOrdersDeliveryMaker },
-])('when replicas of the role $role crash or lose connections at any point, with an endpoint that sees $sees', ({ role, principal, maker }) => {
+  { sees: 'own orders', role: 'both', principal: customer(1), enqueuer: OwnOrdersEnqueuer },
+  { sees: 'all orders', role: 'both', principal: staff(1), enqueuer: AllOrdersEnqueuer },
+  { sees: 'own orders', role: 'webhooks', principal: customer(1), enqueuer: OwnOrdersEnqueuer },
+])('when replicas of the role $role crash or lose connections at any point, with an endpoint that sees $sees', ({ role, principal, enqueuer }) => {
   let shop: TestWebhooks;
   let stage: CrashTestbed;
   let receiver: Receiver;
@@ -53,7 +54,7 @@ describe.each([
     await shop.sql.query(`UPDATE webhook_deliveries SET due_at = now() WHERE due_at IS NOT NULL`);
     await shop.sql.query('UPDATE webhook_queues SET turn_at = now(), paused_until = now()');
     shop.nudge([]);
-    stage.survivor.app.get<BackgroundLoop>(maker).poke();
+    stage.survivor.app.get<BackgroundLoop>(enqueuer).poke();
     stage.survivor.app.get(DeliveryWorker).poke();
     const count = shop.feed.length;
     await until(async () => {
@@ -80,7 +81,7 @@ describe.each([
   const logged = ({ app }: CrashableReplica): Promise<unknown> => new Run().within(() => app.get(FeedFollower).follower.run());
 
   // Logging does not depend on what the endpoint sees.
-  if (maker === OwnOrdersDeliveryMaker) it('an event is logged once, in sequence', async () => {
+  if (enqueuer === OwnOrdersEnqueuer) it('an event is logged once, in sequence', async () => {
     await atEveryPoint(stage, {
       name: 'ingest events',
       minCalls: 9,
@@ -104,14 +105,14 @@ describe.each([
       makeDue: happen,
       when: async (victim) => {
         await logged(victim);
-        await victim.app.get<BackgroundLoop>(maker).run();
+        await victim.app.get<BackgroundLoop>(enqueuer).run();
       },
       eventually: expectAllDelivered,
     });
   }, crashTestTimeoutMs);
 
   // Sending does not depend on what the endpoint sees.
-  if (role === 'both' && maker === OwnOrdersDeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
+  if (role === 'both' && enqueuer === OwnOrdersEnqueuer) it('a webhook is sent at least once, with the same id and bytes', async () => {
     await atEveryPoint(stage, {
       name: 'deliver a webhook',
       minCalls: 10,
@@ -119,7 +120,10 @@ describe.each([
       makeDue: happen,
       when: async (victim) => {
         await logged(victim);
-        await new Run().within(() => victim.app.get<BackgroundLoop>(maker).run());
+        await new Run().within(() => victim.app.get<BackgroundLoop>(enqueuer).run());
+        // The victim's background work is paused.
+        const owners = victim.app.get(OwnerSync);
+        if (!owners.isReady) await new Run().within(() => owners.run());
         const worker = victim.app.get(DeliveryWorker);
         await worker.claimAndSend();
         await until(() => worker.isIdle);

@@ -12,6 +12,7 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import type { WebhooksOptions } from '../endpoints/options.js';
+import { OwnerSync } from '../endpoints/owner-sync.js';
 import { findSecrets, type SecretRecord } from '../endpoints/secrets.repository.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
@@ -84,6 +85,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     private readonly cipher: Cipher,
     private readonly metrics: DeliveryMetrics,
     private readonly revocations: RevocationLog,
+    private readonly owners: OwnerSync,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
@@ -124,11 +126,12 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /**
-   * Claims deliveries for owners that are not full (`FairQueue.isFull`). While identity's revocations cannot be followed, claims
-   * nothing and releases claims that have not begun. Returns whether there may be more to do at once.
+   * Claims deliveries for owners that are not full (`FairQueue.isFull`). Claims nothing before all owners were checked once. While
+   * identity's revocations cannot be followed, claims nothing and releases claims that have not begun. Returns whether there may be
+   * more to do at once.
    */
   async claimAndSend(): Promise<boolean> {
-    if (this.isStopping) return false;
+    if (this.isStopping || !this.owners.isReady) return false;
     if (!this.revocations.isFresh) {
       // Owners may have lost their permissions. Another replica may be able to follow the revocations.
       await this.giveBack(this.queue.takeWaiting());
@@ -153,7 +156,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
         return share < 1 ? [] : [{ turn, webhookId: turn.webhookId, share, room: roomOf(turn, share, limits) }];
       });
       if (turns.length === 0) return { turns, claimed: [], secrets: [] };
-      // In parallel, because makers of deliveries wait for these rows. Secrets of endpoints that get nothing are read in vain.
+      // In parallel, because enqueuers wait for these rows. Secrets of endpoints that get nothing are read in vain.
       const [claimed, secrets] = await Promise.all([
         claimDue(tx, turns, lease, leaseMs),
         findSecrets(tx, turns.map(({ webhookId }) => webhookId)),
@@ -196,7 +199,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     while (!this.isStopping && this.revocations.isFresh) {
       const job = this.queue.next();
       if (!job) break;
-      if (this.leases.isHeld(job)) this.begin(job);
+      if (this.leases.isValid(job)) this.begin(job);
       else this.drop(job);
     }
   }

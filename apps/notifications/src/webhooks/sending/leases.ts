@@ -35,7 +35,7 @@ export class Leases<Job extends Claim> extends BackgroundLoop {
   }
 
   /** Whether the lease surely still lasts. Otherwise another worker may have claimed the delivery. */
-  isHeld(job: Job): boolean {
+  isValid(job: Job): boolean {
     return performance.now() < (this.until.get(job) ?? 0);
   }
 

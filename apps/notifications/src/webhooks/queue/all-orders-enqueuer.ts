@@ -17,18 +17,20 @@ import { findNextLook, lockCursors, postpone } from './webhook-cursors.repositor
 const intervalMs = 2_000;
 /** Maximum number of endpoints in a step. */
 const maxEndpoints = 64;
+/** Events scanned for each delivery of an endpoint's share. */
 const scannedPerRow = 10;
-/** How soon to look again at cursors that another replica has locked. */
+/** Pause before looking again at due cursors that other replicas have locked. */
 const lockedMs = 20;
+/** Maximum rest after a large step. */
 const maxRestMs = 500;
 
 /**
- * Makes deliveries to endpoints of all orders. Each endpoint follows the log with a cursor and has a limited number of deliveries
- * made ahead, so an endpoint that is far behind costs one row and not a row for each event. Endpoints take turns, and any number
+ * Enqueues deliveries to endpoints of all orders. Each endpoint follows the log with a cursor and has a limited number of due
+ * deliveries, so an endpoint that is far behind costs one row and not a row for each event. Endpoints take turns, and any number
  * of replicas share the work. A large step is followed by a rest of the same length, to leave the database to other work.
  */
 @Injectable()
-export class AllOrdersDeliveryMaker extends BackgroundLoop {
+export class AllOrdersEnqueuer extends BackgroundLoop {
   private readonly size: StepSize;
   private readonly limitMs: number;
   private readonly largeStep: number;
@@ -40,44 +42,54 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'make deliveries of all orders', intervalMs }, () => this.make(), logger);
+    super({ name: 'make deliveries of all orders', intervalMs }, () => this.enqueue(), logger);
     this.size = new StepSize(webhooks.stepRows);
     this.limitMs = webhooks.stepLimitMs;
     this.largeStep = webhooks.stepRows / 4;
   }
 
-  /** Returns whether to continue at once, or in how many milliseconds. */
-  private async make(): Promise<boolean | number> {
-    const begun = performance.now();
-    const locked: string[] = [];
+  /** Runs one step. Returns true to continue at once, the pause in milliseconds, or false to wait for the interval or a poke. */
+  private async enqueue(): Promise<boolean | number> {
+    const begunAt = performance.now();
+    // Known also if the step fails.
+    let endpoints: readonly string[] = [];
     try {
-      const { count, nextLookMs } = await this.step(locked);
-      if (locked.length > 0) this.size.grow();
+      const { count, nextLookMs } = await this.step((locked) => {
+        endpoints = locked;
+      });
+      if (endpoints.length > 0) this.size.grow();
       this.metrics.made('all', count);
       if (count > 0) this.due.raise();
-      if (count >= this.largeStep) await pause(Math.min(performance.now() - begun, maxRestMs));
+      // Within the run, because a poke would end a pause of the loop.
+      if (count >= this.largeStep) await pause(Math.min(performance.now() - begunAt, maxRestMs));
       if (nextLookMs === null) return false;
-      return nextLookMs > 0 ? nextLookMs : locked.length > 0 || lockedMs;
+      if (nextLookMs > 0) return nextLookMs;
+      // A cursor is due. If this step found none to lock, other replicas have locked those that are due.
+      return endpoints.length > 0 ? true : lockedMs;
     } catch (error) {
       const tooLarge = wasTooLarge(error);
       if (!tooLarge && isTransient(error)) throw error;
-      this.logger.warn({ err: error, deliveries: this.size.rows, endpoints: locked.length }, 'making deliveries failed, trying with half as many');
+      this.logger.warn({ err: error, deliveries: this.size.rows, endpoints: endpoints.length }, 'making deliveries failed, trying with half as many');
       this.size.halve();
       this.metrics.halved('all');
       // Other endpoints go first. Repeated halving isolates an endpoint that makes steps fail.
-      await this.database.transaction((tx) => postpone(tx, locked));
+      await this.database.transaction((tx) => postpone(tx, endpoints));
       if (!tooLarge) throw error;
       return true;
     }
   }
 
-  /** @param locked is filled with the endpoints of the step */
-  private async step(locked: string[]): Promise<{ count: number; nextLookMs: number | null }> {
+  /**
+   * Enqueues deliveries to the endpoints that have waited longest. Returns the number of deliveries, and the milliseconds until the next
+   * cursor is due; null if none is behind.
+   * @param onLocked gets the ids of the endpoints of the step, again if the transaction runs again: then they may be others
+   */
+  private async step(onLocked: (webhookIds: readonly string[]) => void): Promise<{ count: number; nextLookMs: number | null }> {
     const { rows } = this.size;
     const { count, nextLook } = await this.database.transaction(async (tx) => {
       limitStatements(tx, this.limitMs);
       const cursors = await lockCursors(tx, this.size.endpoints(maxEndpoints));
-      locked.splice(0, Infinity, ...cursors.map((one) => one.webhookId));
+      onLocked(cursors.map((one) => one.webhookId));
       const [first] = cursors;
       if (!first) return { count: 0, nextLook: findNextLook(tx) };
       const { count, causes } = await enqueueForAll(tx, cursors, { rows, scannedPerRow, window: windowOf(first.endpoints) });

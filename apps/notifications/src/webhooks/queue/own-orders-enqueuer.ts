@@ -15,13 +15,13 @@ import { findCauses, lockWebhookWatermark } from './webhook-watermark.repository
 const intervalMs = 2_000;
 
 /**
- * Makes deliveries of logged events to endpoints that see their owner's orders. It runs after logging, in its own transactions, so
- * that a wait for an endpoint's queue delays no frame of the stream. The replica that has logged events pokes its own maker; any
- * number of replicas share the work, one at a time. The number of deliveries bounds a step, and a step that takes too long is
+ * Enqueues deliveries of logged events to endpoints that see their owner's orders. It runs after logging, in its own transactions, so
+ * that a wait for an endpoint's queue delays no frame of the stream. The replica that has logged events pokes its own enqueuer;
+ * any number of replicas share the work, one at a time. The number of deliveries bounds a step, and a step that takes too long is
  * halved.
  */
 @Injectable()
-export class OwnOrdersDeliveryMaker extends BackgroundLoop {
+export class OwnOrdersEnqueuer extends BackgroundLoop {
   private readonly size: StepSize;
   private readonly limitMs: number;
 
@@ -32,16 +32,16 @@ export class OwnOrdersDeliveryMaker extends BackgroundLoop {
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'make deliveries', intervalMs }, () => this.make(), logger);
+    super({ name: 'make deliveries', intervalMs }, () => this.enqueue(), logger);
     this.size = new StepSize(webhooks.stepRows);
     this.limitMs = webhooks.stepLimitMs;
   }
 
   /** Returns whether there is more to do at once. */
-  private async make(): Promise<boolean> {
-    let made: StepResult | undefined;
+  private async enqueue(): Promise<boolean> {
+    let step: StepResult | undefined;
     try {
-      made = await this.step();
+      step = await this.step();
     } catch (error) {
       if (!wasTooLarge(error)) throw error;
       this.logger.warn({ err: error, deliveries: this.size.rows }, 'making deliveries took too long, trying with half as many');
@@ -49,22 +49,22 @@ export class OwnOrdersDeliveryMaker extends BackgroundLoop {
       this.metrics.halved('own');
       return this.size.rows > 1;
     }
-    if (!made) return false;
+    if (!step) return false;
     this.size.grow();
-    this.metrics.made('own', made.count);
-    if (made.count > 0) this.due.raise();
-    return made.hasMore;
+    this.metrics.made('own', step.count);
+    if (step.count > 0) this.due.raise();
+    return step.hasMore;
   }
 
   private async step(): Promise<StepResult | undefined> {
     const { rows } = this.size;
-    const made = await this.database.transaction(async (tx) => {
+    const result = await this.database.transaction(async (tx) => {
       limitStatements(tx, this.limitMs);
       const range = await lockWebhookWatermark(tx, rows);
       if (!range) return undefined;
       if (tracing) tracing.causedBy(await findCauses(tx, range));
       return enqueueOwn(tx, range, rows);
     }, { useGenericPlans: true });
-    return made?.();
+    return result?.();
   }
 }
