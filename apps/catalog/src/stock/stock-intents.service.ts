@@ -53,7 +53,8 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
       return before?.retireAttempt === attempt;
     },
     unknown: ({ plantId }) =>
-      `Deleting plant ${plantId} has begun, but the store has not decided yet. The catalog keeps trying. Read the plant to see the result.`,
+      `It is not known yet whether plant ${plantId} was deleted. The shop completes or withdraws the deletion in the background. ` +
+      'Read the plant to see the result.',
   };
 
   /** Deletes a plant, unless the store has open orders for it. */

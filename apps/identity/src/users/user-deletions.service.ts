@@ -65,7 +65,9 @@ export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 
       return true;
     },
     withdraw: (deletion) => this.database.transaction((tx) => dropDeletion(tx, deletion)),
-    unknown: () => 'Deleting the user has begun, but the store has not decided yet. Identity keeps trying. Read the user to see the result.',
+    unknown: () =>
+      'It is not known yet whether the user was deleted. The shop completes or withdraws the deletion in the background. ' +
+      'Read the user to see the result.',
   };
 
   async delete(context: RpcContext, { username, ifVersion }: DeleteUser): Promise<{ username: string }> {
