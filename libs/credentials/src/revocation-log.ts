@@ -1,5 +1,5 @@
 import type { ReadRevocations, Revocation, Revocations } from '@plant-shop/contracts/identity';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 
 /** Reads the revocations after a position of identity's log; rejects without an answer within `limitMs`. */
@@ -155,11 +155,11 @@ export class RevocationLog {
   async ensureFresh(): Promise<void> {
     if (this.isFresh) return;
     // Stale but not failing (paused, just started, or a pull is unanswered): wait for a pull.
-    if (this.isFailing) throw unavailable('identity');
+    if (this.isFailing) throw unavailable(theService('identity'));
     try {
       await this.catchUp();
     } catch (error) {
-      throw unavailable('identity', error);
+      throw unavailable(theService('identity'), error);
     }
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { type OpenOrders, store } from '@plant-shop/contracts/store';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import { fake, startFake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
@@ -254,7 +254,7 @@ describe('deleting a user', () => {
     await startStore(async (attempt) => {
       attempts.push(attempt);
       if (attempts.length === 1) await first;
-      if (attempt < refused) throw unavailable('store');
+      if (attempt < refused) throw unavailable(theService('store'));
       refused = attempt;
       return { openOrders: [4] };
     });
