@@ -1,7 +1,7 @@
 import type { PlantStatus } from '@plant-shop/contracts/catalog';
 import type { HighestNumbers, KnownStock, ListAllStock } from '@plant-shop/contracts/reconcile';
 import { type ListStock, type OpenOrders, type OpenStock, type RetirePlant, store } from '@plant-shop/contracts/store';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import { fake, startFake } from '@plant-shop/service-testing/service';
 
 /** A plant's stock as the fake store records it. */
@@ -20,7 +20,7 @@ export type CallInterceptor = (carryOut: () => unknown) => unknown;
 
 /** Fails the call without carrying it out. */
 export const fail: CallInterceptor = () => {
-  throw unavailable('store');
+  throw unavailable(theService('store'));
 };
 /** Carries the call out, but never answers. */
 export const loseAnswer: CallInterceptor = (carryOut) => {
@@ -137,7 +137,7 @@ export class FakeStore {
   private retire({ plantId, incarnation, attempt = 0 }: RetirePlant): OpenOrders {
     const row = this.rowOf(plantId);
     if (row.incarnation > incarnation) return { openOrders: [] };
-    if (attempt < row.refusedAttempt) throw unavailable('store');
+    if (attempt < row.refusedAttempt) throw unavailable(theService('store'));
     // A retired plant has no open orders, even if the test set some.
     const openOrders = row.listing === 'retired' ? [] : (this.openOrders.get(plantId) ?? []);
     if (openOrders.length > 0) {

@@ -25,7 +25,7 @@ export type BodySpec =
 export type ClientAnswer =
   /** The answer of the first call, forwarded. */
   | { readonly kind: 'forwarded'; readonly schema: SchemaWithComponents }
-  /** The specification's ApiResponse, with an example of its message, which is a member of the answer or made by a handler. */
+  /** Petstore v3's ApiResponse, with an example of its message, which is a member of the answer or made by a handler. */
   | { readonly kind: 'apiResponse'; readonly example: string; readonly member?: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
   | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly alsoStatus?: 503; readonly hasEtag?: true }
   /** One JSON object per line. */
@@ -39,11 +39,14 @@ interface Traits {
   readonly description?: string;
   /** Multiplies the time budget of an ordinary request (`REQUEST_BUDGET_MS`). Default: 1. */
   readonly budgetFactor?: number;
-  /** It may revoke credentials; it is answered once this gateway has applied the revocations. */
+  /**
+   * It may revoke credentials. It is answered once this gateway has applied the revocations, or has failed to read them; then they take
+   * effect here within a second, as everywhere.
+   */
   readonly revokes?: true;
   /**
-   * A GET that, by the specification, changes state. Such a path has no HEAD, since caches and link checkers assume that
-   * HEAD is safe.
+   * A GET that changes state, as Petstore v3 defines it. Such a path has no HEAD, since caches and link checkers assume that HEAD is
+   * safe.
    */
   readonly unsafeGet?: true;
   /** Answers may be long and are compressed for clients that accept it. Pages always are. */

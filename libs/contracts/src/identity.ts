@@ -25,7 +25,7 @@ export class CheckCredential {
   digest: string;
 }
 
-/** Looks up the user of a valid access token, who may have been deleted since. */
+/** Looks up the present permissions of a user who may have been deleted: of an access token, or an owner of webhooks. */
 export class ResolveSubject {
   @Uuid()
   userId: string;
@@ -74,9 +74,10 @@ export interface Credential {
 }
 
 /**
- * A permanent revocation: of an API key, a session, a user with all credentials, or an OAuth client; of one access token
- * (`jti`), or of all issued under a user's grant (claim `grant_id`), for a client secret (claim `secret_id`) or with a
- * signing key (header `kid`). When a signing key is revoked, another one is published at the same moment.
+ * An entry of the revocation log. Each but `userChanged` is a permanent revocation: of an API key, a session, a user with all
+ * credentials, or an OAuth client; of one access token (`jti`), or of all issued under a user's grant (claim `grant_id`), for a client
+ * secret (claim `secret_id`) or with a signing key (header `kid`). When a signing key is revoked, another one is published at the same
+ * moment.
  *
  * `userChanged` ends nothing: permissions or expiry of the user's credentials have changed. Discard cached answers and fetch
  * them again; connections stay open as far as the new answers allow.
@@ -97,11 +98,11 @@ export interface Revocations {
   /** Random id of the last of `entries`, or of the entry at `head` without entries. Absent if the log is empty. */
   readonly lastId?: string;
   /**
-   * Names the running database: another one after a restore, a failover or a restart of Postgres, even if the log is the same.
+   * Names the running database; not a time. It changes with a restore, a failover or a restart of Postgres, even if the log is the same.
    */
   readonly epoch?: string;
   /**
-   * The clock of identity's database while it answered, in milliseconds since the epoch. Credentials expire by this clock; a
+   * The clock of identity's database while it answered, in milliseconds since 1970. Credentials expire by this clock; a
    * follower's own may differ by minutes.
    */
   readonly time?: number;
@@ -121,7 +122,7 @@ export const identity = {
   ...oauthClientOperations,
 
   checkCredential: read<Credential>()('checkCredential', CheckCredential, { errors: ['credential-refused'] }),
-  /** `credential-refused`: the user was deleted. */
+  /** Answers a user's present permissions. `credential-refused`: there is no such user. For access tokens and owners of webhooks. */
   resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject, {
     errors: ['credential-refused'],
   }),

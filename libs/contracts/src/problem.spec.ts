@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CodedError, platformCodes, unavailable } from '@plant-shop/platform/errors';
+import { CodedError, platformCodes, theService, unavailable } from '@plant-shop/platform/errors';
 import { domainCodes } from './errors.js';
 import { HttpError, problemOf } from './problem.js';
 import { isProblemCode, problemTable } from './problem-table.js';
@@ -49,8 +49,8 @@ describe('a problem', () => {
   );
 
   it('has Retry-After when nothing happened', () => {
-    expect(problemOf(unavailable('store'), at)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
-    expect(problemOf(unavailable('store'), { ...at, retryAfterSeconds: 4 }).headers).toEqual({ 'retry-after': '4' });
+    expect(problemOf(unavailable(theService('store')), at)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    expect(problemOf(unavailable(theService('store')), { ...at, retryAfterSeconds: 4 }).headers).toEqual({ 'retry-after': '4' });
   });
 
   it('has WWW-Authenticate with 401', () => {

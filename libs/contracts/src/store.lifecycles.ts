@@ -58,7 +58,8 @@ export class RetirePlant {
 
   /**
    * Increases with each attempt for a plant. Once the store has answered an attempt with open orders, older attempts have no
-   * effect: the catalog has abandoned them, and they might arrive after those orders were closed. Absent: no such check.
+   * effect: the catalog has abandoned them, and they might arrive after those orders were closed. Absent: 0, older than
+   * every other.
    */
   @IsOptional()
   @Id()
@@ -72,7 +73,8 @@ export class CloseCustomer {
 
   /**
    * Increases with each attempt for a user. Once the store has answered an attempt with open orders, older attempts have no
-   * effect: identity has abandoned them, and they might arrive after those orders were closed. Absent: no such check.
+   * effect: identity has abandoned them, and they might arrive after those orders were closed. Absent: 0, older than
+   * every other.
    */
   @IsOptional()
   @Id()
@@ -81,9 +83,12 @@ export class CloseCustomer {
 
 // Answers
 
-/** The result of retiring or closing. With open orders, nothing was changed. */
+/** The result of retiring a plant or closing a customer. */
 export interface OpenOrders {
-  /** The lowest ids, at most 100. */
+  /**
+   * Ids of open orders, ascending and at most 100. Empty: the plant is retired, the customer closed. Otherwise neither, and the attempt
+   * counts as refused.
+   */
   readonly openOrders: readonly number[];
 }
 

@@ -17,7 +17,7 @@ export interface AccessToken {
   /** The client secret that the token was issued for; absent for clients without a secret. */
   readonly secretId?: string;
   readonly permissions: readonly Permission[];
-  /** Milliseconds since the epoch, by identity's clock. */
+  /** Milliseconds since 1970, by identity's clock. */
   readonly expiresAt: number;
 }
 
@@ -25,7 +25,7 @@ export interface AccessTokensOptions {
   /** The public address: the tokens' issuer, and with `/v3` appended their audience. */
   readonly publicUrl: string;
   readonly readKeys: () => Promise<SigningKeys>;
-  /** Identity's clock, in milliseconds since the epoch. */
+  /** Identity's clock, in milliseconds since 1970. */
   readonly identityTime: () => number;
 }
 

@@ -7,7 +7,7 @@ export interface Authentication {
   readonly credential: string;
   /** Entries of the revocation log (`revocationKey`), any of which ends connections opened with these credentials. */
   readonly revokedBy: readonly string[];
-  /** When the first of the credentials expires: milliseconds since the epoch, by identity's clock; Infinity for never. */
+  /** When the first of the credentials expires: milliseconds since 1970, by identity's clock; Infinity for never. */
   readonly expiresAt: number;
   /** SHA-256 of the presented session token, in base64url. */
   readonly sessionDigest?: string;

@@ -28,7 +28,7 @@ class FakeLog {
   }
   break(): void {
     this.generation++;
-    this.listener?.forget();
+    this.listener?.forget('broken');
   }
 }
 

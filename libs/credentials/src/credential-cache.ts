@@ -9,22 +9,26 @@ export interface CredentialCacheOptions<T> {
   readonly maxEntries: number;
   /** Milliseconds after which an answer is fetched again; `expiresAt` may end it earlier. */
   readonly maxAgeMs: number;
-  /** When the answer expires: milliseconds since the epoch, by identity's clock; undefined for never. */
+  /** When the answer expires: milliseconds since 1970, by identity's clock; undefined for never. */
   readonly expiresAt?: (answer: T) => number | undefined;
+  /**
+   * Whether to discard the answer.
+   * @param revoked keys (`revocationKey`) of new entries; also of `userChanged`, after which the answer is only out of date
+   */
   readonly isRevokedBy: (answer: T, revoked: ReadonlySet<string>) => boolean;
 }
 
 interface CacheEntry<T> {
   readonly answer: T;
-  /** In milliseconds, by this process's monotonic clock. */
+  /** When the answer is fetched again, in milliseconds by this process's monotonic clock. */
   readonly staleAt: number;
-  /** Milliseconds since the epoch, by identity's clock; Infinity for never. */
+  /** When the answer expires: milliseconds since 1970, by identity's clock; Infinity for never. */
   readonly expiresAt: number;
 }
 
 interface PendingRequest<T> {
   readonly answer: Promise<T>;
-  /** Of the revocation log, when the request was sent. */
+  /** The revocation log's generation when the request was sent. */
   readonly generation: number;
 }
 

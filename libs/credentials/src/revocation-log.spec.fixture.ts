@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, jest } from '@jest/globals';
 import type { Revocation, Revocations } from '@plant-shop/contracts/identity';
 import { createLogger } from '@plant-shop/platform/logging';
-import { pullIntervalMs, RevocationLog } from './revocation-log.js';
+import { type ForgetReason, pullIntervalMs, RevocationLog } from './revocation-log.js';
 
 export const entry = (position: number, kind: Revocation['kind'] = 'apiKey', id = `id-${position}`): Revocation => ({ position, kind, id });
 
@@ -19,6 +19,8 @@ export class FakeIdentity {
   revoked: Revocation[] = [];
   /** Number of times that listeners had to forget. */
   forgotten = 0;
+  /** Why they last had to. */
+  forgetReason: ForgetReason | undefined;
   log!: RevocationLog;
 
   /** Sets up fake timers and a new log before each test of a suite. */
@@ -71,10 +73,14 @@ export class FakeIdentity {
     this.pulls = [];
     this.revoked = [];
     this.forgotten = 0;
+    this.forgetReason = undefined;
     this.log = this.logWith(() => Date.now());
     this.log.listen({
       revoked: (entries) => this.revoked.push(...entries),
-      forget: () => this.forgotten++,
+      forget: (reason) => {
+        this.forgotten++;
+        this.forgetReason = reason;
+      },
     });
   }
 

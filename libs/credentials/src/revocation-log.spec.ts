@@ -97,6 +97,7 @@ describe('the follower of the revocation log', () => {
     await identity.answer(0);
     expect(identity.log.isFresh).toBe(true);
     expect(identity.forgotten).toBe(forgotten + 1);
+    expect(identity.forgetReason).toBe('stale');
   });
 
   it('makes listeners forget nothing while answers come in time', async () => {
@@ -115,6 +116,7 @@ describe('the follower of the revocation log', () => {
     await advance(pullIntervalMs);
     await identity.answer(5, entry(4), entry(5));
     expect(identity.forgotten).toBe(forgotten + 1);
+    expect(identity.forgetReason).toBe('broken');
     expect(identity.log.generation).toBe(1);
     expect(identity.pulls.at(-1)?.after).toBe(0);
     await identity.answer(5, entry(4), entry(5));

@@ -1,15 +1,23 @@
 import type { ReadRevocations, Revocation, Revocations } from '@plant-shop/contracts/identity';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 
 /** Reads the revocations after a position of identity's log; rejects without an answer within `limitMs`. */
 export type PullRevocations = (position: ReadRevocations, limitMs: number) => Promise<Revocations>;
 
+/**
+ * Why cached answers count no longer:
+ * - `stale`: the log could not be read for more than a second. No entry was missed; those made meanwhile were passed to `revoked`.
+ * - `broken`: the history is not the one that was followed. Entries may have been missed.
+ */
+export type ForgetReason = 'stale' | 'broken';
+
 /** Implemented by holders of answers that a revocation invalidates. */
 export interface RevocationListener {
+  /** Called with new entries in the log's order; among them may be `userChanged`, which revokes nothing. */
   revoked(entries: readonly Revocation[]): void;
-  /** This process may have missed revocations: discard all cached answers. */
-  forget(): void;
+  /** Discards all cached answers. */
+  forget(reason: ForgetReason): void;
 }
 
 /** Returns the key of a log entry. */
@@ -21,7 +29,7 @@ const tokenKinds: ReadonlySet<Revocation['kind']> = new Set(['accessToken', 'cli
 export const pullIntervalMs = 250;
 /** Cached answers count only while the last complete view of the log is at most this old. */
 export const freshForMs = 1_000;
-/** As many as are sent until the first one times out; identity gets no more when it answers at once. */
+/** Number of pulls that are sent, one per interval, before the first one times out. A round ends with the first answer. */
 const pullsPerRound = freshForMs / pullIntervalMs;
 /** Longer than any access token lives. Identity retains its log as long. */
 const tokenMemoryMs = 48 * 3_600_000;
@@ -53,7 +61,7 @@ export class RevocationLog {
   /** Position and id of the last entry that is known here. */
   private knownPosition = 0;
   private knownId: string | undefined;
-  /** Of identity's database, as in its last answer that had one. */
+  /** The running database of identity (`Revocations.epoch`), as named by its last answer that named one. */
   private epoch: string | undefined;
   private freshAt = -Infinity;
   /** The last reading of identity's clock, and this process's clock when it arrived. */
@@ -96,7 +104,7 @@ export class RevocationLog {
   }
 
   /**
-   * Returns the clock of identity's database, in milliseconds since the epoch: the last reading, plus the time since it
+   * Returns the clock of identity's database, in milliseconds since 1970: the last reading, plus the time since it
    * arrived. It is never ahead, and behind by at most the answer's transit time, which is below a second while the log is
    * fresh. This process's wall clock is used before the first answer, and with an identity of the previous release, which
    * sends no time.
@@ -155,11 +163,11 @@ export class RevocationLog {
   async ensureFresh(): Promise<void> {
     if (this.isFresh) return;
     // Stale but not failing (paused, just started, or a pull is unanswered): wait for a pull.
-    if (this.isFailing) throw unavailable('identity');
+    if (this.isFailing) throw unavailable(theService('identity'));
     try {
       await this.catchUp();
     } catch (error) {
-      throw unavailable('identity', error);
+      throw unavailable(theService('identity'), error);
     }
   }
 
@@ -207,7 +215,7 @@ export class RevocationLog {
       if (time !== undefined) this.clockReading = { time, at: receivedAt };
       if (this.hasOtherEpoch(revocations) || isBroken(position, revocations)) {
         this.breaksFound++;
-        this.forget();
+        this.forget('broken');
         const { matches, epoch } = revocations;
         this.logger.warn(
           { after: position.after, head, matches, epoch },
@@ -279,7 +287,7 @@ export class RevocationLog {
 
   private markFresh(sentAt: number): void {
     // After more than a second without an answer, no cached answer is used again, whatever the log contains.
-    if (sentAt - this.freshAt > freshForMs) this.forget();
+    if (sentAt - this.freshAt > freshForMs) this.forget('stale');
     this.freshAt = sentAt;
     if (!this.wasFresh) this.logger.info({ position: this.knownPosition }, 'following the revocation log');
     this.wasFresh = true;
@@ -291,8 +299,8 @@ export class RevocationLog {
     this.logger.warn({ err: error }, 'the revocation log cannot be followed: requests with credentials are refused');
   }
 
-  private forget(): void {
-    for (const listener of this.listeners) listener.forget();
+  private forget(reason: ForgetReason): void {
+    for (const listener of this.listeners) listener.forget(reason);
   }
 
   private async pause(): Promise<void> {

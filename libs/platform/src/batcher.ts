@@ -1,4 +1,4 @@
-import { unavailable } from './errors.js';
+import { theService, unavailable } from './errors.js';
 import { isDataError } from './postgres/sqlstate.js';
 import type { Deadline } from './rpc/deadline.js';
 import { failureOf, type OpenSpan, type Tracing, tracing } from './telemetry/tracing.js';
@@ -36,7 +36,7 @@ export function dropExpired<Request extends { readonly deadline: Deadline }, Res
     if (live.length === batch.length) return run(batch);
     const results = live.length === 0 ? [] : await run(live);
     const resultOf = new Map(live.map((one, n) => [one, results[n]]));
-    return batch.map((one) => resultOf.get(one) ?? unavailable(service));
+    return batch.map((one) => resultOf.get(one) ?? unavailable(theService(service)));
   };
 }
 

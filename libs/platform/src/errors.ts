@@ -52,17 +52,31 @@ export class CodedError extends Error {
 export const invalidInput = (errors: readonly FieldError[]): CodedError =>
   new CodedError('invalid-input', 'Correct the fields named in errors and send the request again.', { errors });
 
-export const unavailable = (what: string, cause?: unknown): CodedError =>
-  new CodedError('unavailable', `${what} cannot be reached. Nothing happened; try again.`, {}, { cause });
+/** Returns how texts name a service: "The store service". */
+export const theService = (name: string): string => `The ${name} service`;
 
+/**
+ * Returns the error for a request that had no effect: unreachable, timed out before it began, or rolled back (lock and statement
+ * timeouts, repeated deadlocks).
+ * @param what begins the text, with its article: "The database", `theService('store')`
+ */
+export const unavailable = (what: string, cause?: unknown): CodedError =>
+  new CodedError('unavailable', `${what} cannot be reached or did not respond in time. Nothing happened; try again.`, {}, { cause });
+
+/**
+ * Returns the error for a request whose answer was lost. The text also suits operations that take no Idempotency-Key.
+ * @param what begins the text, as in `unavailable`
+ */
 export const outcomeUnknown = (what: string, cause?: unknown): CodedError =>
   new CodedError(
     'outcome-unknown',
-    `${what} was sent the request, but no answer came. Check whether it took effect, or repeat it with the same Idempotency-Key.`,
+    `${what} was sent the request, but no answer came. Check whether it took effect. ` +
+      'If you sent an Idempotency-Key, you can repeat the request with the same key instead.',
     {},
     { cause },
   );
 
+/** @param what begins the text, as in `unavailable` */
 export const overloaded = (what: string): CodedError =>
   new CodedError('overloaded', `${what} is overloaded. Nothing happened; try again later.`);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { unavailable } from './errors.js';
+import { theService, unavailable } from './errors.js';
 import { createLogger } from './logging.js';
 import { type ComparedPage, reconcilePage } from './reconcile.js';
 
@@ -37,7 +37,7 @@ describe('reconciling a page', () => {
 
   it('reports nothing that changed before its repair, and as unfinished what met an unavailable service', async () => {
     const pages = [{ drifts: [drift(1), drift(2)] }, { drifts: [drift(1), drift(2)] }];
-    const repair = (id: number) => (id === 1 ? undefined : Promise.reject(unavailable('store')));
+    const repair = (id: number) => (id === 1 ? undefined : Promise.reject(unavailable(theService('store'))));
     expect((await reconcile(pages, { repair })).findings).toEqual([{ id: 2, outcome: 'unfinished' }]);
     await expect(reconcile(pages, { repair: () => Promise.reject(new Error('a defect')) })).rejects.toThrow('a defect');
   });

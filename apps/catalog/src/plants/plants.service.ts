@@ -84,7 +84,7 @@ export class PlantsService {
   /**
    * Deletes a plant if the store allows it: open orders (placed or approved) prevent the deletion.
    * @throws DomainError `plant-not-found`, `precondition-failed`, `plant-has-pending-orders`; CodedError `unavailable` if nothing
-   * happened, `outcome-unknown` while the store has not decided
+   * happened, `outcome-unknown` while it is not known whether the plant was deleted
    */
   async delete(context: RpcContext, plantId: number, ifVersion?: number): Promise<{ plantId: number }> {
     const deletion = await this.database.transaction(async (tx) => {

@@ -45,7 +45,10 @@ describe('deleting a plant', () => {
     plants.shop.store.interceptNext('listStock', fail);
     for (let tries = 1; tries <= 3; tries++) plants.shop.store.interceptNext('retirePlant', fail);
     await outcomeOf(plants.change(id, { status: 'pending' }));
-    expect(await outcomeOf(plants.remove(id))).toBe('outcome-unknown');
+    await expect(plants.remove(id)).rejects.toMatchObject({
+      code: 'outcome-unknown',
+      message: expect.stringMatching(new RegExp(`^It is not known yet whether plant ${id} was deleted\\.`)),
+    });
     expect(plants.callsFor(id).filter((call) => call === 'retirePlant')).toHaveLength(3);
     await plants.settle();
     expect(await plants.get(id)).toMatchObject({ status: 'pending' });

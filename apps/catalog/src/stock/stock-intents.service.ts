@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
-import { type OpenStock, store } from '@plant-shop/contracts/store';
+import { type OpenOrders, type OpenStock, store } from '@plant-shop/contracts/store';
 import { audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -19,8 +19,7 @@ export interface PlantDeletion extends Attempt<number> {
   readonly plantId: number;
 }
 
-/** The orders for which the store refuses to retire a plant. */
-type OpenOrders = readonly number[];
+type OrderIds = OpenOrders['openOrders'];
 
 /**
  * What catalog and store do together: open a plant's stock, list it, and delete the plant. The store uses incarnation, version and
@@ -36,7 +35,7 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
     super(database, stockIntents, { name: 'stock intents', intervalMs: 1_000 }, logger);
   }
 
-  private readonly deletion: Saga<PlantDeletion, OpenOrders> = {
+  private readonly deletionSteps: Saga<PlantDeletion, OrderIds> = {
     ask: async (context, { plantId, key: incarnation, attempt }) => {
       const { openOrders } = await this.rpc.call(store.retirePlant, { plantId, incarnation, attempt }, context);
       return openOrders.length > 0 ? openOrders : undefined;
@@ -44,21 +43,22 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
     complete: ({ plantId, key: incarnation }) =>
       this.database.transaction(async (tx) => {
         const requester = await stockIntents.requesterOf(tx, incarnation);
-        const isGone = await deletePlant(tx, incarnation);
-        if (isGone) audit(tx, requester, catalog.deletePlant, plantId);
-        return isGone;
+        const isDeletedHere = await deletePlant(tx, incarnation);
+        if (isDeletedHere) audit(tx, requester, catalog.deletePlant, plantId);
+        return isDeletedHere;
       }),
     withdraw: async ({ key: incarnation, attempt }) => {
       const before = await this.settle(incarnation, (intent) => afterRefusal(intent, attempt));
       return before?.retireAttempt === attempt;
     },
     unknown: ({ plantId }) =>
-      `Deleting plant ${plantId} has begun, but the store has not decided yet. The catalog keeps trying. Read the plant to see the result.`,
+      `It is not known yet whether plant ${plantId} was deleted. The shop completes or withdraws the deletion in the background. ` +
+      'Read the plant to see the result.',
   };
 
-  /** Deletes a plant, unless the store has open orders for it. */
-  deletePlant(context: RpcContext, deletion: PlantDeletion): Promise<SagaOutcome<OpenOrders>> {
-    return this.execute(context, this.deletion, deletion);
+  /** Deletes a plant, unless the store has open orders for it. The attempt must be committed. @throws as `SagaRunner.execute` */
+  deletePlant(context: RpcContext, attempt: PlantDeletion): Promise<SagaOutcome<OrderIds>> {
+    return this.execute(context, this.deletionSteps, attempt);
   }
 
   /** Opens the plant's stock and lists it under its present status, whichever is pending. */
@@ -87,7 +87,7 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
   protected async resume(context: RpcContext, plant: PendingPlant): Promise<void> {
     const { id: plantId, incarnation: key, retireAttempt: attempt } = plant;
     if (attempt !== null) {
-      const { completed } = await this.attempt(context, this.deletion, { plantId, key, attempt, isFirst: false });
+      const { completed } = await this.resumeAttempt(context, this.deletionSteps, { plantId, key, attempt, isFirst: false });
       if (completed) return;
     }
     if (hasPendingCalls(plant)) await this.syncPlant(context, plant);

@@ -1,6 +1,6 @@
 import '@fastify/reply-from';
 import type { IncomingHttpHeaders } from 'node:http';
-import { outcomeUnknown, unavailable } from '@plant-shop/platform/errors';
+import { outcomeUnknown, theService, unavailable } from '@plant-shop/platform/errors';
 import { pathOf } from '@plant-shop/platform/http/path-of';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddress } from '../http/request-authenticator.js';
@@ -63,5 +63,5 @@ function withoutUntrusted(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 function failureOf(error: Error, method: string): Error {
   const { code } = (error.cause ?? error) as NodeJS.ErrnoException;
   const isSafe = method === 'GET' || method === 'HEAD';
-  return isSafe || (code !== undefined && notSent.has(code)) ? unavailable('identity', error) : outcomeUnknown('identity', error);
+  return isSafe || (code !== undefined && notSent.has(code)) ? unavailable(theService('identity'), error) : outcomeUnknown(theService('identity'), error);
 }

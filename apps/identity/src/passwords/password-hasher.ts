@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
-import { overloaded, unavailable } from '@plant-shop/platform/errors';
+import { overloaded, theService, unavailable } from '@plant-shop/platform/errors';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { Semaphore } from '@plant-shop/platform/semaphore';
 
@@ -68,9 +68,9 @@ export class PasswordHasher {
   }
 
   private async runBefore<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
-    if (this.semaphore.waiting >= maxWaiting) throw overloaded('identity');
+    if (this.semaphore.waiting >= maxWaiting) throw overloaded(theService('identity'));
     return this.semaphore.run(() => {
-      if (deadline.isPast) throw unavailable('identity');
+      if (deadline.isPast) throw unavailable(theService('identity'));
       return work();
     });
   }

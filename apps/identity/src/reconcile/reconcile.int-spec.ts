@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { identity } from '@plant-shop/contracts/identity';
 import type { UserFinding } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
 import { fake, startFake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
@@ -38,7 +38,7 @@ describe('after a database was restored', () => {
       fake(store.closeCustomer, ({ userId, attempt = 0 }) => {
         const customer = customers.get(userId) ?? customerOf(userId);
         if (customer.closed) return { openOrders: [] };
-        if (isStoreDown || attempt < customer.refusedAttempt) throw unavailable('store');
+        if (isStoreDown || attempt < customer.refusedAttempt) throw unavailable(theService('store'));
         customer.closed = customer.openOrders.length === 0;
         return { openOrders: customer.openOrders };
       }),

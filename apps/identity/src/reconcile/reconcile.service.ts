@@ -83,7 +83,7 @@ export class ReconcileService {
       return userDeletions.begin(tx, userId, actorOf(context), leaseMsOf(context));
     });
     if (!deletion) return undefined;
-    const { refusal } = await this.deletions.close(context, deletion);
+    const { refusal } = await this.deletions.runAttempt(context, deletion);
     return mendedUnless(refusal);
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { type OpenOrders, store } from '@plant-shop/contracts/store';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import { fake, startFake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
@@ -65,6 +65,19 @@ describe('deleting a user', () => {
     await endLease(userId);
     await until(async () => !(await isThere(userId)), 20_000);
     expect(await audited(userId)).toMatchObject([{ subject: manager.subject, credentials: ['apiKey'], requestId: 'test' }]);
+  });
+
+  it('audits a request by another user, also if the user then requests the same deletion', async () => {
+    const { username, userId, principal } = await shop.registerAndLogin();
+    await startStore(() => {
+      throw new Error('lost answer');
+    });
+    await expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({ code: 'outcome-unknown' });
+    await stopStore?.();
+    await startStore(() => ({ openOrders: [] }));
+    await shop.call(identity.deleteUser, { username }, principal).catch((error: unknown) => expect(error).toMatchObject({ code: 'user-not-found' }));
+    expect(await isThere(userId)).toBe(false);
+    expect(await audited(userId)).toMatchObject([{ subject: manager.subject }]);
   });
 
   it('is not audited when users delete themselves', async () => {
@@ -157,6 +170,26 @@ describe('deleting a user', () => {
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
+  it('has an unknown outcome when the store has closed the customer and deleting the user fails, and completes later', async () => {
+    const closed = await startStore(() => ({ openOrders: [] }));
+    const { username, userId, principal } = await shop.registerAndLogin();
+    await shop.sql.query(`
+      CREATE FUNCTION refuse_deletion() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no deletions today'; END $$;
+      CREATE TRIGGER refuse_deletion BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION refuse_deletion()`);
+    try {
+      await expect(shop.call(identity.deleteUser, { username }, principal)).rejects.toMatchObject({
+        code: 'outcome-unknown',
+        message: expect.stringMatching(/^It is not known yet whether the user was deleted\./),
+      });
+    } finally {
+      await shop.sql.query('DROP TRIGGER refuse_deletion ON users; DROP FUNCTION refuse_deletion');
+    }
+    expect(closed).toContain(userId);
+    expect(await isThere(userId)).toBe(true);
+    await endLease(userId);
+    await until(async () => !(await isThere(userId)));
+  });
+
   it('has an unknown outcome without a store when an earlier attempt may have closed the customer', async () => {
     const { username, userId, principal } = await shop.registerAndLogin();
     await shop.sql.query(
@@ -221,7 +254,7 @@ describe('deleting a user', () => {
     await startStore(async (attempt) => {
       attempts.push(attempt);
       if (attempts.length === 1) await first;
-      if (attempt < refused) throw unavailable('store');
+      if (attempt < refused) throw unavailable(theService('store'));
       refused = attempt;
       return { openOrders: [4] };
     });

@@ -15,14 +15,14 @@ export const userDeletions = new IntentTable<string, Omit<UserDeletion, 'isFirst
 });
 
 /**
- * Drops the intent: the user stays.
+ * Deletes the intent: the user stays.
  * @returns false, without an effect, when another attempt has taken over, since the store may have answered it differently
  */
-export async function dropDeletion(tx: Transaction, { key, attempt }: UserDeletion): Promise<boolean> {
+export async function withdrawDeletion(tx: Transaction, { key, attempt }: UserDeletion): Promise<boolean> {
   return (await tx.execute('DELETE FROM user_deletions WHERE user_id = $1 AND attempt = $2', [key, attempt])) > 0;
 }
 
-/** Deletes the OAuth clients that the user owns. @returns their ids */
+/** Deletes the OAuth clients that the user owns, with their tokens and grants. @returns their ids */
 export async function deleteClientsOf(tx: Transaction, userId: string): Promise<string[]> {
   const deleted = await tx.query<{ clientId: string }>(
     'DELETE FROM oauth_clients WHERE user_id = $1 RETURNING client_id AS "clientId"',

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { type DeleteUser, identity } from '@plant-shop/contracts/identity';
-import { store } from '@plant-shop/contracts/store';
+import { type OpenOrders, store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -15,19 +15,18 @@ import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import { assertVersion, requireManageable, userNotFound } from './user.js';
-import { deleteClientsOf, dropDeletion, type UserDeletion, userDeletions } from './user-deletions.repository.js';
+import { deleteClientsOf, type UserDeletion, userDeletions, withdrawDeletion } from './user-deletions.repository.js';
 import { deleteUser, findUser, lockUser } from './users.repository.js';
 
 const openOrdersText =
   'The user has open orders. Placed orders can be cancelled by the customer; approved ones must be delivered, or ' +
   'transferred by staff. Then delete the user.';
 
-/** The orders for which the store refuses to close a customer. */
-type OpenOrders = readonly number[];
+type OrderIds = OpenOrders['openOrders'];
 
 /**
- * Deletes users together with the store. Nothing changes for the user before the last step: the deletion may still be refused for
- * open orders, and the user must be able to log in to cancel them. The store decides about orders placed in between.
+ * Deletes a user in two services: the store closes the customer, then identity deletes the user. Until then the user can log in, to
+ * cancel orders that prevent the deletion. Once the customer is closed, the user can place no orders.
  */
 @Injectable()
 export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 'isFirst'>> {
@@ -41,54 +40,60 @@ export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 
     super(database, userDeletions, { name: 'user deletions', intervalMs: options.deletionIntervalMs }, logger);
   }
 
-  private readonly deletion: Saga<UserDeletion, OpenOrders> = {
+  private readonly steps: Saga<UserDeletion, OrderIds> = {
     ask: async (context, { key: userId, attempt }) => {
       const { openOrders } = await this.rpc.call(store.closeCustomer, { userId, attempt }, context);
       return openOrders.length > 0 ? openOrders : undefined;
     },
     complete: async ({ key: userId }) => {
-      const deleted = await this.database.transaction(async (tx) => {
+      const isDeletedHere = await this.database.transaction(async (tx) => {
         const requester = await userDeletions.requesterOf(tx, userId);
         const clients = await deleteClientsOf(tx, userId);
-        const isGone = await deleteUser(tx, userId);
-        // Otherwise another attempt has deleted the user and written the log.
-        if (isGone) {
-          const others = clients.map((id) => ({ kind: 'client', id }) as const);
-          await appendRevocations(tx, [...others, { kind: 'user', id: userId }]);
-          if (requester.subject !== userId) audit(tx, requester, identity.deleteUser, userId);
-        }
-        return isGone;
+        // If the user is gone, another attempt has deleted it and written the logs.
+        if (!(await deleteUser(tx, userId))) return false;
+        const others = clients.map((id) => ({ kind: 'client', id }) as const);
+        await appendRevocations(tx, [...others, { kind: 'user', id: userId }]);
+        if (requester.subject !== userId) audit(tx, requester, identity.deleteUser, userId);
+        return true;
       });
-      if (!deleted) return false;
+      if (!isDeletedHere) return false;
       this.revocations.nudge();
       this.logger.info({ userId }, 'user deleted');
       return true;
     },
-    withdraw: (deletion) => this.database.transaction((tx) => dropDeletion(tx, deletion)),
-    unknown: () => 'Deleting the user has begun, but the store has not decided yet. Identity keeps trying. Read the user to see the result.',
+    withdraw: (attempt) => this.database.transaction((tx) => withdrawDeletion(tx, attempt)),
+    unknown: () =>
+      'It is not known yet whether the user was deleted. The shop completes or withdraws the deletion in the background. ' +
+      'Read the user to see the result.',
   };
 
+  /**
+   * Deletes a user, unless the store has open orders of theirs.
+   * @throws DomainError `forbidden`, `user-not-found`, `precondition-failed`, `last-admin`, `user-has-open-orders` (with `orders`, at
+   * most 100 ids); CodedError `unavailable` or `overloaded` if nothing happened, `outcome-unknown` while it is not known whether the
+   * user was deleted
+   */
   async delete(context: RpcContext, { username, ifVersion }: DeleteUser): Promise<{ username: string }> {
-    const { user, deletion } = await this.database.transaction(async (tx) => {
+    const { user, attempt } = await this.database.transaction(async (tx) => {
       const { userId } = requireManageable(context.principal, await findUser(tx, username));
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
       await assertNotLastAdmin(tx, user);
-      return { user, deletion: await userDeletions.begin(tx, userId, actorOf(context), leaseMsOf(context)) };
+      return { user, attempt: await userDeletions.begin(tx, userId, actorOf(context), leaseMsOf(context)) };
     });
-    if (!deletion) throw userNotFound();
-    const { refusal } = await this.close(context, deletion);
+    if (!attempt) throw userNotFound();
+    const { refusal } = await this.runAttempt(context, attempt);
     if (refusal) throw new DomainError('user-has-open-orders', openOrdersText, { orders: refusal });
     return { username: user.username };
   }
 
-  /** Runs a deletion whose intent is committed. */
-  close(context: RpcContext, deletion: UserDeletion): Promise<SagaOutcome<OpenOrders>> {
-    return this.execute(context, this.deletion, deletion);
+  /** Runs the steps of an attempt that is committed. @throws as `SagaRunner.execute` */
+  runAttempt(context: RpcContext, attempt: UserDeletion): Promise<SagaOutcome<OrderIds>> {
+    return this.execute(context, this.steps, attempt);
   }
 
-  protected resume(context: RpcContext, deletion: Omit<UserDeletion, 'isFirst'>): Promise<SagaOutcome<OpenOrders>> {
-    return this.attempt(context, this.deletion, { ...deletion, isFirst: false });
+  protected resume(context: RpcContext, attempt: Omit<UserDeletion, 'isFirst'>): Promise<SagaOutcome<OrderIds>> {
+    return this.resumeAttempt(context, this.steps, { ...attempt, isFirst: false });
   }
 }

@@ -209,7 +209,11 @@ export async function hasOtherAdmin(tx: Transaction, userId: string): Promise<bo
   return others.length > 0;
 }
 
-/** Deletes the user with sessions, keys, OAuth clients and the deletion intent. @returns false when there was none */
+/**
+ * Deletes the user. Sessions, API keys, OAuth payloads, OAuth clients and the intent of the deletion go by cascade. Run `deleteClientsOf`
+ * first: it returns the clients, whose revocation must be logged.
+ * @returns false if there is no such user
+ */
 export async function deleteUser(tx: Transaction, userId: string): Promise<boolean> {
   return (await tx.execute('DELETE FROM users WHERE user_id = $1', [userId])) > 0;
 }

@@ -4,7 +4,7 @@ import { permits, readingOrders } from '@plant-shop/contracts/permissions';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
-import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { type ForgetReason, revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -33,7 +33,6 @@ const retryMs = 250;
 export class CredentialWatch {
   private readonly byKey = new Map<string, Set<Connection>>();
   private readonly checks = new Semaphore(checksAtOnce);
-  private generation: number;
   private handler: CredentialChangeHandler | undefined;
 
   constructor(
@@ -41,8 +40,7 @@ export class CredentialWatch {
     private readonly log: RevocationLog,
     @InjectLogger() private readonly logger: Logger,
   ) {
-    this.generation = log.generation;
-    log.listen({ revoked: (entries) => this.revoked(entries), forget: () => this.forget() });
+    log.listen({ revoked: (entries) => this.revoked(entries), forget: (reason) => this.forget(reason) });
   }
 
   onChange(handler: CredentialChangeHandler): void {
@@ -93,10 +91,9 @@ export class CredentialWatch {
     }
   }
 
-  /** After a pause the log delivers all entries. After a break entries may be missing, so every connection is checked again. */
-  private forget(): void {
-    if (this.generation === this.log.generation) return;
-    this.generation = this.log.generation;
+  /** After a break in the log entries may be missing, so every connection is checked again. A stale log has delivered all of them. */
+  private forget(reason: ForgetReason): void {
+    if (reason === 'stale') return;
     const all = new Set([...this.byKey.values()].flatMap((connections) => [...connections]));
     for (const connection of all) this.checkAgain(connection);
   }

@@ -41,6 +41,14 @@ describe('a customer whose user is about to be deleted', () => {
     expect(await close(2, 12)).toEqual({ openOrders: [] });
   });
 
+  it('treats a call without an attempt as older than every attempt', async () => {
+    const orderId = await place(8, await shop.plant());
+    await close(8, 1);
+    await cancel(8, orderId);
+    await expect(outcomeOf(shop.caller.call(store.closeCustomer, { userId: customer(8).subject }))).resolves.toBe('unavailable');
+    expect(await close(8, 2)).toEqual({ openOrders: [] });
+  });
+
   it('stays closed for any further attempt', async () => {
     expect(await close(3, 5)).toEqual({ openOrders: [] });
     for (const attempt of [4, 5, 6]) expect(await close(3, attempt)).toEqual({ openOrders: [] });

@@ -5,7 +5,7 @@ import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { assertCurrentAttempt } from '@plant-shop/platform/saga/refused-attempts';
+import { assertNotAbandoned } from '@plant-shop/platform/saga/refused-attempts';
 import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { addInventory, inventoryOf, noInventory, openStock, type StockState, subtractInventory } from './stock.js';
@@ -109,13 +109,13 @@ export class StockService {
    * Retires a plant that is being deleted, unless open orders remain. The store decides this, because it places the orders.
    * Idempotent.
    * @returns the open orders that keep the plant from being retired
-   * @throws CodedError `unavailable` for an attempt that is not current
+   * @throws CodedError `unavailable` for an abandoned attempt
    */
   retire(context: RpcContext, { plantId, incarnation, attempt = 0 }: RetirePlant): Promise<OpenOrders> {
     return this.database.transaction(async (tx) => {
       const stock = await lockOrInsertStock(tx, plantId);
       if (stock.incarnation > incarnation) return { openOrders: [] };
-      assertCurrentAttempt('store', context, attempt, stock.refusedAttempt);
+      assertNotAbandoned(context, attempt, stock.refusedAttempt);
       // A separate statement after the lock: it must see what committed during the wait.
       const openOrders = await openOrdersOfPlant(tx, plantId);
       if (openOrders.length > 0) await recordRefusedAttempt(tx, plantId, attempt);

@@ -1,5 +1,5 @@
 import type { Msg } from '@nats-io/nats-core';
-import { CodedError, outcomeUnknown, unavailable } from '../errors.js';
+import { CodedError, outcomeUnknown, theService, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
 import type { ResponseMeta } from './answer.js';
@@ -55,11 +55,11 @@ interface Outbox {
 
 type ErrorFor = (operation: Operation<unknown, unknown>) => CodedError;
 
-const notSent: ErrorFor = (operation) => unavailable(operation.service);
+const notSent: ErrorFor = (operation) => unavailable(theService(operation.service));
 
 /** For a lost answer: a read can be repeated, a write may have taken effect. */
 const lostAnswer: ErrorFor = (operation) =>
-  operation.effect === 'read' ? unavailable(operation.service) : outcomeUnknown(operation.service);
+  operation.effect === 'read' ? unavailable(theService(operation.service)) : outcomeUnknown(theService(operation.service));
 
 /**
  * Calls other services. Uses one reply inbox per process, and one frame for all calls that one turn of the event loop makes to one
@@ -235,7 +235,7 @@ export class RpcClient {
       });
     } catch (error) {
       this.logger.warn({ err: error, to: service }, 'frame not sent');
-      this.failFrame(frame, (operation) => unavailable(operation.service, error));
+      this.failFrame(frame, (operation) => unavailable(theService(operation.service), error));
     }
   }
 

@@ -42,8 +42,16 @@ describe('a call', () => {
     await startService(nats.url, { readJob: () => gate.passed, writeJob: () => gate.passed });
     const started = performance.now();
     await Promise.all([
-      expect(caller.client.call(writeJob, job, contextFor(300))).rejects.toMatchObject({ code: 'outcome-unknown' }),
-      expect(caller.client.call(readJob, job, contextFor(300))).rejects.toMatchObject({ code: 'unavailable' }),
+      expect(caller.client.call(writeJob, job, contextFor(300))).rejects.toMatchObject({
+        code: 'outcome-unknown',
+        message:
+          'The stub service was sent the request, but no answer came. Check whether it took effect. ' +
+          'If you sent an Idempotency-Key, you can repeat the request with the same key instead.',
+      }),
+      expect(caller.client.call(readJob, job, contextFor(300))).rejects.toMatchObject({
+        code: 'unavailable',
+        message: 'The stub service cannot be reached or did not respond in time. Nothing happened; try again.',
+      }),
     ]);
     expect(performance.now() - started).toBeGreaterThanOrEqual(299);
     expect(performance.now() - started).toBeLessThan(5_000);

@@ -1,6 +1,6 @@
 import type { Msg } from '@nats-io/nats-core';
 import { type CustomTransportStrategy, Server } from '@nestjs/microservices';
-import { CodedError, overloaded, unavailable } from '../errors.js';
+import { CodedError, overloaded, theService, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
 import { type OpenSpan, tracing } from '../telemetry/tracing.js';
@@ -210,10 +210,10 @@ export class RpcServer extends Server implements CustomTransportStrategy {
 
   /** Returns the answer, or a promise of it. */
   private execute(handler: OperationHandler | undefined, meta: CallMeta, payload: Buffer, deadline: Deadline, traceparent: string | undefined): unknown {
-    if (this.inFlight > this.options.maxInFlight) throw overloaded(this.options.service);
+    if (this.inFlight > this.options.maxInFlight) throw overloaded(theService(this.options.service));
     // The caller has given up, and may have reported the outcome as unknown: the call must not take effect now.
-    if (deadline.isPast) throw unavailable(this.options.service);
-    if (!handler) throw new CodedError('unknown-operation', `${this.options.service} has no operation ${meta.op}.`);
+    if (deadline.isPast) throw unavailable(theService(this.options.service));
+    if (!handler) throw new CodedError('unknown-operation', `${theService(this.options.service)} has no operation ${meta.op}.`);
     const { operation } = handler;
     const value = validated(operation.payload, parseJson(payload));
     const { principal, idempotencyKey } = meta;

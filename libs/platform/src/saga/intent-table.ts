@@ -8,12 +8,13 @@ const maxLeaseMs = 30_000;
 /** The end of a lease in SQL: until then background loops leave the row alone. */
 export const leaseEnd = (milliseconds: string): string => `now() + ${milliseconds} * interval '1 millisecond'`;
 
-/** Returns how long a request leases its intents, in milliseconds: until its caller stops waiting, plus 1 second. */
+/** Returns how long a request leases its intents, in milliseconds: until its caller stops waiting, plus 1 second; at most 30 seconds. */
 export const leaseMsOf = ({ deadline }: RpcContext): number => Math.min(deadline.leftMs + 1_000, maxLeaseMs);
 
 /**
  * A table of intents is part of a service's own schema (see its migrations), with names of its own. Beside the columns below it has
- * `tries`, the number of times that a background loop has leased the row, and `asked_by`, the actor of the latest request.
+ * `tries`, the number of times that a background loop has leased the row, and `asked_by`, the actor of the latest request. Where the key
+ * is a user's id, that user's own request does not replace another actor: only what others did to a user is audited.
  */
 interface IntentColumns {
   readonly table: string;
@@ -33,7 +34,7 @@ interface IntentColumns {
 export interface Attempt<Key> {
   readonly key: Key;
   readonly attempt: number;
-  /** No intent was recorded before this attempt. */
+  /** This attempt inserted the intent: no earlier one can have had an effect. If this one had none either, it may be withdrawn. */
   readonly isFirst: boolean;
 }
 
@@ -52,7 +53,10 @@ export class IntentTable<Key extends string | number, Intent extends object> {
           INSERT INTO ${table} (${key}, ${attempt}, asked_by, ${leasedUntil})
           SELECT ${key}, nextval('${attempts}'), $2::jsonb, ${leaseEnd('$3')} FROM owner
           ON CONFLICT (${key}) DO UPDATE SET
-            ${attempt} = nextval('${attempts}'), asked_by = excluded.asked_by, ${leasedUntil} = excluded.${leasedUntil}
+            ${attempt} = nextval('${attempts}'),
+            asked_by = CASE WHEN excluded.asked_by ->> 'subject' = excluded.${key}::text
+              THEN coalesce(${table}.asked_by, excluded.asked_by) ELSE excluded.asked_by END,
+            ${leasedUntil} = excluded.${leasedUntil}
           RETURNING ${key} AS key, ${attempt} AS attempt, xmax = 0 AS "isFirst"`,
       },
       // The lease grows with the tries, from 5 to 30 seconds. It is also the pause before the next try.
@@ -92,12 +96,12 @@ export class IntentTable<Key extends string | number, Intent extends object> {
     return database.query<Intent>(this.statements.leaseDue, [limit]);
   }
 
-  /** Ends leases early, so that a background loop takes the intents at once. */
+  /** Ends leases early, so that a background loop takes the intents at its next run. */
   async release(tx: Transaction, keys: readonly Key[]): Promise<void> {
     await tx.execute(this.statements.release, [keys]);
   }
 
-  /** Returns the actor of the latest request. Call it before the resource is deleted, which deletes the intent too. */
+  /** Returns the recorded actor (`asked_by`). Call it before the resource is deleted, which deletes the intent too. */
   async requesterOf(tx: Transaction, key: Key): Promise<Actor> {
     const [intent] = await tx.query<{ askedBy: Actor | null }>(this.statements.requester, [key]);
     return intent?.askedBy ?? operator('unknown');

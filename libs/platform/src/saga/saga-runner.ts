@@ -11,31 +11,35 @@ import { type Attempt, type IntentTable, leaseMsOf } from './intent-table.js';
 
 /**
  * Something that two services do together for one resource, after the first has committed its intent. The members are the steps, in
- * order. Any replica may repeat a step.
+ * order. Any replica may repeat a step. `ThisAttempt` is an attempt, with what the steps need to know.
  */
-export interface Saga<Asked, Refusal> {
+export interface Saga<ThisAttempt, Refusal> {
   /**
-   * Calls the other service, which does its part or refuses. It must refuse an attempt older than one that it has refused, with
-   * `unavailable`.
+   * Calls the other service, which does its part or refuses. It must reject an attempt older than the latest that it has refused, with
+   * `unavailable` (`assertNotAbandoned`).
    * @returns the refusal; undefined: the other service has done its part
    */
-  readonly ask: (context: RpcContext, asked: Asked) => Promise<Refusal | undefined>;
+  readonly ask: (context: RpcContext, attempt: ThisAttempt) => Promise<Refusal | undefined>;
   /** Completes the intent here, in one transaction. @returns false if another attempt has completed it */
-  readonly complete: (asked: Asked) => Promise<boolean>;
+  readonly complete: (attempt: ThisAttempt) => Promise<boolean>;
   /** Withdraws the intent. @returns false, without an effect, if another attempt has taken over: it may be answered differently */
-  readonly withdraw: (asked: Asked) => Promise<boolean>;
-  /** Tells the caller that the saga continues in the background. */
-  readonly unknown: (asked: Asked) => string;
+  readonly withdraw: (attempt: ThisAttempt) => Promise<boolean>;
+  /** Returns the text of `outcome-unknown`. The saga continues in the background, and may end either way. */
+  readonly unknown: (attempt: ThisAttempt) => string;
 }
 
-/** Neither completed nor refused: another attempt completed the saga. */
 export interface SagaOutcome<Refusal> {
+  /** This attempt completed the saga. */
   readonly completed: boolean;
+  /** Why the other service refused. Absent although not completed: another attempt completed the saga. */
   readonly refusal?: Refusal;
 }
 
 const batch = 50;
-/** Time limit of a resumed intent. Shorter than the shortest lease, so that no replica takes an intent that is still in progress. */
+/**
+ * Time limit of the calls of a resumed intent, in milliseconds. Shorter than the shortest lease, so that another replica rarely takes
+ * the intent meanwhile. It still may, since `complete` and `withdraw` have no limit. Then the numbers of the attempts prevent harm.
+ */
 const resumeMs = 4_000;
 const maxAttempts = 3;
 /** Error codes with which a service reports that it did nothing. */
@@ -76,7 +80,7 @@ export abstract class SagaRunner<Key extends string | number, Intent extends obj
 
   /**
    * Runs the calls of a request after its commit. If they fail, releases the leases, so that the loop continues.
-   * @throws CodedError `outcome-unknown` with the given text for any failure: the commit has happened
+   * @throws CodedError `outcome-unknown` with the given text, in place of everything that `work` throws: the commit has happened
    */
   async afterCommit<T>(keys: readonly Key[], text: string, work: () => Promise<T>): Promise<T> {
     try {
@@ -90,47 +94,53 @@ export abstract class SagaRunner<Key extends string | number, Intent extends obj
   }
 
   /**
-   * Runs a saga in the request that began it.
+   * Runs a saga in the request that began it, until an attempt is decided.
    * @throws CodedError `unavailable` or `overloaded` if nothing happened and nothing will; `outcome-unknown` for any other failure
    */
-  protected async execute<Asked extends Attempt<Key>, Refusal>(
+  protected async execute<ThisAttempt extends Attempt<Key>, Refusal>(
     context: RpcContext,
-    saga: Saga<Asked, Refusal>,
-    first: Asked,
+    saga: Saga<ThisAttempt, Refusal>,
+    first: ThisAttempt,
   ): Promise<SagaOutcome<Refusal>> {
-    const outcome = await this.afterCommit([first.key], saga.unknown(first), () => this.decide(context, saga, first));
+    // The error of a withdrawn saga is returned and thrown here: `afterCommit` would turn it into `outcome-unknown`.
+    const outcome = await this.afterCommit([first.key], saga.unknown(first), () => this.repeatUntilDecided(context, saga, first));
     if (outcome instanceof CodedError) throw outcome;
     return outcome;
   }
 
-  /** Makes one attempt. @throws what the other service or the database throws; the intent stays */
-  protected async attempt<Asked, Refusal>(context: RpcContext, saga: Saga<Asked, Refusal>, asked: Asked): Promise<SagaOutcome<Refusal>> {
-    const outcome = await attemptOnce(context, saga, asked);
+  /** Makes the attempt of an intent that the loop has leased. @throws what a step throws; the intent stays, for the loop's next try */
+  protected async resumeAttempt<ThisAttempt, Refusal>(
+    context: RpcContext,
+    saga: Saga<ThisAttempt, Refusal>,
+    attempt: ThisAttempt,
+  ): Promise<SagaOutcome<Refusal>> {
+    const outcome = await makeAttempt(context, saga, attempt);
     if (outcome instanceof CodedError) throw outcome;
     return outcome;
   }
 
   /**
-   * Makes attempts until one is decided. An attempt that had no effect is repeated with a new number: the other service refuses one
-   * that is older than one it has refused, and the answer to the newer attempt belongs to another request.
-   * @returns an error if nothing happened and nothing will
+   * Makes at most 3 attempts, until one is decided. An attempt that had no effect is repeated with a new number: the other service
+   * rejects one that is older than one it has refused, and the answer to the newer attempt belongs to another request.
+   * @returns an error if the intent was withdrawn: nothing happened and nothing will
+   * @throws what a step throws, and the last error without effect; the intent stays
    */
-  private async decide<Asked extends Attempt<Key>, Refusal>(
+  private async repeatUntilDecided<ThisAttempt extends Attempt<Key>, Refusal>(
     context: RpcContext,
-    saga: Saga<Asked, Refusal>,
-    first: Asked,
+    saga: Saga<ThisAttempt, Refusal>,
+    first: ThisAttempt,
   ): Promise<SagaOutcome<Refusal> | CodedError> {
-    let asked = first;
+    let attempt = first;
     for (let tries = 1; ; tries++) {
-      const outcome = await attemptOnce(context, saga, asked);
+      const outcome = await makeAttempt(context, saga, attempt);
       if (!(outcome instanceof CodedError)) return outcome;
       // Only this attempt had no effect. An earlier one may have had, and a later one may have taken over; both continue.
-      if (asked.isFirst && (await saga.withdraw(asked))) return outcome;
+      if (attempt.isFirst && (await saga.withdraw(attempt))) return outcome;
       if (tries === maxAttempts) throw outcome;
-      const { key } = asked;
+      const { key } = attempt;
       const next = await this.database.transaction((tx) => this.intents.begin(tx, key, actorOf(context), leaseMsOf(context)));
       if (!next) return { completed: false };
-      asked = { ...asked, ...next };
+      attempt = { ...attempt, ...next };
     }
   }
 
@@ -146,20 +156,24 @@ export abstract class SagaRunner<Key extends string | number, Intent extends obj
 
 const resumedContext = (): RpcContext => new RpcContext(randomUUID(), Deadline.in(resumeMs), undefined, tracing?.active?.traceparent);
 
-/** @returns the error of the other service if it did nothing */
-async function attemptOnce<Asked, Refusal>(
+/**
+ * Runs the steps of one attempt.
+ * @returns an error if the other service did nothing
+ * @throws what a step throws otherwise: the attempt may have had an effect
+ */
+async function makeAttempt<ThisAttempt, Refusal>(
   context: RpcContext,
-  saga: Saga<Asked, Refusal>,
-  asked: Asked,
+  saga: Saga<ThisAttempt, Refusal>,
+  attempt: ThisAttempt,
 ): Promise<SagaOutcome<Refusal> | CodedError> {
   let refusal: Refusal | undefined;
   try {
-    refusal = await saga.ask(context, asked);
+    refusal = await saga.ask(context, attempt);
   } catch (error) {
     if (error instanceof CodedError && noEffectCodes.includes(error.code)) return error;
     throw error;
   }
-  if (refusal === undefined) return { completed: await saga.complete(asked) };
-  await saga.withdraw(asked);
+  if (refusal === undefined) return { completed: await saga.complete(attempt) };
+  await saga.withdraw(attempt);
   return { completed: false, refusal };
 }

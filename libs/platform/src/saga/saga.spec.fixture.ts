@@ -4,7 +4,7 @@ import { Database } from '../postgres/database.js';
 import type { RpcContext } from '../rpc/context.js';
 import { contextFor } from '../rpc/context.spec.fixture.js';
 import { type Attempt, IntentTable } from './intent-table.js';
-import { assertCurrentAttempt } from './refused-attempts.js';
+import { assertNotAbandoned } from './refused-attempts.js';
 import { type Saga, type SagaOutcome, SagaRunner } from './saga-runner.js';
 
 // A minimal saga: a job is closed unless the other service finds it busy. The other service is a table of the same database.
@@ -72,14 +72,14 @@ export class Closings extends SagaRunner<number, Omit<Attempt<number>, 'isFirst'
     return this.database.transaction(async (tx) => {
       const [other] = await tx.query<{ busy: boolean; closed: boolean; refused: number }>('SELECT * FROM others WHERE id = $1 FOR UPDATE', [key]);
       if (!other || other.closed) return undefined;
-      assertCurrentAttempt('other', contextFor(), attempt, other.refused);
+      assertNotAbandoned(contextFor(), attempt, other.refused);
       await tx.execute(`UPDATE others SET closed = NOT busy, refused = CASE WHEN busy THEN $2 ELSE refused END WHERE id = $1`, [key, attempt]);
       return other.busy || undefined;
     });
   }
 
   protected resume(context: RpcContext, closing: Omit<Attempt<number>, 'isFirst'>): Promise<unknown> {
-    return this.attempt(context, this.saga, { ...closing, isFirst: false });
+    return this.resumeAttempt(context, this.saga, { ...closing, isFirst: false });
   }
 
   private async atEnd(text: string, values: readonly number[], effect?: string): Promise<boolean> {
