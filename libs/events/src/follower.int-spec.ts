@@ -143,6 +143,17 @@ describe('a follower', () => {
     await expectNoGaps(service);
   });
 
+  it('continues to catch up after a nudge that arrives late, and its lag does not shrink by it', async () => {
+    for (let n = 0; n < 25; n++) await things.change(...Array.from({ length: 100 }, (_, id) => id + 1));
+    const [first] = await things.numberAll();
+    const { follower } = await open();
+    expect(await follower.run()).toBe(true);
+    expect(follower.lag).toBe(1_500);
+    follower.onNudge(first!);
+    expect(await follower.run()).toBe(true);
+    expect(follower.lag).toBe(500);
+  });
+
   it('logs events from nudges alone, without pulling them', async () => {
     const service = await open();
     service.follower.start();

@@ -69,6 +69,7 @@ export class Follower {
   private readonly loop: BackgroundLoop;
   private waiting: { readonly nudge: FeedNudge; readonly receivedAt: number }[] = [];
   private collecting: NodeJS.Timeout | undefined;
+  /** The feed's highest known number. Nudges never lower it: they may arrive late. A poll does, if the feed was restored. */
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
@@ -133,11 +134,10 @@ export class Follower {
     this.waiting = [];
     const ranges = nudges.flatMap(({ nudge }) => rangesOfNudge(nudge));
     if (ranges.length > 0) {
-      const head = Math.max(...nudges.map(({ nudge }) => nudge.head));
       const { upTo, isContiguous } = await this.log(ranges, Math.min(...nudges.map(({ receivedAt }) => receivedAt)));
-      this.knownHead = head;
+      this.knownHead = Math.max(this.knownHead, ...nudges.map(({ nudge }) => nudge.head));
       const hasConfirmed = performance.now() - this.pulledAt < confirmMs;
-      if (upTo >= head && isContiguous && hasConfirmed) return this.waiting.length > 0;
+      if (upTo >= this.knownHead && isContiguous && hasConfirmed) return this.waiting.length > 0;
     }
     return this.pull();
   }
