@@ -160,7 +160,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     }
     if (connection.isRechecking) {
       connection.position = position;
-      connection.state = 'held';
+      connection.state = 'rechecking';
     } else {
       this.catchUp.begin(connection, position);
     }
