@@ -124,7 +124,8 @@ describe('a feed', () => {
         RETURN NULL;
       END $$`);
     await service.database.query(
-      'CREATE TRIGGER refuse_many AFTER UPDATE ON thing_events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()',
+      `CREATE TRIGGER refuse_many AFTER UPDATE ON thing_events REFERENCING NEW TABLE AS changed
+       FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
     );
     expect(await service.feed.startNewEpoch(45_010, 100)).toMatchObject({ head: 45_010 });
     const seqs = (await service.numbered()).map(({ seq }) => seq);

@@ -61,7 +61,11 @@ export class Pages {
   }
 
   /** @param take called with the result, in the same turn of the event loop as the last check */
-  private async check({ credentials, filter }: StreamRequest, requestId: string, take?: (authentication: Authentication) => void): Promise<Checked> {
+  private async check(
+    { credentials, filter }: StreamRequest,
+    requestId: string,
+    take?: (authentication: Authentication) => void,
+  ): Promise<Checked> {
     const checkedAt = this.knownRevocations;
     return this.watch.check(credentials, requestId, (authentication) => {
       take?.(authentication);
