@@ -31,13 +31,13 @@ export const notificationsSettings = {
     default: 'ws://127.0.0.1:8081',
   }),
   streamMaxConnections: integer('STREAM_MAX_CONNECTIONS', {
-    description: 'Stream clients per replica; further ones get 503',
+    description: 'Stream clients per replica, pages that wait included; further ones get 503',
     default: '20000',
     min: 1,
     max: 1_000_000,
   }),
   streamMaxConnectionsPerCredential: integer('STREAM_MAX_CONNECTIONS_PER_CREDENTIAL', {
-    description: 'Stream clients per replica and credential; further ones get 429',
+    description: 'Stream clients per replica and credential, pages that wait included; further ones get 429',
     default: '10000',
     min: 1,
     max: 1_000_000,
@@ -51,7 +51,8 @@ export const notificationsSettings = {
     max: 604_800,
   }),
   streamRingEvents: integer('STREAM_RING_EVENTS', {
-    description: 'Newest events cached in memory; clients that resume earlier are served from the log',
+    description:
+      'Newest events cached in memory, at most 32 MiB of them (about 25,000); clients that resume earlier are served from the log',
     default: '10000',
     min: 10,
     max: 1_000_000,

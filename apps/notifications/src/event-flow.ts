@@ -26,20 +26,24 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 //   store ── nudge, feed page ──> FeedFollower ── transaction ──> event_log
 //                                      │ onLogged
 //                                      v
-//     other replicas <── Fanout <── EventFlow
-//                                   │       │
-//            LogTail.takeLogged <───┘       └───> OwnOrdersEnqueuer.poke, AllOrdersEnqueuer.poke
-//                 │ ring                             │ webhook_deliveries
-//                 │ onEntries                        │ DueSignal
-//                 v                                  v
-//        Broadcaster, Pages                       DeliveryWorker ──> WebhookSender ──> receivers
-//                 │ FrameSender
-//                 v
-//              clients
+//                                  EventFlow ──────> OwnOrdersEnqueuer.poke, AllOrdersEnqueuer.poke
+//                                      │                             │ webhook_deliveries
+//                                      v                             │ DueSignal
+//   other replicas <── Fanout <── LogTail.takeLogged                 v
+//                                      │ ring                  DeliveryWorker ──> WebhookSender ──> receivers
+//                                      │ onEntries
+//                                      v
+//                              Broadcaster, Pages
+//                                      │ FrameSender
+//                                      v
+//                                   clients
 //
-// A replica with a stream publishes to Fanout when its ring has the event, another one at once. CatchUp brings a client that is behind to
-// the end of the log, where the broadcaster takes over. The folders `stream` and `webhooks` do not import each other, and `log` imports
-// neither: only this file connects them.
+// LogTail publishes events to Fanout once its ring has them: at once, or after a read of the log. A replica without a stream has no
+// LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their
+// deliveries are not made yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.
+//
+// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. The parts of one
+// folder call each other directly.
 
 /** Connects the parts of this replica. Parts that its role does not have are undefined. */
 @Injectable()
@@ -82,9 +86,9 @@ export class EventFlow implements OnApplicationBootstrap {
   /** Passes on what this replica has just logged. */
   private pass(logged: LoggedRange, needs: DeliveryNeeds): void {
     this.makeDeliveries(needs);
-    const advance = this.fanout.advanceOf(logged, needs.own || needs.all);
-    if (this.tail) this.tail.takeLogged(advance);
-    else this.fanout.publish(advance);
+    const announcement = this.fanout.toAnnouncement(logged, needs.own || needs.all);
+    if (this.tail) this.tail.takeLogged(announcement);
+    else this.fanout.publish(announcement);
   }
 
   private makeDeliveries({ own, all }: DeliveryNeeds): void {

@@ -41,7 +41,7 @@ export async function startNotifications(
   followRevocations(service, app.get(RevocationLog));
   infoOfRole(service.metrics, options.role);
   if (!hasStream(options.role)) return { streamPort: undefined };
-  service.readiness.requireCapacity('room', () => app.get(Connections).checkNotFull());
+  service.readiness.requireCapacity('room', () => app.get(Connections).checkReadyForMore());
   return { streamPort: app.get(StreamServer).port };
 }
 

@@ -3,7 +3,7 @@ import { IsOptional } from 'class-validator';
 import type { ErrorCode } from './errors.js';
 import { Integer, Text, Uuid } from './fields.js';
 
-// The store's feed of order events: see libs/events.
+// The store's feed of order events. libs/events/src/event.ts describes the answers' members.
 
 /** The store publishes newly numbered events here, as a `FeedNudge` of libs/events (core NATS, may be lost). */
 export const feedSubject = 'store.feed';
@@ -38,28 +38,22 @@ export class StartNewEpoch {
   agreed: number;
 }
 
-/** The end of the feed. */
+/** `FeedHead` of libs/events. */
 export interface FeedHead {
-  /** Names one history. */
   readonly epoch: string;
-  /** The last number assigned. */
   readonly head: number;
 }
 
-/** The events after a position. */
+/** `FeedPage` of libs/events. */
 export interface FeedPage extends FeedHead {
-  /** Whether the position is part of this history. */
   readonly matches: boolean;
-  /** The number at which the feed continues; not the next one when the events between were deleted or lost (a gap). */
   readonly next: number;
-  /** The first number of `epoch`; earlier events belong to earlier epochs. Absent in the first epoch, and from the previous release. */
   readonly epochBegins?: number;
   readonly events: readonly {
     readonly seq: number;
     readonly id: string;
     readonly subject: string;
     readonly body: string;
-    /** Trace context of the transition, when it was traced (W3C Trace Context). */
     readonly traceparent?: string;
   }[];
 }

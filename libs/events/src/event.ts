@@ -15,8 +15,7 @@ export interface FeedEvent {
 /** The end of a feed. */
 export interface FeedHead {
   /**
-   * Names one history. A feed whose database was restored from a backup continues under a new epoch, above every number
-   * that it ever assigned; the numbers between are lost.
+   * Names one history. A restore or failover begins a new one above all earlier numbers; skipped numbers are never assigned.
    */
   readonly epoch: string;
   /** The last number assigned. */
@@ -31,9 +30,12 @@ export interface FeedPosition {
 
 /** Events that were just numbered. `events` is empty when they are too large for one message. */
 export interface FeedNudge extends FeedHead {
-  /** The event before the first one, in the feed's current history. An owner of the previous release does not send it. */
+  /** The event before the first one, in the feed's current history. A store of the previous release does not send it. */
   readonly after?: FeedPosition;
-  /** Followers may delay this nudge and log it together with the next ones. */
+  /**
+   * Followers may delay this nudge and log it together with the next ones: at most 50 ms (150 ms on replicas that stand by while
+   * another one logs), or until 32 nudges wait.
+   */
   readonly mayWait?: boolean;
   readonly events: readonly FeedEvent[];
 }

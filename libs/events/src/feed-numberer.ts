@@ -30,7 +30,7 @@ export class FeedNumberer extends BackgroundLoop {
           logger.warn({ epoch: nudge.epoch, head: nudge.head }, 'the feed began a new epoch: the database was failed over or restored');
         }
         epoch = nudge?.epoch ?? epoch;
-        // Events committed since then have poked the loop.
+        // Events committed after this run's snapshot have poked the loop of their replica.
         return nudge?.events.length === maxNumberedPerRun;
       },
       logger,

@@ -111,6 +111,30 @@ describe('a feed', () => {
     expect((await service.numbered()).map((event) => event.seq)).toEqual([1, 2, 3]);
   });
 
+  it('that begins a new epoch numbers any number of events again, and no statement changes more than 20,000', async () => {
+    await service.database.query(
+      `INSERT INTO thing_events (thing_id, version, owner_id, event_id, body, feed_seq)
+       SELECT 1, n, gen_random_uuid(), gen_random_uuid(), '{}', n FROM generate_series(1, 45000) AS n`,
+    );
+    await service.database.query('UPDATE feed_head SET head = 45000');
+    await service.database.query(`
+      CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF (SELECT count(*) FROM changed) > 20000 THEN RAISE EXCEPTION 'too many rows for one statement'; END IF;
+        RETURN NULL;
+      END $$`);
+    await service.database.query(
+      `CREATE TRIGGER refuse_many AFTER UPDATE ON thing_events REFERENCING NEW TABLE AS changed
+       FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
+    );
+    expect(await service.feed.startNewEpoch(45_010, 100)).toMatchObject({ head: 45_010 });
+    const seqs = (await service.numbered()).map(({ seq }) => seq);
+    expect([seqs.length, seqs.at(-1)]).toEqual([100, 100]);
+    await service.numberAll();
+    const renumbered = (await service.numbered()).map(({ seq }) => seq);
+    expect([renumbered.length, renumbered[100], renumbered.at(-1)]).toEqual([45_000, 45_011, 89_910]);
+  });
+
   it('serves pages that continue where the last one ended, and recognises positions of its own history', async () => {
     await service.change(...Array.from({ length: 25 }, (_, n) => n + 1));
     await service.numberAll();

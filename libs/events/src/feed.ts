@@ -19,6 +19,11 @@ export interface FeedTable {
 
 /** The most events that one run numbers. */
 export const maxNumberedPerRun = 1_000;
+/**
+ * The most numbers that one statement clears. A busy machine cleared 23,000 a second, and a statement ends after 15 s: a single one
+ * would never succeed for a follower that returns hours after a restore.
+ */
+const maxClearedAtOnce = 20_000;
 /** A page has to fit into one RPC frame. */
 const maxPageBytes = 512 * 1024;
 
@@ -80,6 +85,8 @@ export class Feed {
         SELECT * FROM numbered ORDER BY seq`,
     };
     this.findId = { name: 'feed-find-id', text: `SELECT event_id AS id FROM ${table} WHERE feed_seq = $1` };
+    // A position in a break is a number that a lost history assigned after the last common event (`continues_after`). At that event
+    // itself the feed also continues after the break, but the event exists, so its id must match.
     this.readPage = {
       name: 'feed-read-page',
       text: `
@@ -95,7 +102,7 @@ export class Feed {
         LEFT JOIN LATERAL (SELECT ${event} FROM ${table} WHERE feed_seq >= n.next ORDER BY feed_seq LIMIT $3) e ON true
         ORDER BY e.seq`,
     };
-    this.clearNumbers = `UPDATE ${table} SET feed_seq = NULL WHERE feed_seq > $1`;
+    this.clearNumbers = `UPDATE ${table} SET feed_seq = NULL WHERE feed_seq > $1 AND feed_seq <= $2`;
   }
 
   /**
@@ -113,9 +120,10 @@ export class Feed {
         tx.query<FeedHead & { isSameWalTimeline: boolean }>(this.lockHeadToNumber),
         tx.query<{ position: number }>(this.findUnnumbered),
       ]);
+      // Nothing to number. Events that only the second statement found, without the lock, are left to the next run.
       if (!locked) return undefined;
       const before = locked.isSameWalTimeline ? locked : await beginEpoch(tx, { agreed: locked.head, last: locked.head + failoverSkip });
-      // With the lock but without events: another replica numbered them first. Events found without the lock are left to the next run.
+      // With the lock but without events: another replica numbered them first.
       if (unnumbered.length === 0) return locked.isSameWalTimeline ? undefined : { ...before, after: { seq: before.head }, events: [] };
       const head = before.head + unnumbered.length;
       tx.send({ name: 'feed-set-head', text: 'UPDATE feed_head SET head = $1' }, [head]);
@@ -166,7 +174,9 @@ export class Feed {
       const last = Math.max(head, known);
       const oldest = onlyRow(await tx.query<{ oldest: number }>('SELECT oldest FROM feed_kept FOR UPDATE')).oldest;
       // Events whose bodies are deleted cannot be delivered again, so they keep their numbers.
-      await tx.execute(this.clearNumbers, [Math.max(agreed, oldest - 1)]);
+      for (let after = Math.max(agreed, oldest - 1); after < head; after += maxClearedAtOnce) {
+        await tx.execute(this.clearNumbers, [after, after + maxClearedAtOnce]);
+      }
       if (agreed < oldest - 1) await tx.execute('UPDATE feed_kept SET oldest = $1', [last + 1]);
       return beginEpoch(tx, { agreed, last });
     });

@@ -29,7 +29,7 @@ export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcCli
     },
     logger,
   );
-  nats.listen(feedSubject, (message) => follower.onNudge(message.json<FeedNudge>()));
+  nats.listen(feedSubject, (message) => follower.receiveNudge(message.json<FeedNudge>()));
   follower.start();
   return follower;
 }

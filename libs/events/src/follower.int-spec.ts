@@ -71,7 +71,7 @@ describe('a follower', () => {
     service.follower.start();
     await change(1);
     const [first] = await things.numberAll();
-    service.follower.onNudge(first!);
+    service.follower.receiveNudge(first!);
     await until(() => service.advances.length === 1);
     // From here on events can only arrive with nudges.
     feedIsDown = true;
@@ -80,13 +80,13 @@ describe('a follower', () => {
       await change(1);
       nudges.push(...(await things.numberAll()));
     }
-    for (const nudge of nudges) service.follower.onNudge({ ...nudge, mayWait: true });
+    for (const nudge of nudges) service.follower.receiveNudge({ ...nudge, mayWait: true });
     await until(() => service.advances.length === 2);
     expect(service.advances[1]).toMatchObject({ after: 3, upTo: 12 });
     await change(2);
     const [deferrable, urgent] = [(await things.numberAll())[0]!, await change(1).then(() => things.numberAll())];
-    service.follower.onNudge({ ...deferrable, mayWait: true });
-    service.follower.onNudge(urgent[0]!);
+    service.follower.receiveNudge({ ...deferrable, mayWait: true });
+    service.follower.receiveNudge(urgent[0]!);
     await until(() => service.advances.length === 3);
     expect(service.advances[2]).toMatchObject({ after: 12, upTo: 21 });
     await expectNoGaps(service);
@@ -97,15 +97,15 @@ describe('a follower', () => {
     service.follower.start();
     await change(1);
     const [first] = await things.numberAll();
-    service.follower.onNudge(first!);
+    service.follower.receiveNudge(first!);
     await until(() => service.advances.length === 1);
     feedIsDown = true;
     const numbered = async (): Promise<FeedNudge> => ({ ...(await change(1).then(() => things.numberAll()))[0]!, mayWait: true });
     // No replica has really logged these events, so a nudge that is dropped here shows as missing.
     const claimed = await numbered();
-    service.follower.onNudge(claimed);
-    service.follower.onLoggedElsewhere({ epoch: claimed.epoch, upTo: claimed.head });
-    service.follower.onNudge(await numbered());
+    service.follower.receiveNudge(claimed);
+    service.follower.noteLoggedElsewhere({ epoch: claimed.epoch, upTo: claimed.head });
+    service.follower.receiveNudge(await numbered());
     const before = pulls;
     await until(() => pulls > before);
     expect(service.advances).toHaveLength(1);
@@ -114,9 +114,9 @@ describe('a follower', () => {
     // Nudges of another history, or beyond what was logged, stay.
     const [next, after] = [await numbered(), await numbered()];
     feedIsDown = true;
-    for (const nudge of [next, after]) service.follower.onNudge(nudge);
-    service.follower.onLoggedElsewhere({ epoch: randomUUID(), upTo: after.head });
-    service.follower.onLoggedElsewhere({ epoch: next.epoch, upTo: next.head - 1 });
+    for (const nudge of [next, after]) service.follower.receiveNudge(nudge);
+    service.follower.noteLoggedElsewhere({ epoch: randomUUID(), upTo: after.head });
+    service.follower.noteLoggedElsewhere({ epoch: next.epoch, upTo: next.head - 1 });
     await until(async () => (await service.watermark()) === after.head);
     await expectNoGaps(service);
   });
@@ -143,6 +143,17 @@ describe('a follower', () => {
     await expectNoGaps(service);
   });
 
+  it('continues to catch up after a nudge that arrives late, and its lag does not shrink by it', async () => {
+    for (let n = 0; n < 25; n++) await things.change(...Array.from({ length: 100 }, (_, id) => id + 1));
+    const [first] = await things.numberAll();
+    const { follower } = await open();
+    expect(await follower.run()).toBe(true);
+    expect(follower.lag).toBe(1_500);
+    follower.receiveNudge(first!);
+    expect(await follower.run()).toBe(true);
+    expect(follower.lag).toBe(500);
+  });
+
   it('logs events from nudges alone, without pulling them', async () => {
     const service = await open();
     service.follower.start();
@@ -151,7 +162,7 @@ describe('a follower', () => {
     const before = pulls;
     for (let n = 0; n < 20; n++) {
       await change(1);
-      for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
+      for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
       await until(async () => (await service.watermark()) === (n + 1) * 3);
     }
     expect(pulls - before).toBeLessThanOrEqual(3);
@@ -168,7 +179,7 @@ describe('a follower', () => {
         nudges.push(...(await things.numberAll()));
       }
       const received = nudges.filter((_, n) => n % 3 !== 0).reverse();
-      for (const nudge of [...received, ...received]) service.follower.onNudge(nudge);
+      for (const nudge of [...received, ...received]) service.follower.receiveNudge(nudge);
     }
     await hasAll(service);
     await expectNoGaps(service);
@@ -182,7 +193,7 @@ describe('a follower', () => {
     await change(1);
     await things.numberAll();
     await change(1);
-    for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
+    for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
     const pullsBefore = pulls;
     await until(() => pulls > pullsBefore);
     expect(await service.database.query('SELECT 1 FROM event_log')).toEqual([]);
@@ -201,7 +212,7 @@ describe('a follower', () => {
         await change(1);
         const nudges = await things.numberAll();
         const receivers = round % 3 === 2 ? replicas : [replicas[round % 3]!];
-        for (const nudge of nudges) for (const one of receivers) one.onNudge(nudge);
+        for (const nudge of nudges) for (const one of receivers) one.receiveNudge(nudge);
         // Sometimes the next event arrives while this one is being logged.
         if (round % 5 !== 0) await until(async () => (await service.watermark()) === (round + 1) * 3);
       }
@@ -223,7 +234,7 @@ describe('a follower', () => {
     await service.database.query('DELETE FROM event_log WHERE seq > 3');
     await service.database.query('UPDATE feed_watermark SET watermark = 3');
     await change(1);
-    for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
+    for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
     const before = pulls;
     await until(() => pulls > before);
     feedIsDown = false;
@@ -240,7 +251,7 @@ describe('a follower', () => {
     const foreign = randomUUID();
     await service.database.query('UPDATE event_log SET event_id = $1 WHERE seq = 6', [foreign]);
     await change(1);
-    for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
+    for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
     const before = pulls;
     await until(() => pulls > before);
     feedIsDown = false;
@@ -295,7 +306,7 @@ describe('a follower', () => {
       await hasAll(service);
       const { epoch, head } = await things.feed.head();
       const after = { seq: 4, id: (await things.numbered())[3]!.id };
-      service.follower.onNudge({ epoch, head, after, events: [other(5), other(6)] });
+      service.follower.receiveNudge({ epoch, head, after, events: [other(5), other(6)] });
       await until(() => reported().length === 2);
       expect(reported()).toEqual([5, 6]);
       await change(1);
@@ -320,7 +331,7 @@ describe('a follower', () => {
         nudges.push(...(await things.numberAll()));
       }
       const pullsBefore = pulls;
-      for (const nudge of point === 'its end' ? nudges : nudges.slice(1)) service.follower.onNudge(nudge);
+      for (const nudge of point === 'its end' ? nudges : nudges.slice(1)) service.follower.receiveNudge(nudge);
       await until(() => pulls > pullsBefore);
       expect(await service.log()).toEqual(known);
       feedIsDown = false;
@@ -394,7 +405,7 @@ describe('a follower', () => {
       await quick.follower.stop();
       // The slow one has 30 of the 60 events.
       const page = await things.feed.read({ seq: 0 }, 30);
-      slow.follower.onNudge({ epoch: page.epoch, head: 30, after: { seq: 0 }, events: page.events });
+      slow.follower.receiveNudge({ epoch: page.epoch, head: 30, after: { seq: 0 }, events: page.events });
       feedIsDown = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 30);
@@ -444,7 +455,7 @@ describe('a follower', () => {
       await hasAll(quick);
       await quick.follower.stop();
       const page = await things.feed.read({ seq: 0 }, 12);
-      slow.follower.onNudge({ epoch: page.epoch, head: 12, after: { seq: 0 }, events: page.events });
+      slow.follower.receiveNudge({ epoch: page.epoch, head: 12, after: { seq: 0 }, events: page.events });
       feedIsDown = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 12);

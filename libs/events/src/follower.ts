@@ -14,7 +14,7 @@ import {
   type Watermark,
 } from './event-log.js';
 import { oldestLogged } from './log-retention.js';
-import { rangesOfNudge, rangeOfPage, type EventRange, type MergedRanges, mergeRanges } from './event-range.js';
+import { rangesOfNudge, rangeOfPage, type EventRange, mergeRanges } from './event-range.js';
 
 /** The events (after, upTo], by which the complete part of the log has just grown. */
 export interface Advance {
@@ -38,12 +38,15 @@ export interface RemoteFeed {
 }
 
 /** Called after the commit. The call is lost if the process dies: what must not be missed has to be read from the log. */
-export type OnLogged = (logged: LoggedRange) => void;
+export type AfterCommit = (logged: LoggedRange) => void;
 
 export interface FollowerOptions {
   readonly feed: RemoteFeed;
-  /** Applies the consequences of new events, in the transaction that logs them. */
-  readonly onAdvance: (tx: Transaction, advance: Advance, events: readonly FeedEvent[]) => OnLogged | Promise<OnLogged>;
+  /**
+   * Applies the consequences of new events, in the transaction that logs them. May run several times: change nothing but `tx`.
+   * @returns a function to call after the commit
+   */
+  readonly onAdvance: (tx: Transaction, advance: Advance, events: readonly FeedEvent[]) => AfterCommit | Promise<AfterCommit>;
 }
 
 const pageSize = 1_000;
@@ -62,13 +65,14 @@ const maxWaiting = 64;
 
 /**
  * Keeps a complete copy of a feed. Events arrive with nudges or are pulled: after missing events, on a timer and at the
- * start. Nothing beyond missing events is logged or delivered. Replicas may follow at the same time; the lock on the
- * watermark's row serialises them.
+ * start. Never logs an event before all earlier ones. Replicas may follow at the same time; the lock on the watermark's row
+ * serialises them.
  */
 export class Follower {
   private readonly loop: BackgroundLoop;
   private waiting: { readonly nudge: FeedNudge; readonly receivedAt: number }[] = [];
   private collecting: NodeJS.Timeout | undefined;
+  /** The feed's highest known number. Nudges never lower it: they may arrive late. A poll does, if the feed was restored. */
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
@@ -105,14 +109,14 @@ export class Follower {
   }
 
   /** Handles a nudge. Late, duplicate and lost nudges are harmless. */
-  onNudge(nudge: FeedNudge): void {
+  receiveNudge(nudge: FeedNudge): void {
     this.waiting = [...this.waiting, { nudge, receivedAt: performance.now() }].slice(-maxWaiting);
     if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.collect();
     else this.loop.poke();
   }
 
   /** Drops nudges whose events another replica has logged: processing them again would cost as much as logging them. */
-  onLoggedElsewhere({ epoch, upTo }: Pick<LoggedRange, 'epoch' | 'upTo'>): void {
+  noteLoggedElsewhere({ epoch, upTo }: Pick<LoggedRange, 'epoch' | 'upTo'>): void {
     this.otherLoggedAt = performance.now();
     this.waiting = this.waiting.filter(({ nudge }) => nudge.epoch !== epoch || nudge.head > upTo);
     clearTimeout(this.collecting);
@@ -133,11 +137,10 @@ export class Follower {
     this.waiting = [];
     const ranges = nudges.flatMap(({ nudge }) => rangesOfNudge(nudge));
     if (ranges.length > 0) {
-      const head = Math.max(...nudges.map(({ nudge }) => nudge.head));
-      const { upTo, isContiguous } = await this.log(ranges, Math.min(...nudges.map(({ receivedAt }) => receivedAt)));
-      this.knownHead = head;
+      const { upTo, mustPull } = await this.log(ranges, Math.min(...nudges.map(({ receivedAt }) => receivedAt)));
+      this.knownHead = Math.max(this.knownHead, ...nudges.map(({ nudge }) => nudge.head));
       const hasConfirmed = performance.now() - this.pulledAt < confirmMs;
-      if (upTo >= head && isContiguous && hasConfirmed) return this.waiting.length > 0;
+      if (upTo >= this.knownHead && !mustPull && hasConfirmed) return this.waiting.length > 0;
     }
     return this.pull();
   }
@@ -159,9 +162,12 @@ export class Follower {
     return upTo < page.head && upTo > watermark.seq;
   }
 
-  /** In one transaction: logs the events that follow the log's end, applies their consequences and moves the watermark. */
-  private async log(ranges: readonly EventRange[], receivedAt: number): Promise<MergedRanges> {
-    const { before, merged, conflicts, repetitions, onLogged } = await this.database.transaction(async (tx) => {
+  /**
+   * In one transaction: logs the events that follow the log's end, applies their consequences and moves the watermark.
+   * @returns the log's last number, and whether ranges do not continue the log or contradict it: then ask the feed
+   */
+  private async log(ranges: readonly EventRange[], receivedAt: number): Promise<{ upTo: number; mustPull: boolean }> {
+    const { before, merged, conflicts, repetitions, afterCommit } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
       const known = ranges.flatMap((range) => range.events.filter((event) => event.seq <= before.seq));
       const conflicts = await findConflictingSeqs(tx, known);
@@ -170,9 +176,9 @@ export class Follower {
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       const repetitions = logEvents(tx, events);
       if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, before.seq, resumesAt, epoch);
-      const onLogged = upTo > before.seq ? await this.options.onAdvance(tx, { after: before.seq, upTo }, events) : undefined;
+      const afterCommit = upTo > before.seq ? await this.options.onAdvance(tx, { after: before.seq, upTo }, events) : undefined;
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
-      return { before, merged, conflicts, repetitions, onLogged };
+      return { before, merged, conflicts, repetitions, afterCommit };
     }, { useGenericPlans: true });
     const { events, upTo, epoch, resumesAt } = merged;
     if (conflicts.length > 0) {
@@ -182,12 +188,12 @@ export class Follower {
       this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
     }
     this.noteWatermark(upTo);
-    if (onLogged && epoch !== undefined) {
+    if (afterCommit && epoch !== undefined) {
       this.loggedAt = performance.now();
       const isComplete = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
-      onLogged({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) });
+      afterCommit({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) });
     }
-    return { ...merged, isContiguous: merged.isContiguous && conflicts.length === 0 };
+    return { upTo, mustPull: !merged.isContiguous || conflicts.length > 0 };
   }
 
   private noteWatermark(seq: number): void {

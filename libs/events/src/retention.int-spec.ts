@@ -175,7 +175,7 @@ describe('retention', () => {
       // More often than the poll without nudges.
       await until(async () => {
         await things.change(1);
-        for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
+        for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
         return ((await passed()) ?? 0) > 0;
       });
     });

@@ -15,11 +15,14 @@ const maxMessageBytes = 512 * 1024;
 /** The start of every body of this type: the store writes the type first. */
 const statusChange = `{"event":"${defaultEventType}"`;
 
-/** Events that a replica has added to the log, and when they reached notifications. */
-export interface LogAdvance extends Omit<LoggedRange, 'ageMs'> {
+/** What a replica announces: events that it has added to the log, and when they reached notifications. */
+export interface Announcement extends Omit<LoggedRange, 'ageMs'> {
   /** Milliseconds since 1970 by identity's clock, which all replicas follow. */
   readonly reachedAt: number;
-  /** Whether webhook deliveries have to be made of the events, by a replica other than the sender of a message. */
+  /**
+   * In the replica that logged the events: whether any webhook deliveries have to be made of them. In a replica that received the
+   * message: whether the receivers have to make them, because the sender makes none.
+   */
   readonly needsDeliveries: boolean;
 }
 
@@ -28,19 +31,17 @@ export interface LogAdvance extends Omit<LoggedRange, 'ageMs'> {
  * show clients `events` of every type. So a message with other types than status changes has `mixedEvents` instead, which
  * those replicas ignore: they read the log.
  */
-type Message = Omit<LogAdvance, 'reachedAt' | 'needsDeliveries'> & {
+type Message = Omit<Announcement, 'reachedAt' | 'needsDeliveries'> & {
   readonly mixedEvents?: LoggedRange['events'];
   readonly reachedAt?: number;
-  /** False if the events need webhook deliveries, and the sender makes none. */
+  /** False if the events need webhook deliveries and the sender, which has no webhooks, leaves them to the receivers. */
   readonly makesDeliveries?: boolean;
 };
-
-export type OnLoggedElsewhere = (advance: LogAdvance) => void;
 
 /** Announces to all replicas, of every role, what one of them has logged. */
 @Injectable()
 export class Fanout implements OnApplicationShutdown {
-  private readonly handlers: OnLoggedElsewhere[] = [];
+  private readonly handlers: ((announcement: Announcement) => void)[] = [];
   /** Sent as the reply subject, so that a replica skips its own messages, which NATS delivers back: parsing one costs as much as logging. */
   private readonly id = randomUUID();
   private messages: Listener | undefined;
@@ -56,23 +57,23 @@ export class Fanout implements OnApplicationShutdown {
     this.messages?.stop();
   }
 
-  /** Returns the advance for events that this replica has just logged. */
-  advanceOf({ ageMs, ...logged }: LoggedRange, needsDeliveries: boolean): LogAdvance {
+  /** Returns the announcement of events that this replica has just logged. */
+  toAnnouncement({ ageMs, ...logged }: LoggedRange, needsDeliveries: boolean): Announcement {
     return { ...logged, reachedAt: this.revocations.identityTime() - ageMs, needsDeliveries };
   }
 
-  /** Calls `handle` for every message of another replica. */
-  onLoggedElsewhere(handle: OnLoggedElsewhere): void {
+  /** Adds a function to call for every message of another replica. */
+  onLoggedElsewhere(handle: (announcement: Announcement) => void): void {
     this.handlers.push(handle);
     this.messages ??= this.nats.listen(fanoutSubject, (message) => {
       if (message.reply !== this.id) this.receive(message.json<Message>());
     });
   }
 
-  publish(advance: LogAdvance): void {
+  publish(announcement: Announcement): void {
     // The NATS client would buffer the message and send it after a reconnect, when it is outdated.
     if (!this.nats.isUp) return;
-    const { events = [], needsDeliveries, ...others } = advance;
+    const { events = [], needsDeliveries, ...others } = announcement;
     const range: Message = { ...others, makesDeliveries: !needsDeliveries || hasWebhooks(this.options.role) };
     const areMixed = events.some(({ body }) => !body.startsWith(statusChange));
     const message: Message = events.length === 0 ? range : areMixed ? { ...range, mixedEvents: events } : { ...range, events };

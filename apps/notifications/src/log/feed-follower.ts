@@ -58,28 +58,24 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
       },
       logger,
     );
-    fanout.onLoggedElsewhere((advance) => this.follower.onLoggedElsewhere(advance));
+    fanout.onLoggedElsewhere((announcement) => this.follower.noteLoggedElsewhere(announcement));
     gauge(metrics, 'notifications_feed_lag', 'Events of the store that are not in the log yet', () => this.follower.lag);
     gauge(metrics, 'notifications_feed_behind_seconds', 'Time since the log had all events that the store was known to have', () => this.follower.lagSeconds);
   }
 
-  /** Sets what to do when this replica has added events to the log. */
+  /** Replaces the function to call when this replica has added events to the log. */
   onLogged(handle: (logged: LoggedRange, needs: DeliveryNeeds) => void): void {
     this.handleLogged = handle;
   }
 
   onApplicationBootstrap(): void {
-    this.nudges = this.nats.listen(feedSubject, (message) => this.readNudge(message.string()));
+    this.nudges = this.nats.listen(feedSubject, (message) => this.follower.receiveNudge(message.json<FeedNudge>()));
     this.follower.start();
   }
 
   onApplicationShutdown(): Promise<void> {
     this.nudges?.stop();
     return this.follower.stop();
-  }
-
-  private readNudge(text: string): void {
-    this.follower.onNudge(JSON.parse(text) as FeedNudge);
   }
 
   private storeFeed(): RemoteFeed {

@@ -8,7 +8,7 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { newestNumbers, readHistory, readTail } from './event-log.repository.js';
-import { Fanout, type LogAdvance } from './fanout.js';
+import { type Announcement, Fanout } from './fanout.js';
 import { History } from './history.js';
 import { LogEntry, type LoggedEvent } from './log-entry.js';
 import { RingMetrics } from './ring-metrics.js';
@@ -51,12 +51,12 @@ export class LogTail extends BackgroundLoop {
     metrics.watch(this.ring);
   }
 
-  /** Sets what to do when entries were appended to the ring. */
+  /** Replaces the function to call when entries were appended to the ring. */
   onEntries(handle: () => void): void {
     this.handleEntries = handle;
   }
 
-  /** Sets what to do when the log ends before entries that were already handed on. The ring has been read again by then. */
+  /** Replaces the function to call when the log ends before entries that were already handed on. The ring has been read again by then. */
   onRewind(handle: () => void): void {
     this.handleRewind = handle;
   }
@@ -64,7 +64,7 @@ export class LogTail extends BackgroundLoop {
   /** Reads the log before the service is up, so that clients can be served at once. */
   override async onApplicationBootstrap(): Promise<void> {
     await this.readToEnd();
-    this.fanout.onLoggedElsewhere((advance) => this.takeOrRead(advance));
+    this.fanout.onLoggedElsewhere((announcement) => this.takeOrRead(announcement));
     this.start();
   }
 
@@ -75,12 +75,12 @@ export class LogTail extends BackgroundLoop {
   }
 
   /** Takes events that this replica has added to the log, and publishes them to the others. */
-  takeLogged(advance: LogAdvance): void {
-    if (this.take(advance)) {
-      this.fanout.publish(advance);
+  takeLogged(announcement: Announcement): void {
+    if (this.take(announcement)) {
+      this.fanout.publish(announcement);
     } else {
-      this.loggedUpTo = advance.upTo;
-      this.unpublishedSince = Math.min(this.unpublishedSince, advance.reachedAt);
+      this.loggedUpTo = announcement.upTo;
+      this.unpublishedSince = Math.min(this.unpublishedSince, announcement.reachedAt);
       this.poke();
     }
   }
@@ -91,7 +91,11 @@ export class LogTail extends BackgroundLoop {
     this.known = await readHistory(this.database);
   }
 
-  /** Returns whether there is more to read at once. */
+  /**
+   * Reads a page of the log into the ring, and publishes events of this replica that the ring could not take before. Loads the ring at
+   * the start and after a restore of the log, and the history when it has changed.
+   * @returns whether there is more to read at once
+   */
   private async read(): Promise<boolean> {
     const history = this.known ?? (await this.load());
     const from = this.ring.head;
@@ -108,12 +112,16 @@ export class LogTail extends BackgroundLoop {
       if (this.isFollowing && this.loggedUpTo < page.upTo) this.metrics.misses.inc();
       this.extend(page.events, page.upTo, Math.min(this.revocations.identityTime() - page.ageMs, this.unpublishedSince));
     }
-    if (this.loggedUpTo > from) {
-      this.fanout.publish({ epoch, after: from, upTo: page.upTo, reachedAt: this.unpublishedSince, needsDeliveries: true, ...(isDense && { events: page.events }) });
-    }
-    if (page.upTo >= this.loggedUpTo) this.unpublishedSince = Infinity;
+    this.publishPending({ epoch, after: from, upTo: page.upTo, ...(isDense && { events: page.events }) });
     this.isFollowing ||= page.upTo === page.watermark;
     return page.upTo < page.watermark;
+  }
+
+  /** Publishes a range that was read, if this replica has added events of it and could not announce them at once. */
+  private publishPending(range: Omit<Announcement, 'reachedAt' | 'needsDeliveries'>): void {
+    // Whether they need deliveries is no longer known. A replica that looks in vain finds none to make.
+    if (this.loggedUpTo > range.after) this.fanout.publish({ ...range, reachedAt: this.unpublishedSince, needsDeliveries: true });
+    if (range.upTo >= this.loggedUpTo) this.unpublishedSince = Infinity;
   }
 
   /** Fills the ring before the first request: after a restart, all clients resume at once. */
@@ -122,12 +130,15 @@ export class LogTail extends BackgroundLoop {
     return (this.known = await readHistory(this.database));
   }
 
-  private takeOrRead(advance: LogAdvance): void {
-    if (!this.take(advance)) this.poke();
+  private takeOrRead(announcement: Announcement): void {
+    if (!this.take(announcement)) this.poke();
   }
 
-  /** Returns false if the advance does not adjoin the ring, or has no events: it must be read from the log. */
-  private take({ epoch, after, upTo, events, reachedAt }: LogAdvance): boolean {
+  /**
+   * Returns whether the ring has all of the announced events now. False: read the log (no events, a hole before them, another epoch, or
+   * not loaded).
+   */
+  private take({ epoch, after, upTo, events, reachedAt }: Announcement): boolean {
     const { head } = this.ring;
     if (upTo <= head) return true;
     if (!events || after > head || epoch !== this.known?.epoch) return false;

@@ -21,7 +21,7 @@ export class Admission {
     requestId: string,
     open: (connection: Connection, start: StartingPosition) => void,
   ): Promise<void> {
-    const connection = await this.connections.admit(credentials, filter, requestId);
+    const connection = await this.connections.register(credentials, filter, requestId);
     try {
       const position = await this.positions.of(start);
       this.connections.checkStillOpen(connection);

@@ -5,7 +5,7 @@ import type { LogEntry } from '../log/log-entry.js';
 import { LogTail } from '../log/log-tail.js';
 import type { Connection } from './connection.js';
 import { EntryBatch } from './entry-batch.js';
-import { heldPauseMs, FrameSender } from './frame-sender.js';
+import { suspendedPauseMs, FrameSender } from './frame-sender.js';
 import { LiveConnections, selectionFor } from './live-connections.js';
 import { StreamMetrics } from './metrics.js';
 
@@ -86,7 +86,7 @@ export class Broadcaster implements OnApplicationShutdown {
     clearTimeout(this.timer);
   }
 
-  /** Sets what to do with a connection that lacks too much for one write. It has already left, and its position is set. */
+  /** Replaces the function to call for a connection that lacks too much for one write. It has already left, and its position is set. */
   onTooFarBehind(tooFarBehind: (connection: Connection) => void): void {
     this.tooFarBehind = tooFarBehind;
   }
@@ -127,7 +127,7 @@ export class Broadcaster implements OnApplicationShutdown {
   private run(): void {
     this.isScheduled = false;
     if (!this.sender.maySend) {
-      this.runIn(heldPauseMs);
+      this.runIn(suspendedPauseMs);
       return;
     }
     const begun = performance.now();

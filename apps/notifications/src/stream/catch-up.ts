@@ -11,7 +11,7 @@ import { LogTail } from '../log/log-tail.js';
 import { Broadcaster } from './broadcaster.js';
 import type { Connection } from './connection.js';
 import { EntryBatch } from './entry-batch.js';
-import { heldPauseMs, FrameSender } from './frame-sender.js';
+import { suspendedPauseMs, FrameSender } from './frame-sender.js';
 import { selectionFor } from './live-connections.js';
 import { StreamMetrics } from './metrics.js';
 import { drained } from './slow-clients.js';
@@ -46,7 +46,7 @@ export class CatchUp {
   /** Stops sending and remembers the position. */
   hold(connection: Connection): void {
     this.leave(connection);
-    connection.state = 'held';
+    connection.state = 'rechecking';
   }
 
   /** Continues from the position at `hold`. */
@@ -71,7 +71,7 @@ export class CatchUp {
     const isCurrent = (): boolean => connection.catchUpRun === run;
     while (isCurrent()) {
       try {
-        if (!this.sender.maySend) await sleep(heldPauseMs);
+        if (!this.sender.maySend) await sleep(suspendedPauseMs);
         else if (connection.gap) this.sendGap(connection, connection.gap);
         else if (connection.position < this.tail.ring.floor) await this.sendPage(connection, isCurrent);
         else if (this.sendFromRing(connection)) return;

@@ -9,16 +9,16 @@ import type { CloseCode, ClientTransport } from './client-transport.js';
  * - `opening`: the handshake is in progress.
  * - `resuming`: it is catching up from its position to the end of the log.
  * - `live`: it has reached the end of the log, and the broadcaster sends it new entries.
- * - `held`: nothing is sent while its credentials are checked again.
+ * - `rechecking`: nothing is sent while its credentials are checked again.
  */
-export type ConnectionState = 'opening' | 'resuming' | 'live' | 'held' | 'closed';
+export type ConnectionState = 'opening' | 'resuming' | 'live' | 'rechecking' | 'closed';
 
 /** One client of the stream by WebSocket or SSE. */
 export class Connection implements Subscription {
   state: ConnectionState = 'opening';
   visibility: Visibility;
   readonly isFiltered: boolean;
-  /** Everything up to here was sent. While live, valid only if `pendingRound` is set. */
+  /** Sent up to here. While live and in no round: ignore it, everything up to the broadcaster's `matched` was sent. */
   position: Position = 0;
   /** Number of the broadcaster's round that will write to it; 0 if it lacks nothing or is not live. */
   pendingRound = 0;

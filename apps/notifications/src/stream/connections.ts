@@ -25,10 +25,13 @@ const drainParts = 20;
 const drainPauseMs = 75;
 const drainAtOnce = 50;
 
-/** All WebSocket and SSE clients of this replica: admits, opens, expires and closes them. */
+/** All WebSocket and SSE clients of this replica: registers, opens, expires and closes them. Counts long polls together with them. */
 @Injectable()
 export class Connections implements OnModuleInit, OnApplicationShutdown {
   private readonly all = new Set<Connection>();
+  /** Number of long polls. They have no `Connection`, and count like one. */
+  private polls = 0;
+  /** Connections and long polls by credential. */
   private readonly perCredential = new Map<string, number>();
   private readonly heartbeat: Heartbeat;
   /** When credentials expire, by identity's clock. */
@@ -51,6 +54,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   ) {
     this.heartbeat = new Heartbeat(options.stream.pingSeconds);
     watch.onChange({
+      // During the handshake nothing is sent; `open` then holds the connection.
       hold: (connection) => connection.transport && catchUp.hold(connection),
       release: (connection) => this.release(connection),
       close: (connection, code) => this.close(connection, code),
@@ -75,8 +79,8 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
    * Checks whether this replica should get new clients. It still accepts clients up to its limit.
    * @throws Error with a text for operators
    */
-  checkNotFull(): void {
-    if (this.full) throw new Error(`full: ${this.all.size} of ${this.options.stream.maxConnections} connections`);
+  checkReadyForMore(): void {
+    if (this.full) throw new Error(`full: ${this.size} of ${this.options.stream.maxConnections} connections`);
   }
 
   /** Closes all connections with 4200. Clients come back with their cursors, and get a gap notice for what is missing. */
@@ -97,31 +101,44 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     if (this.draining) throw stopping();
   }
 
-  /**
-   * @param others clients that wait in a long poll, which have no `Connection`
-   * @throws CodedError `unavailable` when drained, `overloaded` when full
-   */
-  checkCapacity(others = 0): void {
+  /** @throws CodedError `unavailable` when drained, `overloaded` when this replica has as many clients as its limit */
+  checkRoom(): void {
     if (this.ended) throw stopping();
-    if (this.all.size + others >= this.options.stream.maxConnections) throw overloaded('This replica of the stream');
+    if (this.size >= this.options.stream.maxConnections) throw overloaded('This replica of the stream');
   }
 
   /**
    * Registers a connection whose handshake is in progress: from now on, the end of its credentials closes it.
    * @throws CodedError when capacity or credentials do not admit the client
    */
-  async admit(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
-    this.checkCapacity();
+  async register(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
+    this.checkRoom();
     return this.watch.check(credentials, requestId, (authentication) => {
-      this.checkCapacity();
       this.count(authentication);
       const connection = new Connection(credentials, authentication, filter);
       this.all.add(connection);
       this.watch.add(connection);
       this.expiries.add(connection, authentication.expiresAt);
-      this.full = this.isFull();
+      this.updateFull();
       return connection;
     });
+  }
+
+  /**
+   * Counts a long poll until the returned function is called.
+   * @throws CodedError as for a connection
+   */
+  registerPoll(authentication: Authentication): () => void {
+    this.count(authentication);
+    this.polls++;
+    this.updateFull();
+    this.metrics.connections.inc({ transport: 'page' });
+    return () => {
+      this.discount(authentication);
+      this.polls--;
+      this.updateFull();
+      this.metrics.connections.dec({ transport: 'page' });
+    };
   }
 
   /** @throws CodedError when the connection was closed during its handshake, by a drain or the end of its credentials */
@@ -143,7 +160,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     }
     if (connection.isRechecking) {
       connection.position = position;
-      connection.state = 'held';
+      connection.state = 'rechecking';
     } else {
       this.catchUp.begin(connection, position);
     }
@@ -185,8 +202,13 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     for (const connection of connections) this.close(connection, code, leaving);
   }
 
-  private isFull(): boolean {
-    return isFull(this.full, this.all.size, this.options.stream.maxConnections);
+  /** The number of clients, by any transport. */
+  private get size(): number {
+    return this.all.size + this.polls;
+  }
+
+  private updateFull(): void {
+    this.full = isFull(this.full, this.size, this.options.stream.maxConnections);
   }
 
   private release(connection: Connection): void {
@@ -195,7 +217,9 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     if (connection.transport) this.catchUp.release(connection);
   }
 
+  /** @throws CodedError when this replica, or the credential, is at its limit */
   private count({ credential }: Authentication): void {
+    this.checkRoom();
     const count = this.perCredential.get(credential) ?? 0;
     if (count >= this.options.stream.maxConnectionsPerCredential) {
       throw new CodedError('too-many-requests', 'This credential has reached its limit of connections. Close one first.', {
@@ -205,17 +229,20 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     this.perCredential.set(credential, count + 1);
   }
 
-  private forget(connection: Connection, code: number | string): void {
-    const { credential } = connection.authentication;
+  private discount({ credential }: Authentication): void {
     const left = (this.perCredential.get(credential) ?? 1) - 1;
     if (left > 0) this.perCredential.set(credential, left);
     else this.perCredential.delete(credential);
+  }
+
+  private forget(connection: Connection, code: number | string): void {
+    this.discount(connection.authentication);
     this.catchUp.end(connection);
     this.all.delete(connection);
     this.watch.delete(connection);
     this.expiries.delete(connection);
     this.ages.delete(connection);
-    this.full = this.isFull();
+    this.updateFull();
     this.heartbeat.delete(connection);
     if (!connection.transport) return;
     this.metrics.connections.dec({ transport: connection.transport.kind });

@@ -43,6 +43,7 @@ export class CredentialWatch {
     log.listen({ revoked: (entries) => this.revoked(entries), forget: (reason) => this.forget(reason) });
   }
 
+  /** Replaces what to do with connections whose credentials change. */
   onChange(handler: CredentialChangeHandler): void {
     this.handler = handler;
   }
@@ -84,9 +85,9 @@ export class CredentialWatch {
   private revoked(entries: readonly Revocation[]): void {
     for (const { kind, id } of entries) {
       if (kind === 'userChanged') {
-        for (const connection of this.on(revocationKey('user', id))) this.checkAgain(connection);
+        for (const connection of this.connectionsWith(revocationKey('user', id))) this.checkAgain(connection);
       } else {
-        for (const connection of this.on(revocationKey(kind, id))) this.handler?.close(connection, 4001);
+        for (const connection of this.connectionsWith(revocationKey(kind, id))) this.handler?.close(connection, 4001);
       }
     }
   }
@@ -98,7 +99,7 @@ export class CredentialWatch {
     for (const connection of all) this.checkAgain(connection);
   }
 
-  private on(key: string): Connection[] {
+  private connectionsWith(key: string): Connection[] {
     return [...(this.byKey.get(key) ?? [])];
   }
 
@@ -107,10 +108,10 @@ export class CredentialWatch {
     // A check in progress repeats itself, because the log has grown.
     if (connection.isRechecking) return;
     connection.isRechecking = true;
-    void this.checks.run(() => this.untilKnown(connection));
+    void this.checks.run(() => this.recheckUntilDecided(connection));
   }
 
-  private async untilKnown(connection: Connection): Promise<void> {
+  private async recheckUntilDecided(connection: Connection): Promise<void> {
     while (connection.state !== 'closed') {
       try {
         await this.check(connection.credentials, 'recheck', (authentication) => {

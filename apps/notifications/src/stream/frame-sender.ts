@@ -6,7 +6,7 @@ import { StreamMetrics } from './metrics.js';
 import { SlowClients } from './slow-clients.js';
 
 /** How long to wait before `maySend` is asked again. */
-export const heldPauseMs = 50;
+export const suspendedPauseMs = 50;
 
 /** Writes entries to clients; nothing else does. While revocations cannot be followed, nothing may be sent. */
 @Injectable()
@@ -19,14 +19,14 @@ export class FrameSender {
     private readonly metrics: StreamMetrics,
   ) {}
 
-  /** Sets what to do with a client that has too much unread. */
+  /** Replaces the function to call for a client that has too much unread. */
   onSlowClient(slowClient: (connection: Connection) => void): void {
     this.slowClient = slowClient;
   }
 
   get maySend(): boolean {
     const { isFresh } = this.revocations;
-    this.metrics.isHeld.set(isFresh ? 0 : 1);
+    this.metrics.isSuspended.set(isFresh ? 0 : 1);
     return isFresh;
   }
 

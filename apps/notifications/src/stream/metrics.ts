@@ -13,7 +13,7 @@ export class StreamMetrics {
   readonly pagesRead: Counter;
   readonly lag: Histogram;
   readonly sendLag: Histogram;
-  readonly isHeld: Gauge;
+  readonly isSuspended: Gauge;
 
   constructor(private readonly registry: Registry) {
     const registers = [registry];
@@ -61,7 +61,7 @@ export class StreamMetrics {
       buckets,
       registers,
     });
-    this.isHeld = new Gauge({
+    this.isSuspended = new Gauge({
       name: 'stream_held',
       help: '1 while nothing is sent because revocations cannot be followed',
       registers,

@@ -1,6 +1,7 @@
+import { request } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
-import { type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
+import { type HttpAnswer, type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
 
 interface Page {
   readonly events: { id?: string; cursor: string; event: string; data: { orderId?: number; reason?: string } }[];
@@ -82,6 +83,42 @@ describe('order events by page', () => {
     const { status, body } = await waiting;
     expect(status).toBe(401);
     expect(JSON.parse(body)).toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('counts as a connection while it may wait, in total and per credential', async () => {
+    const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAM_MAX_CONNECTIONS_PER_CREDENTIAL: '2' });
+    await replica.opened();
+    const refused: HttpAnswer[] = [];
+    const polls = Array.from({ length: 5 }, async () => {
+      const answer = await replica.ask(`${updates}?api_key=key&wait=20`);
+      if (answer.status !== 200) refused.push(answer);
+      return answer.status;
+    });
+    await until(() => refused.length === 4);
+    expect(refused.map(({ status, headers }) => [status, headers['retry-after']])).toEqual(Array(4).fill([429, '5']));
+    const eventStream = { accept: 'text/event-stream' };
+    expect(await replica.ask(`${updates}?api_key=key`, eventStream)).toMatchObject({ status: 429 });
+    expect(await replica.ask(`${updates}?api_key=key`)).toMatchObject({ status: 200 });
+    const other = replica.ask(`${updates}?api_key=other&wait=20`);
+    await until(async () => (await replica.metric('stream_connections')) === 3);
+    expect(await replica.metric('stream_full')).toBe(1);
+    expect(await replica.ask(`${updates}?api_key=admin`, eventStream)).toMatchObject({ status: 503 });
+    expect(await replica.ask(`${updates}?api_key=admin&wait=20`)).toMatchObject({ status: 503 });
+    shop.move([{}, { subject: userId(2) }]);
+    expect((await Promise.all(polls)).sort()).toEqual([200, 429, 429, 429, 429]);
+    expect(await other).toMatchObject({ status: 200 });
+    expect(await replica.metric('stream_connections')).toBe(1);
+    expect(await replica.metric('stream_full')).toBe(0);
+    expect(await replica.ask(`${updates}?api_key=key&wait=1`)).toMatchObject({ status: 200 });
+  });
+
+  it('counts no longer once its client has disconnected', async () => {
+    const replica = await shop.start();
+    const asked = request({ port: replica.port, path: `${updates}?api_key=key&wait=30`, agent: false }).end();
+    asked.on('error', () => undefined);
+    await until(async () => (await replica.metric('stream_connections')) === 1);
+    asked.destroy();
+    await until(async () => (await replica.metric('stream_connections')) === 0);
   });
 
   /** Asks while the log is locked. Calls `meanwhile`, with a function that unlocks the log, once the page's read waits. */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Authentication } from '@plant-shop/credentials/authentication';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Semaphore } from '@plant-shop/platform/semaphore';
@@ -16,6 +17,12 @@ import { StartingPositions } from './starting-positions.js';
 
 const maxPageBytes = 1024 * 1024;
 const readsAtOnce = 2;
+
+/** What a client may see, and the revocations that were known before its credentials were checked. */
+interface Checked {
+  readonly subscription: Subscription;
+  readonly checkedAt: string;
+}
 
 /** Serves order events as JSON pages, with `wait` by long poll. */
 @Injectable()
@@ -36,17 +43,38 @@ export class Pages {
   }
 
   /**
-   * Returns a page as JSON. Waits up to `waitSeconds` for the first event, unless the client disconnects or a drain begins.
+   * Returns a page as JSON. Waits up to `waitSeconds` for the first event, unless the client disconnects or a drain begins. A request
+   * that may wait counts as a connection until it is answered.
+   * @param gone aborted when the client has disconnected
    * @throws CodedError when the client is refused
    */
-  async read(asked: StreamRequest, requestId: string, client: { readonly isGone: boolean }): Promise<string> {
-    this.connections.checkCapacity(this.waiting.size);
-    let checkedAt = '';
-    const check = (): Promise<Subscription> => {
-      checkedAt = this.knownRevocations;
-      return this.watch.check(asked.credentials, requestId, ({ principal }) => ({ visibility: visibilityOf(principal), filter: asked.filter }));
-    };
-    let subscription = await check();
+  async read(asked: StreamRequest, requestId: string, gone: AbortSignal): Promise<string> {
+    this.connections.checkRoom();
+    if (asked.waitSeconds === 0) return this.readChecked(asked, await this.check(asked, requestId), requestId, gone);
+    let leave: (() => void) | undefined;
+    try {
+      const checked = await this.check(asked, requestId, (authentication) => (leave = this.connections.registerPoll(authentication)));
+      return await this.readChecked(asked, checked, requestId, gone);
+    } finally {
+      leave?.();
+    }
+  }
+
+  /** @param take called with the result, in the same turn of the event loop as the last check */
+  private async check(
+    { credentials, filter }: StreamRequest,
+    requestId: string,
+    take?: (authentication: Authentication) => void,
+  ): Promise<Checked> {
+    const checkedAt = this.knownRevocations;
+    return this.watch.check(credentials, requestId, (authentication) => {
+      take?.(authentication);
+      return { subscription: { visibility: visibilityOf(authentication.principal), filter }, checkedAt };
+    });
+  }
+
+  private async readChecked(asked: StreamRequest, first: Checked, requestId: string, gone: AbortSignal): Promise<string> {
+    let { subscription, checkedAt } = first;
     const start = await this.positions.of(asked.start ?? 'latest');
     const gap = start.gap && LogEntry.gap(start.position, this.tail.history, start.gap);
     const end = performance.now() + asked.waitSeconds * 1_000;
@@ -54,18 +82,18 @@ export class Pages {
     for (;;) {
       const page = await this.readOnce(subscription, position, asked.limit);
       const entries = gap ? [gap, ...page.entries] : page.entries;
-      const isOver = entries.length > 0 || client.isGone || this.connections.isDraining;
+      const isOver = entries.length > 0 || gone.aborted || this.connections.isDraining;
       if (isOver || (performance.now() >= end && page.position >= this.tail.ring.head)) {
         if (this.revocations.isFresh && this.knownRevocations === checkedAt) return this.toJson(entries, page.position);
         // Something was revoked while the page was read, or this process was paused: it is read again with what the credential may see now.
-        subscription = await check();
+        ({ subscription, checkedAt } = await this.check(asked, requestId));
         continue;
       }
       position = page.position;
       if (position < this.tail.ring.head) continue;
-      await this.growth(end);
+      await this.growth(end, gone);
       // The credentials and their permissions may have changed during the wait.
-      subscription = await check();
+      ({ subscription, checkedAt } = await this.check(asked, requestId));
     }
   }
 
@@ -86,20 +114,21 @@ export class Pages {
     return bounded(entries, limit, reached);
   }
 
-  /** Resolves on `wake`, or at the time `end`. */
-  private async growth(end: number): Promise<void> {
+  /** Resolves on `wake`, when the client has disconnected, or at the time `end`. */
+  private async growth(end: number, gone: AbortSignal): Promise<void> {
+    if (gone.aborted) return;
     const left = Math.max(0, end - performance.now());
-    this.metrics.connections.inc({ transport: 'page' });
     await new Promise<void>((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
+        gone.removeEventListener('abort', done);
         this.waiting.delete(done);
         resolve();
       };
       const timer = setTimeout(done, left);
+      gone.addEventListener('abort', done);
       this.waiting.add(done);
     });
-    this.metrics.connections.dec({ transport: 'page' });
   }
 
   /** Ends the wait of all long polls, so that they look for new events. */

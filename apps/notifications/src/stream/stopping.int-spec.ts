@@ -46,12 +46,13 @@ describe('a stopping replica of the stream', () => {
     expect(performance.now() - begun).toBeLessThan(1_500);
 
     await sleep(500);
+    // Before the last open connection ends: the server stops listening with it.
+    await expect(replica.opened()).rejects.toThrow('503');
     const page = await ask(pages, '&cursor=latest&wait=20', 'application/json');
     expect([page.reused, page.answer.statusCode, page.answer.headers.connection]).toEqual([true, 200, 'close']);
     const stream = await ask(events, '', 'text/event-stream');
     expect([stream.reused, stream.answer.statusCode]).toEqual([true, 200]);
     expect(await stream.body).toContain('event: close\ndata: {"code":4200,');
-    await expect(replica.opened()).rejects.toThrow('503');
     await stopped;
     expect(performance.now() - begun).toBeLessThan(10_000);
   });

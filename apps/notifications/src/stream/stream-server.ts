@@ -94,9 +94,9 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
       });
       return;
     }
-    const client = { isGone: false };
-    response.on('close', () => (client.isGone = true));
-    const page = await this.pages.read(asked, requestId, client);
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
+    const page = await this.pages.read(asked, requestId, gone.signal);
     response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(page);
   }
 

@@ -7,7 +7,7 @@ import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { applyDueTransition } from '../orders/order.js';
 import { lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
-import { deleteSetAside, type DueOrder, lockDueOrders, lockDueOrdersById, setOrderAside } from './due-orders.repository.js';
+import { deleteSetAside, type DueOrder, lockDueOrder, lockDueOrders, lockDueOrdersById, setOrderAside } from './due-orders.repository.js';
 
 /**
  * Applies the due transitions of orders. When Postgres rejects a batch because of its data, tries its halves separately, down to
@@ -39,12 +39,18 @@ export class DueOrderMover {
   }
 
   /**
-   * Retries an order that is set aside.
+   * Retries an order that is set aside. Waits for a transaction that holds it, because only a moved or changed order is no longer
+   * set aside.
    * @returns undefined when the order is no longer set aside; else the error with which Postgres still rejects it
    */
   async moveAgain(orderId: number): Promise<Error | undefined> {
     try {
-      await this.moveById([orderId], (tx) => deleteSetAside(tx, orderId));
+      await this.database.transaction(async (tx) => {
+        const due = await lockDueOrder(tx, orderId);
+        if (due) await this.move(tx, [due]);
+        await deleteSetAside(tx, orderId);
+      });
+      this.feed.announce();
       return undefined;
     } catch (error) {
       if (!isDataError(error)) throw error;
@@ -67,11 +73,8 @@ export class DueOrderMover {
     }
   }
 
-  private async moveById(orderIds: readonly number[], besides?: (tx: Transaction) => Promise<void>): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      await this.move(tx, await lockDueOrdersById(tx, orderIds));
-      await besides?.(tx);
-    });
+  private async moveById(orderIds: readonly number[]): Promise<void> {
+    await this.database.transaction(async (tx) => this.move(tx, await lockDueOrdersById(tx, orderIds)));
     this.feed.announce();
   }
 

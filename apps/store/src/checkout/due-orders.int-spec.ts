@@ -184,6 +184,21 @@ describe('due transitions', () => {
       expect(await shop.caller.call(store.reconcileOrders, {})).toEqual({ checked: 0, findings: [] });
     }, 60_000);
 
+    it('is processed when an operator retries it while another transaction holds it', async () => {
+      shop = await StoreFixture.start({ replicas: 1 });
+      const orderId = await placeWithBad();
+      await until(async () => (await openOrders()).length === 1, 20_000);
+      await dropConstraint();
+      const { retried } = await shop.holding('SELECT 1 FROM orders WHERE id = $1', [orderId], async (waiting) => {
+        const retried = shop.caller.call(store.reconcileOrders, {});
+        await Promise.race([retried, waiting(1)]);
+        return { retried };
+      });
+      expect(await retried).toEqual(finding(orderId, 'mended'));
+      expect(await get(orderId)).toMatchObject({ status: 'cancelled' });
+      expect(await shop.rows('SELECT 1 FROM orders_set_aside')).toEqual([]);
+    }, 60_000);
+
     it('is retried after it has changed, and no longer set aside once processed', async () => {
       shop = await StoreFixture.start({ replicas: 1 });
       const orderId = await placeWithBad();

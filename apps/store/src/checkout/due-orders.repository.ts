@@ -50,6 +50,17 @@ export function lockDueOrdersById(tx: Transaction, orderIds: readonly number[]):
   return tx.query(lockDueById, [orderIds]);
 }
 
+const lockDueOne: Statement = {
+  name: 'lock-due-order',
+  text: 'SELECT id, version, due_move AS move FROM orders WHERE id = $1 AND due_at <= now() FOR NO KEY UPDATE',
+};
+
+/** Locks and returns an order if it is still due, set aside or not. Waits for a transaction that holds it. */
+export async function lockDueOrder(tx: Transaction, orderId: number): Promise<DueOrder | undefined> {
+  const [order] = await tx.query<DueOrder>(lockDueOne, [orderId]);
+  return order;
+}
+
 const insert: Statement = {
   name: 'set-order-aside',
   text: `INSERT INTO orders_set_aside (order_id, order_version, due_move, sqlstate, broken) VALUES ($1, $2, $3, $4, $5)

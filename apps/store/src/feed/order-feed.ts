@@ -14,7 +14,7 @@ import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 /** Milliseconds before events that their batch could not number are numbered; several batches then share one run. */
 const gatherMs = 50;
 
-const timeline: FeedTable = { table: 'order_transitions', subject: 'owner_id', time: 'at' };
+const orderEvents: FeedTable = { table: 'order_transitions', subject: 'owner_id', time: 'at' };
 
 /** The feed of order events, read from `order_transitions`. */
 @Injectable()
@@ -31,9 +31,9 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
     @Inject(STORE_OPTIONS) options: StoreOptions,
     @InjectLogger() logger: Logger,
   ) {
-    this.feed = new Feed(database, timeline);
+    this.feed = new Feed(database, orderEvents);
     this.numberer = new FeedNumberer(this.feed, nats, feedSubject, logger);
-    this.retention = new FeedRetention(database, timeline, options.feed, metrics, logger);
+    this.retention = new FeedRetention(database, orderEvents, options.feed, metrics, logger);
   }
 
   onApplicationBootstrap(): void {
@@ -46,14 +46,14 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
     await Promise.all([this.numberer.stop(), this.retention.stop()]);
   }
 
-  /** Numbers and announces new events at once. Call it after their transaction has committed. */
+  /** Wakes the numberer, which numbers and announces new events. Returns at once. Call it after their transaction has committed. */
   announce(): void {
     this.numberer.poke();
   }
 
   /**
    * Announces the events of new orders. Call it after their transaction has committed.
-   * `mayWait` lets followers defer them to their next read: logging and delivering are transactions too, and one of each per batch
+   * `mayWait` lets followers defer them (libs/events/src/event.ts): logging and delivering are transactions too, and one of each per batch
    * of orders would cost as much as placing the orders.
    * @param numbered the events that the transaction numbered; undefined: they are numbered within `gatherMs`
    */

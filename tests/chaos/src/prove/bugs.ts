@@ -368,7 +368,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'socket-goes-on',
     name: 'a socket outlives its credential',
-    edits: [{ file: 'apps/notifications/dist/stream/credential-watch.js', find: 'for (const connection of this.on(revocationKey(kind, id)))\n                    this.handler?.close(connection, 4001);', replace: '' }],
+    edits: [{ file: 'apps/notifications/dist/stream/credential-watch.js', find: 'for (const connection of this.connectionsWith(revocationKey(kind, id)))\n                    this.handler?.close(connection, 4001);', replace: '' }],
     breaks: ['revoked'],
     workload: { credentialHolders: 4 },
   },
