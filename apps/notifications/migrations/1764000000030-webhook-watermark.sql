@@ -1,4 +1,4 @@
--- Webhooks follow the log with a watermark of their own (src/webhooks/delivery-maker.ts).
+-- Webhooks follow the log with a watermark of their own (src/webhooks/queue/own-orders-enqueuer.ts).
 CREATE TABLE webhook_watermark (
   only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   -- The deliveries of events up to this number are made.

@@ -1,4 +1,4 @@
--- Deliveries are made in bounded steps (src/webhooks/delivery-maker.ts). Endpoints that see their owner's orders share
+-- Deliveries are made in bounded steps (src/webhooks/queue/own-orders-enqueuer.ts). Endpoints that see their owner's orders share
 -- webhook_watermark; each endpoint that was made to see all orders follows the log with a cursor of its own.
 
 -- One event can have more deliveries than a step makes. Of event part_seq, the first after the watermark that has any, the

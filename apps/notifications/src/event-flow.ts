@@ -40,7 +40,7 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 //
 // LogTail publishes events to Fanout once its ring has them: at once, or after a read of the log. A replica without a stream has no
 // LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their
-// deliveries are not made yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.
+// deliveries are not enqueued yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.
 //
 // The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. The parts of one
 // folder call each other directly.
@@ -75,32 +75,32 @@ export class EventFlow implements OnApplicationBootstrap {
     due?.onRaised(() => worker?.poke());
   }
 
-  /** Subscribes replicas with webhooks to events logged by a replica of the stream, which makes no deliveries. Missed messages are found by polling. */
+  /** Subscribes replicas with webhooks to events logged by a replica of the stream, which enqueues no deliveries. Missed messages are found by polling. */
   onApplicationBootstrap(): void {
     if (!this.ownOrders) return;
     this.fanout.onLoggedElsewhere(({ needsDeliveries }) => {
-      if (needsDeliveries) this.makeDeliveries({ own: true, all: true });
+      if (needsDeliveries) this.enqueueDeliveries({ own: true, all: true });
     });
   }
 
   /** Passes on what this replica has just logged. */
   private pass(logged: LoggedRange, needs: DeliveryNeeds): void {
-    this.makeDeliveries(needs);
+    this.enqueueDeliveries(needs);
     const announcement = this.fanout.toAnnouncement(logged, needs.own || needs.all);
     if (this.tail) this.tail.takeLogged(announcement);
     else this.fanout.publish(announcement);
   }
 
-  private makeDeliveries({ own, all }: DeliveryNeeds): void {
+  private enqueueDeliveries({ own, all }: DeliveryNeeds): void {
     if (own) this.ownOrders?.poke();
     if (all) this.allOrders?.poke();
   }
 }
 
-/** Keeps retention from deleting events whose deliveries are not made yet. */
+/** Keeps retention from deleting events whose deliveries are not enqueued yet. */
 export const eventsWithoutDeliveries: LowestNeeded = async (tx) => {
-  const made = await findLowestMadeUpTo(tx);
-  return made === undefined ? undefined : made + 1;
+  const enqueued = await findLowestMadeUpTo(tx);
+  return enqueued === undefined ? undefined : enqueued + 1;
 };
 
 /** The parts of every replica, of any role. */
