@@ -75,7 +75,10 @@ export class EventFlow implements OnApplicationBootstrap {
     due?.onRaised(() => worker?.poke());
   }
 
-  /** Subscribes replicas with webhooks to events logged by a replica of the stream, which enqueues no deliveries. Missed messages are found by polling. */
+  /**
+   * Subscribes replicas with webhooks to events logged by a replica of the stream, which enqueues no deliveries. Missed messages are found
+   * by polling.
+   */
   onApplicationBootstrap(): void {
     if (!this.ownOrders) return;
     this.fanout.onLoggedElsewhere(({ needsDeliveries }) => {

@@ -43,7 +43,6 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   /** Owners that were missing in the last check of all owners, if they were few. */
   private missingBefore: ReadonlySet<string> = new Set();
   private failures = 0;
-  private breaksFound: number;
   private readonly checkAllOwnersMs: number;
 
   constructor(
@@ -56,7 +55,6 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   ) {
     super({ name: 'check owners of webhooks', intervalMs }, () => this.check(), logger);
     this.checkAllOwnersMs = webhooks.checkAllOwnersMs;
-    this.breaksFound = log.generation;
   }
 
   /**
@@ -79,10 +77,9 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
     if (this.toCheck.size > 0) this.poke();
   }
 
-  /** Has all owners checked if the log may have lost entries. After a mere pause it continues where it was, and has lost none. */
-  forget(): void {
-    if (this.log.generation === this.breaksFound) return;
-    this.breaksFound = this.log.generation;
+  /** Has all owners checked if the log may have lost entries. */
+  forget(reason: 'stale' | 'broken'): void {
+    if (reason === 'stale') return;
     this.allCheckedAt = -Infinity;
     this.poke();
   }
