@@ -18,7 +18,7 @@ import { Pages } from './stream/pages.js';
 import { AllOrdersEnqueuer } from './webhooks/queue/all-orders-enqueuer.js';
 import { OwnOrdersEnqueuer } from './webhooks/queue/own-orders-enqueuer.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { deferDeliveries, findLowestMadeUpTo } from './webhooks/queue/webhook-watermark.repository.js';
+import { deferDeliveries, findLowestEnqueuedUpTo } from './webhooks/queue/webhook-watermark.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
 // The path of one event:
@@ -102,7 +102,7 @@ export class EventFlow implements OnApplicationBootstrap {
 
 /** Keeps retention from deleting events whose deliveries are not enqueued yet. */
 export const eventsWithoutDeliveries: LowestNeeded = async (tx) => {
-  const enqueued = await findLowestMadeUpTo(tx);
+  const enqueued = await findLowestEnqueuedUpTo(tx);
   return enqueued === undefined ? undefined : enqueued + 1;
 };
 

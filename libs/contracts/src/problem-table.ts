@@ -366,7 +366,7 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
   unavailable: {
     status: 503,
     title: 'Temporarily unavailable',
-    meaning: 'A part of the shop cannot be reached. Nothing was changed.',
+    meaning: 'A part of the shop cannot be reached or did not respond in time. Nothing was changed.',
     remedy: 'Try again after the number of seconds in Retry-After.',
   },
   'outcome-unknown': {

@@ -3,7 +3,7 @@ import { catalog } from '@plant-shop/contracts/catalog';
 import { deprecated } from '@plant-shop/contracts/deprecation';
 import { store } from '@plant-shop/contracts/store';
 import { createLogger } from '@plant-shop/platform/logging';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import { type FastifyInstance, fastify } from 'fastify';
 import { publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
@@ -20,7 +20,7 @@ describe('a deprecated operation', () => {
   describe('over HTTP', () => {
     let server: FastifyInstance;
     beforeAll(async () => {
-      const credentials = { findCached: () => undefined, check: () => Promise.reject(unavailable('identity')) };
+      const credentials = { findCached: () => undefined, check: () => Promise.reject(unavailable(theService('identity'))) };
       const authenticator = new RequestAuthenticator(credentials, new RateLimit(100));
       const routes = new Routes(authenticator, new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000 }));
       server = fastify();

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
@@ -30,7 +30,7 @@ describe('import and export', () => {
   const importBatch = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportLineResult[]> => {
     batches.push(lines.length);
     await blocked;
-    if (fails-- > 0) throw unavailable('catalog');
+    if (fails-- > 0) throw unavailable(theService('catalog'));
     return lines.map((line) => {
       if (!line.startsWith('{')) return { refused: { code: 'malformed-json', detail: 'The line is not JSON.' } };
       return { id: (JSON.parse(line) as { id: number }).id, result: 'created' };
@@ -44,7 +44,7 @@ describe('import and export', () => {
           fake(catalog.importPlants, importBatch),
           fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),
           fake(catalog.readExport, ({ after }) => {
-            if (after === 3) throw unavailable('catalog');
+            if (after === 3) throw unavailable(theService('catalog'));
             return after > 4 ? { plants: [] } : { plants: [plant(after + 1), plant(after + 2)], next: after + 2 };
           }),
           fake(catalog.endExport, ({ snapshot }) => ({ snapshot })),
@@ -206,7 +206,7 @@ describe('import and export', () => {
     await shop.replaceFake('catalog', [
       fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),
       fake(catalog.readExport, ({ after }) => {
-        if (after > 0) throw unavailable('catalog');
+        if (after > 0) throw unavailable(theService('catalog'));
         return { plants: [plant(1)], next: 1 };
       }),
       fake(catalog.endExport, ({ snapshot }) => ({ snapshot })),

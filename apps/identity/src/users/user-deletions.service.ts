@@ -80,7 +80,9 @@ export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
       await assertNotLastAdmin(tx, user);
-      return { user, attempt: await userDeletions.begin(tx, userId, actorOf(context), leaseMsOf(context)) };
+      // Only what others do to a user is audited, so the user's own request does not replace theirs.
+      const options = { replacesRequester: context.principal.subject !== userId };
+      return { user, attempt: await userDeletions.begin(tx, userId, actorOf(context), leaseMsOf(context), options) };
     });
     if (!attempt) throw userNotFound();
     const { refusal } = await this.runAttempt(context, attempt);

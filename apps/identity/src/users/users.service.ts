@@ -168,7 +168,7 @@ export class UsersService {
     const candidates = users.map((user, n) => candidate(user, pointerOf(n)));
     const conflicts = conflictsOf(candidates, await findTakenNamesAndIds(this.database, candidates));
     // After the query for taken names: if it found those of a concurrent copy of this request, its answer is saved by now.
-    const saved = key && (await SavedAnswers.peek(this.database, [key])).of(key);
+    const saved = await SavedAnswers.peek(this.database, key);
     if (saved) return saved;
     this.checkPasswords(users.map(({ password }, n) => ({ password, pointer: pointerOf(n) })));
     assertNoConflicts(conflicts);

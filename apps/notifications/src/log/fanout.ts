@@ -20,14 +20,14 @@ export interface Announcement extends Omit<LoggedRange, 'ageMs'> {
   /** Milliseconds since 1970 by identity's clock, which all replicas follow. */
   readonly reachedAt: number;
   /**
-   * In the replica that logged the events: whether any webhook deliveries have to be made of them. In a replica that received the
-   * message: whether the receivers have to make them, because the sender makes none.
+   * In the replica that logged the events: whether they need webhook deliveries. In a replica that received the message:
+   * whether the receivers have to enqueue them, because the sender enqueues none.
    */
   readonly needsDeliveries: boolean;
 }
 
 /**
- * The message on the wire. Replicas of the previous release send no `reachedAt`, make the deliveries of what they log, and
+ * The message on the wire. Replicas of the previous release send no `reachedAt`, enqueue the deliveries of what they log, and
  * show clients `events` of every type. So a message with other types than status changes has `mixedEvents` instead, which
  * those replicas ignore: they read the log.
  */

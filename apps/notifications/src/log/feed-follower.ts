@@ -17,7 +17,7 @@ import type { Fanout } from './fanout.js';
 const followerName = 'notifications';
 const budgetMs = 5_000;
 
-/** Who has deliveries to make of logged events. */
+/** Which kinds of endpoints still need deliveries of logged events. */
 export interface DeliveryNeeds {
   /** Some of the events are of owners with endpoints of their own orders, or earlier ones still need deliveries. */
   readonly own: boolean;
@@ -28,7 +28,7 @@ export interface DeliveryNeeds {
 /**
  * Runs in each transaction that logs events.
  * @param owners of the events
- * @returns a function that tells after the commit who has deliveries to make
+ * @returns a function that reports after the commit which kinds of endpoints still need deliveries
  */
 export type DeferDeliveries = (tx: Transaction, range: Advance, owners: ReadonlySet<string>) => () => DeliveryNeeds;
 

@@ -119,7 +119,7 @@ export class LogTail extends BackgroundLoop {
 
   /** Publishes a range that was read, if this replica has added events of it and could not announce them at once. */
   private publishPending(range: Omit<Announcement, 'reachedAt' | 'needsDeliveries'>): void {
-    // Whether they need deliveries is no longer known. A replica that looks in vain finds none to make.
+    // Whether they need deliveries is no longer known. A replica that looks in vain loses only the query.
     if (this.loggedUpTo > range.after) this.fanout.publish({ ...range, reachedAt: this.unpublishedSince, needsDeliveries: true });
     if (range.upTo >= this.loggedUpTo) this.unpublishedSince = Infinity;
   }

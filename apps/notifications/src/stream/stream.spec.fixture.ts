@@ -7,7 +7,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { Permission } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
 import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
-import { unavailable } from '@plant-shop/platform/errors';
+import { theService, unavailable } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import type { Service } from '@plant-shop/platform/service/service';
@@ -148,7 +148,7 @@ export class Shop {
     shop.fakes = await Promise.all([
       startFake(nats.url, 'store', [
         fake(store.feedRead, ({ after, limit }) => {
-          if (shop.storeIsDown) throw unavailable('store');
+          if (shop.storeIsDown) throw unavailable(theService('store'));
           const events = shop.feed.filter(({ seq }) => seq > after).slice(0, limit);
           return { epoch: shop.epoch, head: shop.feed.at(-1)?.seq ?? 0, matches: true, next: events[0]?.seq ?? after + 1, events };
         }),

@@ -60,7 +60,7 @@ export class OrdersService {
   async transfer(context: RpcContext, { orderId, transfer: { username }, ifVersion }: TransferOrder): Promise<Versioned<Order> | Replayed> {
     const { idempotency } = context;
     // Before the call: a repeated request gets its answer even if the user was renamed or deleted since, or identity is down.
-    const saved = idempotency && (await SavedAnswers.peek(this.database, [idempotency])).of(idempotency);
+    const saved = await SavedAnswers.peek(this.database, idempotency);
     if (saved) return saved;
     const { userId } = await this.rpc.call(identity.resolveUsername, { username }, context);
     return this.database.transaction((tx) =>

@@ -58,12 +58,13 @@ export class SavedAnswers {
   }
 
   /**
-   * Reads saved answers without locking. Spares a repeated request work that must not run in a transaction, because it is expensive or
-   * a call to another service, and refusals by that work. `runOnce` still decides whether the request takes effect.
+   * Returns the saved answer to an earlier request with this key, without locking. Spares a repeated request work that must not run in a
+   * transaction, because it is expensive or a call to another service, and refusals by that work. `runOnce` still decides whether the
+   * request takes effect.
+   * @throws CodedError `idempotency-key-reused`
    */
-  static async peek(database: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
-    if (keys.length === 0) return new SavedAnswers(new Map());
-    return SavedAnswers.read(database, keys);
+  static async peek(database: Pick<Transaction, 'query'>, key: IdempotencyKey | undefined): Promise<Replayed | undefined> {
+    return key && (await SavedAnswers.read(database, [key])).of(key);
   }
 
   /**

@@ -13,8 +13,7 @@ export const leaseMsOf = ({ deadline }: RpcContext): number => Math.min(deadline
 
 /**
  * A table of intents is part of a service's own schema (see its migrations), with names of its own. Beside the columns below it has
- * `tries`, the number of times that a background loop has leased the row, and `asked_by`, the actor of the latest request. Where the key
- * is a user's id, that user's own request does not replace another actor: only what others did to a user is audited.
+ * `tries`, the number of times that a background loop has leased the row, and `asked_by`, the actor that `begin` recorded.
  */
 interface IntentColumns {
   readonly table: string;
@@ -54,8 +53,7 @@ export class IntentTable<Key extends string | number, Intent extends object> {
           SELECT ${key}, nextval('${attempts}'), $2::jsonb, ${leaseEnd('$3')} FROM owner
           ON CONFLICT (${key}) DO UPDATE SET
             ${attempt} = nextval('${attempts}'),
-            asked_by = CASE WHEN excluded.asked_by ->> 'subject' = excluded.${key}::text
-              THEN coalesce(${table}.asked_by, excluded.asked_by) ELSE excluded.asked_by END,
+            asked_by = CASE WHEN $4 THEN excluded.asked_by ELSE coalesce(${table}.asked_by, excluded.asked_by) END,
             ${leasedUntil} = excluded.${leasedUntil}
           RETURNING ${key} AS key, ${attempt} AS attempt, xmax = 0 AS "isFirst"`,
       },
@@ -80,9 +78,19 @@ export class IntentTable<Key extends string | number, Intent extends object> {
     };
   }
 
-  /** Records the intent of a request, or takes over a recorded one. @returns undefined if the resource no longer exists */
-  async begin(tx: Transaction, key: Key, requester: Actor, leaseMs: number): Promise<Attempt<Key> | undefined> {
-    const [attempt] = await tx.query<Attempt<Key>>(this.statements.begin, [key, JSON.stringify(requester), leaseMs]);
+  /**
+   * Records the intent of a request, or takes over a recorded one.
+   * @param options.replacesRequester whether `requester` replaces the actor of a recorded intent
+   * @returns undefined if the resource no longer exists
+   */
+  async begin(
+    tx: Transaction,
+    key: Key,
+    requester: Actor,
+    leaseMs: number,
+    { replacesRequester = true }: { readonly replacesRequester?: boolean } = {},
+  ): Promise<Attempt<Key> | undefined> {
+    const [attempt] = await tx.query<Attempt<Key>>(this.statements.begin, [key, JSON.stringify(requester), leaseMs, replacesRequester]);
     return attempt;
   }
 

@@ -138,7 +138,10 @@ export abstract class SagaRunner<Key extends string | number, Intent extends obj
       if (attempt.isFirst && (await saga.withdraw(attempt))) return outcome;
       if (tries === maxAttempts) throw outcome;
       const { key } = attempt;
-      const next = await this.database.transaction((tx) => this.intents.begin(tx, key, actorOf(context), leaseMsOf(context)));
+      // Not a new request: an actor that was recorded since stays.
+      const next = await this.database.transaction((tx) =>
+        this.intents.begin(tx, key, actorOf(context), leaseMsOf(context), { replacesRequester: false }),
+      );
       if (!next) return { completed: false };
       attempt = { ...attempt, ...next };
     }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
-import { revocationKey, RevocationLog, type RevocationListener } from '@plant-shop/credentials/revocation-log';
+import { type ForgetReason, revocationKey, RevocationLog, type RevocationListener } from '@plant-shop/credentials/revocation-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -78,7 +78,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   }
 
   /** Has all owners checked if the log may have lost entries. */
-  forget(reason: 'stale' | 'broken'): void {
+  forget(reason: ForgetReason): void {
     if (reason === 'stale') return;
     this.allCheckedAt = -Infinity;
     this.poke();

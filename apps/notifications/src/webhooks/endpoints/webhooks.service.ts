@@ -68,7 +68,7 @@ export class WebhooksService {
       await this.assertReachable(webhook.url);
     } catch (refusal) {
       // A repeated request gets the answer of the first, even if the name leads elsewhere by now.
-      const saved = idempotency && (await SavedAnswers.peek(this.database, [idempotency])).of(idempotency);
+      const saved = await SavedAnswers.peek(this.database, idempotency);
       if (saved) return saved;
       throw refusal;
     }

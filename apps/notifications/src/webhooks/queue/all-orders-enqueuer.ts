@@ -58,7 +58,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
         endpoints = locked;
       });
       if (endpoints.length > 0) this.size.grow();
-      this.metrics.made('all', count);
+      this.metrics.enqueued('all', count);
       if (count > 0) this.due.raise();
       // Within the run, because a poke would end a pause of the loop.
       if (count >= this.largeStep) await pause(Math.min(performance.now() - begunAt, maxRestMs));

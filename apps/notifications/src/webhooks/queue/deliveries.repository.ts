@@ -93,8 +93,8 @@ export interface StepResult {
  * not get a repeated event again. Returns a function that gives the result after the commit.
  */
 export function enqueueOwn(tx: Transaction, { after, upTo, partSeq, partWebhookId }: OwnRange, rows: number): () => StepResult {
-  const made = tx.later<StepResult>(enqueueOwnRange, [after, upTo, partSeq, partWebhookId, rows]);
-  return () => onlyRow(made());
+  const result = tx.later<StepResult>(enqueueOwnRange, [after, upTo, partSeq, partWebhookId, rows]);
+  return () => onlyRow(result());
 }
 
 /** An endpoint gets deliveries when less than half of its window is due; then the window is filled, up to the step's share. */

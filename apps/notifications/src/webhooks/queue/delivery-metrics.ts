@@ -87,7 +87,7 @@ export class DeliveryMetrics extends BackgroundLoop {
     if (state !== 'pending') this.deliveries.inc({ outcome: state });
   }
 
-  made(endpoints: Endpoints, count: number): void {
+  enqueued(endpoints: Endpoints, count: number): void {
     this.madeDeliveries.inc({ endpoints }, count);
   }
 

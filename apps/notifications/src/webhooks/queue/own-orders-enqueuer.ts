@@ -51,7 +51,7 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
     }
     if (!step) return false;
     this.size.grow();
-    this.metrics.made('own', step.count);
+    this.metrics.enqueued('own', step.count);
     if (step.count > 0) this.due.raise();
     return step.hasMore;
   }

@@ -5,7 +5,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { decodeCursor, encodeCursor, noEpoch } from '../../log/cursor.js';
 import { findLoggedSince, replayFailed, replayLogged, type ReplayWindow } from './replay.repository.js';
-import { findMadeUpTo } from './webhook-watermark.repository.js';
+import { findEnqueuedUpTo } from './webhook-watermark.repository.js';
 
 /** Limits of one call, deliveries enqueued and events scanned, so that it responds in time with any filter. */
 const maxScheduled = 10_000;
@@ -14,7 +14,7 @@ const maxScanned = 100_000;
 const clockSlackMs = 60_000;
 
 /**
- * Schedules past events again, each behind its order's pending deliveries. Leaves out events whose deliveries are not made yet: they
+ * Schedules past events again, each behind its order's pending deliveries. Leaves out events whose deliveries are not enqueued yet: they
  * are delivered anyway, if the endpoint is enabled by then.
  * @throws CodedError `invalid-cursor`
  */
@@ -22,19 +22,19 @@ export async function replayEvents(tx: Transaction, webhookId: string, range: Re
   // The lock keeps retention from deleting events until the transaction ends.
   const oldest = await lockLogForShare(tx);
   const { seq: head, epoch } = await findWatermark(tx);
-  const made = await findMadeUpTo(tx, webhookId);
+  const enqueued = await findEnqueuedUpTo(tx, webhookId);
   const after = Math.max(await afterOf(tx, range, epoch ?? noEpoch, { oldest, head }), oldest - 1);
   const window: ReplayWindow = {
     webhookId,
     after,
-    upTo: Math.max(after, Math.min(made, after + maxScanned)),
+    upTo: Math.max(after, Math.min(enqueued, after + maxScanned)),
     since: range.since ?? null,
     until: range.until ?? null,
     limit: maxScheduled,
   };
   const { scheduled, last } = range.onlyFailed ? await replayFailed(tx, window) : await replayLogged(tx, window);
   const end = scheduled < maxScheduled ? window.upTo : last;
-  return { scheduled, ...(end < made && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
+  return { scheduled, ...(end < enqueued && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
 }
 
 async function afterOf(

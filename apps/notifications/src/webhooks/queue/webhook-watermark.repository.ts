@@ -31,7 +31,7 @@ export async function lockWebhookWatermark(tx: Transaction, events: number): Pro
 }
 
 /** Returns the number up to which deliveries to this endpoint are enqueued. */
-export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<number> {
+export async function findEnqueuedUpTo(tx: Transaction, webhookId: string): Promise<number> {
   const text = `SELECT coalesce((SELECT watermark FROM webhook_cursors WHERE webhook_id = $1),
     (SELECT watermark FROM webhook_watermark)) AS watermark`;
   return onlyRow(await tx.query<{ watermark: number }>(text, [webhookId])).watermark;
@@ -41,7 +41,7 @@ export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<
  * Returns the number up to which deliveries to all endpoints are enqueued. Undefined if there is no endpoint: then the watermark may never
  * advance, if no replica has the role `webhooks`.
  */
-export async function findLowestMadeUpTo(tx: Transaction): Promise<number | undefined> {
+export async function findLowestEnqueuedUpTo(tx: Transaction): Promise<number | undefined> {
   const text = `SELECT CASE WHEN EXISTS (SELECT 1 FROM webhooks WHERE state <> 'deleted') THEN least((SELECT watermark FROM webhook_watermark), (
     SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id WHERE w.state <> 'deleted')) END AS watermark`;
   return onlyRow(await tx.query<{ watermark: number | null }>(text)).watermark ?? undefined;
