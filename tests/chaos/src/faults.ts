@@ -1,7 +1,7 @@
 import type { Balancer } from '@plant-shop/testing/balancer';
 import { now, pause, until } from './clock.js';
 import type { Window } from './history.js';
-import { type Fault, nameOf } from './plan.js';
+import { endOf, type Fault, nameOf } from './plan.js';
 import { instancesOf, type Stack } from './stack.js';
 
 /** A fault that was injected. From `to` on the shop could recover; in a stall, that is when new connections worked again. */
@@ -14,6 +14,8 @@ const withdrawalMs = 500;
 const startLimitMs = 60_000;
 /** A longer recovery is slow: processes start late on a busy machine. */
 const slowAfterMs = 2_000;
+/** Until then services may report ready although a server was killed. */
+const noticedWithinMs = 1_000;
 
 export class Faults {
   readonly injected: InjectedFault[] = [];
@@ -23,24 +25,34 @@ export class Faults {
   readonly endings: number[] = [];
   /** By how much recoveries were slow, in milliseconds, all in all. */
   slowRecoveriesMs = 0;
+  /** Ends when every process is ready again after the last fault. */
+  private recovery: Promise<void> = Promise.resolve();
 
   constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
 
   /**
    * Injects the faults of a plan until the work is over, each at its time, but not before the shop has recovered from the previous
-   * one: a slow machine would do nothing but recover otherwise.
+   * one and served for half of the planned gap: a slow machine would do nothing but recover otherwise.
    */
   async carryOut(plan: readonly Fault[], work: Promise<unknown>): Promise<void> {
     const over = work.then(() => 'over' as const);
     // With an empty plan nothing else handles this rejection; `await work` below rethrows it.
     over.catch(() => undefined);
     const begin = now();
+    let previousEndMs = 0;
     for (const fault of plan) {
-      const due = pause(begin + fault.atMs - now()).then(() => this.ready());
+      const due = this.whenServed((fault.atMs - previousEndMs) / 2).then(() => pause(begin + fault.atMs - now())).then(() => this.ready());
       if ((await Promise.race([over, due])) === 'over') break;
       await this.do(fault);
+      previousEndMs = endOf(fault);
     }
     await work;
+  }
+
+  /** Waits until the shop has recovered and then served for `serviceMs`. */
+  private async whenServed(serviceMs: number): Promise<void> {
+    await this.recovery;
+    await pause(serviceMs);
   }
 
   async do(fault: Fault): Promise<void> {
@@ -49,11 +61,12 @@ export class Faults {
     this.say(`${(from / 1_000).toFixed(2).padStart(8)} s  ${nameOf(fault)}`);
     const healthyAt = await this.begin(fault);
     this.injected.push({ fault, from, to: healthyAt ?? now() });
-    void this.noteRecovery();
+    this.recovery = this.noteRecovery();
   }
 
   private async noteRecovery(): Promise<void> {
     const from = now();
+    await pause(noticedWithinMs);
     await this.ready();
     this.slowRecoveriesMs += Math.max(0, now() - from - slowAfterMs);
   }

@@ -51,15 +51,17 @@ export async function runWorkload(trial: Trial, options: WorkloadOptions): Promi
   // Calls during recoveries count as calls outside faults, so on a slow machine a fixed time would be mostly recovery.
   const isOver = (): boolean => now() >= end + trial.faults.slowRecoveriesMs;
   const work = (perSecond: number, step: (random: Random) => Promise<unknown>): Promise<void> => repeat(trial.random.fork(), isOver, perSecond, step);
+  // Two at a time of each kind: one may wait until its deadline for a process that was killed.
+  const asStaff = (perSecond: number, step: (random: Random) => Promise<unknown>): Promise<void>[] => [1, 2].map(() => work(perSecond / 2, step));
   await Promise.all([
     ...people.map(({ client }) => {
       const own: number[] = [];
       return work(perSecond, (random) => actAsCustomer(client, random, plantIds, own, known));
     }),
-    ...[1, 2].map(() => work(perSecond, (random) => takePayment(trial.staff, random, known))),
-    work(perSecond, (random) => fulfil(trial.staff, random, known)),
-    work(2, (random) => transfer(trial.staff, random, known, people)),
-    work(1, (random) => createAsStaff(trial, random)),
+    ...asStaff(2 * perSecond, (random) => takePayment(trial.staff, random, known)),
+    ...asStaff(perSecond, (random) => fulfil(trial.staff, random, known)),
+    ...asStaff(2, (random) => transfer(trial.staff, random, known, people)),
+    ...asStaff(1, (random) => createAsStaff(trial, random)),
     rename(trial, plantIds, isOver),
     work(perSecond, (random) => readPlants(trial.staff, random, plantIds, tag)),
     ...Array.from({ length: deletedUsers }, () => work(2, (random) => orderAndDelete(trial, random, plantIds, deleteWithinMs))),
