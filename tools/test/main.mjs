@@ -49,6 +49,7 @@ async function main() {
     if (succeeded(build)) {
       const context = { folder: temporaryFolder(shutdown), env, durations, jestArgs: options.jestArgs, packages: options.packages, stop };
       await runLanes(options, context, ran);
+      for (const name of options.alone ?? []) ran.push({ name, tally: await runStep(name, terminal, context) });
       for (const one of ran) one.tally = await withRerun(one, context);
     }
   } catch (error) {

@@ -8,12 +8,15 @@ import { ROOT } from '../start/toolchain.mjs';
  * slower, and tests exceed their limits. The unit tests come last, since they wait least. The first lane prints as it runs, and begins
  * with lint, which takes seconds.
  */
-const LANES = /** @type {const} */ ([['lint', 'tools', 'console', 'unit'], ['artefacts', 'chaos', 'acceptance']]);
+const LANES = /** @type {const} */ ([['lint', 'tools', 'console', 'unit'], ['artefacts', 'acceptance']]);
 
 /** Short steps for the lanes that end first. */
 const LAST = /** @type {const} */ (['deploy']);
 
-const STEPS = [...LANES.flat(), ...LAST];
+/** Runs after the lanes, by itself: it measures how long recoveries take. */
+const ALONE = /** @type {const} */ (['chaos']);
+
+const STEPS = [...LANES.flat(), ...LAST, ...ALONE];
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);
@@ -23,6 +26,7 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
  * @property {boolean} [help]
  * @property {readonly (readonly StepName[])[]} lanes
  * @property {readonly StepName[]} [last] steps that the next free lane runs
+ * @property {readonly StepName[]} [alone] steps that run after the lanes, one at a time
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; none: all
  */
@@ -47,7 +51,7 @@ export const usage = `Builds, then runs every check.
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
   if (first === '--help' || first === '-h') return { help: true, lanes: [], jestArgs: [], packages: [] };
-  if (first === undefined) return { lanes: LANES, last: LAST, jestArgs: [], packages: [] };
+  if (first === undefined) return { lanes: LANES, last: LAST, alone: ALONE, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
     return { lanes: [['tools', 'unit', 'acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
   }
@@ -55,7 +59,7 @@ export function parseOptions(args) {
     const files = changedFiles(ROOT, only);
     const { steps, packages } = (files && affected(ROOT, files)) ?? { steps: STEPS, packages: [] };
     const wanted = (/** @type {readonly StepName[]} */ all) => all.filter((step) => steps.includes(step));
-    return { lanes: LANES.map(wanted), last: wanted(LAST), jestArgs: [], packages };
+    return { lanes: LANES.map(wanted), last: wanted(LAST), alone: wanted(ALONE), jestArgs: [], packages };
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);

@@ -130,8 +130,8 @@ export class Client {
     return this.send({ kind: 'use', credential, at }, { method: 'GET', path });
   }
 
-  other<B>(method: string, path: string, json?: unknown): Promise<Outcome<B>> {
-    return this.send({ kind: 'other', what: `${method} ${path.split('?')[0] ?? ''}` }, { method, path, json });
+  other<B>(method: string, path: string, json?: unknown, key?: string): Promise<Outcome<B>> {
+    return this.send({ kind: 'other', what: `${method} ${path.split('?')[0] ?? ''}`, ...withKey(key) }, { method, path, json });
   }
 
   private async send<B>(request: ShopRequest, { method, path, as = this.credentials, json, form }: HttpRequest): Promise<Outcome<B>> {

@@ -10,7 +10,7 @@ import type { Call } from './history.js';
 export async function constantRateLoad(trial: Trial, perSecond: number): Promise<(work: Promise<unknown>) => Promise<readonly Call[]>> {
   const plantId = await trial.plant(1_000_000);
   const { client } = await trial.customer('steady');
-  const first = (await trial.untilDone(() => client.place({ plantId, quantity: 1 }))).id ?? 0;
+  const first = (await trial.untilDone((key) => client.place({ plantId, quantity: 1 }, key))).id ?? 0;
   const kinds = [
     () => client.place({ plantId, quantity: 1 }),
     () => client.read(first),

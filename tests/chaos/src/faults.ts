@@ -23,16 +23,17 @@ export class Faults {
   private readonly deaths = new Map<string, Window[]>();
   /** How long processes took from SIGTERM to exit, in milliseconds. */
   readonly endings: number[] = [];
-  /** By how much recoveries were slow, in milliseconds, all in all. */
-  slowRecoveriesMs = 0;
-  /** Ends when every process is ready again after the last fault. */
-  private recovery: Promise<void> = Promise.resolve();
+  /** How much longer a workload has to last because of slow recoveries, in milliseconds: as long again as they were slow. */
+  extensionMs = 0;
+  /** Ends when every process is ready again after the last fault, with the time by which that was slow. */
+  private recovery = Promise.resolve(0);
 
   constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
 
   /**
    * Injects the faults of a plan until the work is over, each at its time, but not before the shop has recovered from the previous
-   * one and served for half of the planned gap: a slow machine would do nothing but recover otherwise.
+   * one and served for half of the planned gap, and for as long as the recovery was slow: a slow machine would do nothing but recover
+   * otherwise.
    */
   async carryOut(plan: readonly Fault[], work: Promise<unknown>): Promise<void> {
     const over = work.then(() => 'over' as const);
@@ -49,10 +50,10 @@ export class Faults {
     await work;
   }
 
-  /** Waits until the shop has recovered and then served for `serviceMs`. */
+  /** Waits until the shop has recovered and then served for `serviceMs`, longer after a slow recovery. */
   private async whenServed(serviceMs: number): Promise<void> {
-    await this.recovery;
-    await pause(serviceMs);
+    const slowMs = await this.recovery;
+    await pause(serviceMs + slowMs);
   }
 
   async do(fault: Fault): Promise<void> {
@@ -64,11 +65,13 @@ export class Faults {
     this.recovery = this.noteRecovery();
   }
 
-  private async noteRecovery(): Promise<void> {
+  private async noteRecovery(): Promise<number> {
     const from = now();
     await pause(noticedWithinMs);
     await this.ready();
-    this.slowRecoveriesMs += Math.max(0, now() - from - slowAfterMs);
+    const slowMs = Math.max(0, now() - from - slowAfterMs);
+    this.extensionMs += 2 * slowMs;
+    return slowMs;
   }
 
   /** Windows in which gateways could lose requests in flight. */

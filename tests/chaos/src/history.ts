@@ -23,7 +23,7 @@ export type ShopRequest =
   | { readonly kind: 'revoke'; readonly how: 'api key' | 'session' | 'user' | 'token'; readonly target: string; readonly credentials: readonly string[] }
   /** Presents a credential to one replica, past the balancer. */
   | { readonly kind: 'use'; readonly credential: string; readonly at: string }
-  | { readonly kind: 'other'; readonly what: string };
+  | { readonly kind: 'other'; readonly what: string; readonly key?: string };
 
 /** What requests with an Idempotency-Key create, besides orders. */
 export type Resource = 'plant' | 'user' | 'API key' | 'API key rotation' | 'OAuth client' | 'webhook' | 'webhook secret' | 'webhook test';

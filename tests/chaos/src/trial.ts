@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createShop } from '@plant-shop/client';
@@ -14,7 +15,7 @@ import { Faults } from './faults.js';
 import { FlakyReceiver } from './flaky-receiver.js';
 import { FollowingSocket } from './following-socket.js';
 import { longestRecovery } from './checks/work.js';
-import { type Call, type Objectives, eventTypes, type FinalState, type Follower, type History, isDone, type SeenEvent, type Snapshot } from './history.js';
+import { type Call, type Objectives, eventTypes, type FinalState, type Follower, type History, isDone, mayHaveHappened, type SeenEvent, type Snapshot } from './history.js';
 import type { Browser } from './programs/follow-events-in-browser.js';
 import type { Random } from './random.js';
 import { instancesOf, type Stack } from './stack.js';
@@ -129,8 +130,8 @@ export class Trial {
     const receiving = await Promise.all(Array.from({ length: receivers }, (_, n) => FlakyReceiver.start(`receiver ${n + 1}`, random.fork(), n === 0 ? 0.02 : 0.1, n === 0 ? eventTypes : undefined)));
     const trial = new Trial(testbed, random, receiving, listening, await testbed.databases.loggedEvents());
     for (const receiver of receiving) {
-      const { id, secret } = await trial.untilDone(() =>
-        trial.staff.other<{ id: string; secret: string }>('POST', '/v3/webhooks', { url: receiver.url, ...(receiver.types && { eventTypes: receiver.types }) }));
+      const { id, secret } = await trial.untilDone((key) =>
+        trial.staff.other<{ id: string; secret: string }>('POST', '/v3/webhooks', { url: receiver.url, ...(receiver.types && { eventTypes: receiver.types }) }, key));
       receiver.secret = secret;
       trial.webhooks.push(id);
     }
@@ -143,8 +144,8 @@ export class Trial {
 
   /** Creates a plant for this trial. @param stays whether the plant is never deleted, so that its stock can be checked */
   async plant(quantity: number, tags: readonly string[] = [], stays = true): Promise<number> {
-    const { id } = await this.untilDone(() =>
-      this.staff.other<{ id: number }>('POST', '/v3/plant', { name: '#0', quantity, tags: tags.map((name) => ({ name })) }));
+    const { id } = await this.untilDone((key) =>
+      this.staff.other<{ id: number }>('POST', '/v3/plant', { name: '#0', quantity, tags: tags.map((name) => ({ name })) }, key));
     this.supplied.set(id, stays ? quantity : undefined);
     return id;
   }
@@ -174,12 +175,18 @@ export class Trial {
     return { username, token: body.message, client: this.client(name, { bearer: body.message }) };
   }
 
-  /** Repeats a request of the set-up until it is answered 200; the shop may still be recovering. */
-  async untilDone<B>(send: () => Promise<{ call: Call; body: B | undefined }>): Promise<B> {
+  /**
+   * Repeats a request of the set-up until it is answered 200; the shop may still be recovering. An attempt that may have had an effect is
+   * repeated with its key. One that had none gets a new key, so that an effect would show as a second plant or webhook.
+   */
+  async untilDone<B>(send: (key: string) => Promise<{ call: Call; body: B | undefined }>): Promise<B> {
     const end = now() + setUpLimitMs;
-    for (;;) {
-      const { call, body } = await send();
+    let mayHaveEffect = false;
+    for (let key = randomUUID(); ; ) {
+      const { call, body } = await send(key);
       if (isDone(call) && body !== undefined) return body;
+      mayHaveEffect ||= mayHaveHappened(call);
+      if (!mayHaveEffect) key = randomUUID();
       if (now() > end) throw new Error(`the shop did not answer 200: ${JSON.stringify(call)}`);
       await pause(100);
     }

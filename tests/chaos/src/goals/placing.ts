@@ -57,7 +57,8 @@ const retries: Goal = {
     const labels = context.testbed.stack.instances.map(({ label }) => label);
     const plan = makePlan(random.fork(), { kinds: ['kill', 'kill', 'restart'], services: ['store', 'gateway'], labels, seconds, restMs: 1_500 });
     const clients = people.map(({ client }) => client);
-    const retrying = retryUntil(now() + seconds * 1_000, trial, clients, plantIds);
+    const end = now() + seconds * 1_000;
+    const retrying = retryUntil(() => now() >= end + trial.faults.extensionMs, trial, clients, plantIds);
     await trial.faults.carryOut(plan, retrying);
     const { keys, ids } = await retrying;
     const wrong: Violation[] = ids === keys ? [] : [{ rule: 'once-per-key', what: `${keys} keys made ${ids} orders` }];
@@ -67,7 +68,7 @@ const retries: Goal = {
 };
 
 /** @returns the number of keys used, and of distinct orders made with them */
-async function retryUntil(end: number, { random }: Trial, clients: readonly Client[], plantIds: readonly number[]): Promise<{ keys: number; ids: number }> {
+async function retryUntil(isOver: () => boolean, { random }: Trial, clients: readonly Client[], plantIds: readonly number[]): Promise<{ keys: number; ids: number }> {
   const own = random.fork();
   const ids = new Set<number>();
   let keys = 0;
@@ -79,7 +80,7 @@ async function retryUntil(end: number, { random }: Trial, clients: readonly Clie
     })).flatMap((one) => Array.from({ length: triesEach }, () => one));
     const found = await inParallel(own.shuffle(tries), width, ({ key, client, wanted }) => placeWithRetries(client, own, wanted, key));
     for (const id of found) if (id !== undefined) ids.add(id);
-  } while (now() < end);
+  } while (!isOver());
   return { keys, ids: ids.size };
 }
 
