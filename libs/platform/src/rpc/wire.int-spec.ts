@@ -84,7 +84,7 @@ describe('frames on the wire', () => {
   /** Makes calls in one turn. @returns the number of calls in each frame; recording may lag behind the answers */
   const callAll = async (names: readonly string[]): Promise<number[]> => {
     await Promise.all(names.map((name) => caller.client.call(readJob, { name }, contextFor())));
-    await until(() => calls.messages.reduce((sum, one) => sum + entriesOf(one), 0) === names.length);
+    await until(() => calls.messages.reduce((sum, one) => sum + entriesOf(one), 0) >= names.length);
     return calls.messages.map(entriesOf);
   };
   const names = (count: number, length = 1): string[] => Array.from({ length: count }, (_, n) => String(n).padEnd(length, '.'));
