@@ -214,7 +214,7 @@ describe('the orders pages', () => {
       const [scrolled] = document.querySelectorAll('[role=table]');
       if (scrolled) scrolled.scrollTop = scrolled.scrollHeight;
       return [...document.querySelectorAll('[role=status]')].some(({ textContent }) => textContent === '10,000 orders');
-    }, undefined, { timeout: 120_000 });
+    });
     const rowCount = await table.getByRole('row').count();
     assert.ok(rowCount > 5 && rowCount < 80, `${rowCount} rows are in the page`);
     assert.equal(await table.getAttribute('aria-rowcount'), `${total + 1}`);

@@ -15,7 +15,7 @@ import { steps } from './steps.mjs';
 /** CI sets it, so that a flaky test does not block an unrelated change. */
 const RERUNS_FAILURES = process.env['RERUN_FAILURES'] === 'true';
 /** More failures than this are not flakiness. */
-const MOST_RERUN = 30;
+const MOST_RERUN = 10;
 
 /** Services need NATS and Postgres until they end. */
 const ORDER = /** @type {const} */ (['shop', 'NATS', 'Postgres']);

@@ -168,8 +168,8 @@ export class Databases {
   /** Pending work of all services, and the events of these plants' orders. */
   async pendingWork(plantIds: readonly number[]): Promise<{ readonly left: readonly string[]; readonly events: readonly (SeenEvent & { readonly type: EventType })[] }> {
     const counts = await Promise.all(pendingCounts.map(async ({ name, text, what }) => {
-      const { n, some } = await this.in(name, async (client) => (await client.query<{ n: number; some?: string }>(text)).rows[0] ?? { n: 0 });
-      return n > 0 ? [`${n} ${what}${some === undefined ? '' : `: ${some}`}`] : [];
+      const { n, examples } = await this.in(name, async (client) => (await client.query<{ n: number; examples?: string }>(text)).rows[0] ?? { n: 0 });
+      return n > 0 ? [`${n} ${what}${examples === undefined ? '' : `: ${examples}`}`] : [];
     }));
     const [head, logged] = await Promise.all([
       this.in('store', async (client) => (await client.query<{ n: number }>('SELECT head AS n FROM feed_head')).rows[0]?.n ?? 0),
@@ -187,7 +187,7 @@ export class Databases {
   }
 }
 
-/** Queries that count accepted but unfinished work, by database. They may describe some of it. */
+/** Queries that count accepted but unfinished work, by database. `examples` describes some of it. */
 const pendingCounts: readonly { readonly name: Name; readonly text: string; readonly what: string }[] = [
   { name: 'store', text: 'SELECT count(*) AS n FROM order_transitions WHERE feed_seq IS NULL AND event_id IS NOT NULL', what: 'events have no number' },
   { name: 'store', text: `SELECT count(*) AS n FROM orders WHERE due_at < now() - interval '2 s'`, what: 'orders are overdue' },
@@ -202,7 +202,7 @@ const pendingCounts: readonly { readonly name: Name; readonly text: string; read
   },
   {
     name: 'notifications',
-    text: `SELECT count(*) AS n, array_to_string((array_agg(format('%s attempts to %s, due in %s, the last %s', jsonb_array_length(d.attempts), w.url, d.due_at - now(), d.attempts -> -1)))[1:3], '; ') AS some
+    text: `SELECT count(*) AS n, array_to_string((array_agg(format('%s attempts to %s, due in %s, the last %s', jsonb_array_length(d.attempts), w.url, d.due_at - now(), d.attempts -> -1)))[1:3], '; ') AS examples
       FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.state = 'pending' AND w.state = 'enabled'`,
     what: 'webhook deliveries are pending',
   },

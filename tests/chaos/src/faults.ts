@@ -23,17 +23,18 @@ export class Faults {
   private readonly deaths = new Map<string, Window[]>();
   /** How long processes took from SIGTERM to exit, in milliseconds. */
   readonly endings: number[] = [];
-  /** How much longer a workload has to last because of slow recoveries, in milliseconds: as long again as they were slow. */
-  extensionMs = 0;
-  /** Ends when every process is ready again after the last fault, with the time by which that was slow. */
-  private recovery = Promise.resolve(0);
+  /** By how much recoveries were slow, in milliseconds, all in all. */
+  private slowRecoveriesMs = 0;
+  /** The time after slow recoveries by which faults came late. */
+  readonly addedRests: Window[] = [];
+  /** Ends when every process is ready again after the last fault. */
+  private recovery = Promise.resolve();
 
   constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
 
   /**
    * Injects the faults of a plan until the work is over, each at its time, but not before the shop has recovered from the previous
-   * one and served for half of the planned gap, and for as long as the recovery was slow: a slow machine would do nothing but recover
-   * otherwise.
+   * one and served for half of the planned gap: a slow machine would do nothing but recover otherwise.
    */
   async carryOut(plan: readonly Fault[], work: Promise<unknown>): Promise<void> {
     const over = work.then(() => 'over' as const);
@@ -42,7 +43,7 @@ export class Faults {
     const begin = now();
     let previousEndMs = 0;
     for (const fault of plan) {
-      const due = this.whenServed((fault.atMs - previousEndMs) / 2).then(() => pause(begin + fault.atMs - now())).then(() => this.ready());
+      const due = this.whenDue(begin + fault.atMs, (fault.atMs - previousEndMs) / 2);
       if ((await Promise.race([over, due])) === 'over') break;
       await this.do(fault);
       previousEndMs = endOf(fault);
@@ -50,10 +51,14 @@ export class Faults {
     await work;
   }
 
-  /** Waits until the shop has recovered and then served for `serviceMs`, longer after a slow recovery. */
-  private async whenServed(serviceMs: number): Promise<void> {
-    const slowMs = await this.recovery;
-    await pause(serviceMs + slowMs);
+  /** Waits until the planned time, and until the shop has recovered and then served for `serviceMs`. */
+  private async whenDue(plannedAt: number, serviceMs: number): Promise<void> {
+    await this.recovery;
+    const from = Math.max(now(), plannedAt);
+    const to = Math.max(now() + serviceMs, plannedAt);
+    if (to > from) this.addedRests.push({ from, to });
+    await pause(to - now());
+    await this.ready();
   }
 
   async do(fault: Fault): Promise<void> {
@@ -65,13 +70,16 @@ export class Faults {
     this.recovery = this.noteRecovery();
   }
 
-  private async noteRecovery(): Promise<number> {
+  private async noteRecovery(): Promise<void> {
     const from = now();
     await pause(noticedWithinMs);
     await this.ready();
-    const slowMs = Math.max(0, now() - from - slowAfterMs);
-    this.extensionMs += 2 * slowMs;
-    return slowMs;
+    this.slowRecoveriesMs += Math.max(0, now() - from - slowAfterMs);
+  }
+
+  /** How much longer a workload lasts because of slow recoveries, in milliseconds. */
+  get delayMs(): number {
+    return this.slowRecoveriesMs + this.addedRests.reduce((sum, { from, to }) => sum + to - from, 0);
   }
 
   /** Windows in which gateways could lose requests in flight. */

@@ -171,6 +171,8 @@ export interface History {
   readonly deletedUsers: ReadonlySet<string>;
   /** Each fault from begin to end; at the end of a kill the process is not back yet. */
   readonly faults: readonly Window[];
+  /** The time by which faults came late, so that the shop could serve after slow recoveries. */
+  readonly addedRests: readonly Window[];
   readonly objectives: Objectives;
   /** When a gateway was killed, paused or cut off from its clients: its requests in flight may be lost or late. */
   readonly gatewayFaults: readonly Window[];

@@ -17,7 +17,6 @@ const deadlineMs = 20_000;
 const slackMs = 5_000;
 const maxWaitBeforeKillMs = 5_000;
 const maxWaitForEventMs = 1_000;
-const maxWaitForSuccessMs = 5_000;
 /** Orders that staff process per second. */
 const staffPerSecond = 12;
 
@@ -85,7 +84,7 @@ export async function prepareLibrary(trial: Trial, { orders: wanted, perSecond, 
     await Promise.all([
       placing,
       fulfil(trial, random.fork(), answered, over),
-      breakNetwork(toGateway, () => random.between(1_000, 3_000), over, () => answered.length),
+      breakNetwork(toGateway, () => random.between(1_000, 3_000), over),
       breakNetwork(toStream, () => random.between(1_500, 4_000), over),
       ...consumers.map((one) => killAgain(one, random.fork(), over)),
     ]);
@@ -156,18 +155,9 @@ async function fulfil(trial: Trial, random: Random, orders: readonly number[], i
   }
 }
 
-/**
- * For 150 ms requests are executed but their answers are lost; then every connection breaks. Waits before each further time until calls
- * have succeeded, for 5 s at most: on a slow machine, calls may take longer than the network rests.
- * @param successes number of calls that have succeeded
- */
-async function breakNetwork(network: Link, restMs: () => number, isOver: () => boolean, successes?: () => number): Promise<void> {
-  let before = -1;
+/** For 150 ms requests are executed but their answers are lost; then every connection breaks. */
+async function breakNetwork(network: Link, restMs: () => number, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
-    if (successes) {
-      await until(() => successes() > before || isOver(), maxWaitForSuccessMs, 20);
-      before = successes();
-    }
     const end = now() + 150;
     while (now() < end) {
       await network.deafen();

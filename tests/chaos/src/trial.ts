@@ -227,6 +227,7 @@ export class Trial {
       timers: this.timers,
       // A graceful stop excuses nothing.
       faults: this.faults.injected.filter(({ fault }) => fault.kind !== 'roll'),
+      addedRests: this.faults.addedRests,
       objectives: this.objectives,
       gatewayFaults: this.faults.ofGateways,
       withoutGateway: this.faults.withoutGateway,

@@ -49,7 +49,7 @@ export async function runWorkload(trial: Trial, options: WorkloadOptions): Promi
   const known: KnownOrders = { placed: [], approved: [], cancelled: [] };
   const end = now() + seconds * 1_000;
   // Calls during recoveries count as calls outside faults, so on a slow machine a fixed time would be mostly recovery.
-  const isOver = (): boolean => now() >= end + trial.faults.extensionMs;
+  const isOver = (): boolean => now() >= end + trial.faults.delayMs;
   const work = (perSecond: number, step: (random: Random) => Promise<unknown>): Promise<void> => repeat(trial.random.fork(), isOver, perSecond, step);
   // Two at a time of each kind: one may wait until its deadline for a process that was killed.
   const asStaff = (perSecond: number, step: (random: Random) => Promise<unknown>): Promise<void>[] => [1, 2].map(() => work(perSecond / 2, step));

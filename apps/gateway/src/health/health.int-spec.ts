@@ -49,10 +49,8 @@ describe('the health of the shop', () => {
   it('costs each service one call for many concurrent requests', async () => {
     await pause(300);
     const before = shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length;
-    const begun = performance.now();
     await Promise.all(Array.from({ length: 50 }, () => shop.get('/readyz')));
-    const reports = 2 + (performance.now() - begun) / 250;
-    expect(shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length).toBeLessThanOrEqual(before + reports);
+    expect(shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length).toBeLessThanOrEqual(before + 2);
   });
 
   it('does not affect liveness', async () => {

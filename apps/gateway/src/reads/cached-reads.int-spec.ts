@@ -233,11 +233,10 @@ describe('cached reads', () => {
     let version = 0;
     let writing = true;
     let reads = 0;
-    const enoughReads = 300;
 
     const writer = async (id: number): Promise<void> => {
       // On a slow machine readers need longer.
-      for (let n = 0; n < 120 || reads <= enoughReads; n++) {
+      for (let n = 0; n < 120 || reads <= 300; n++) {
         const now = ++version;
         if (Math.random() < 0.25) {
           deletions.get(id)?.push(now);
@@ -279,6 +278,7 @@ describe('cached reads', () => {
     writing = false;
     await Promise.all(readers);
     expect(stale).toEqual([]);
+    expect(reads).toBeGreaterThan(300);
     // Otherwise the cache was not tested.
     expect(catalogue.reads).toBeLessThan(reads);
   }, 60_000);

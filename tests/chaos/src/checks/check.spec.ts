@@ -126,6 +126,13 @@ describe.each<[string, string, (changing: MutableHistory) => void]>([
     ...many(100, (n) => call(50 + n, 51 + n, { kind: 'read-name', name: 'plant 9' }, answer({ value: 0 }))),
     ...many(20, (n) => call(50 + n, 51 + n, { kind: 'inventory' }, unavailable)),
   )(it)],
+  ['service only in the time by which a fault came late', 'work', (it) => {
+    it.addedRests = [{ from: 5_000, to: 9_000 }];
+    add(
+      ...many(80, (n) => call(50 + n * 50, 51 + n * 50, { kind: 'inventory' }, unavailable)),
+      ...many(100, (n) => call(5_000 + n * 40, 5_010 + n * 40, { kind: 'inventory' }, answer({ units: 10 }))),
+    )(it);
+  }],
   ['a recovery that takes too long', 'work', add(...many(17, (n) => call(41 + n * 1_000, 42 + n * 1_000, { kind: 'inventory' }, unavailable)))],
   ['no recovery between faults', 'work', (it) => {
     it.faults = many(30, (n) => ({ from: 1_000 * n, to: 1_000 * n }));

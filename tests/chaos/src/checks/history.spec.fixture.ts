@@ -120,6 +120,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
     deletedUsers: new Set(),
     timers: { expireAfterMs: 900_000 },
     faults: [{ from: 30, to: 40 }],
+    addedRests: [],
     objectives: { servedShare: 0.5, recoveryMs: 15_000 },
     gatewayFaults: [{ from: 30, to: 45 }],
     withoutGateway: [{ from: 31, to: 3_000 }],

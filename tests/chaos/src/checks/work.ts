@@ -11,10 +11,11 @@ const noticedAfterMs = 250;
 const maxUndisturbedMs = 1_000;
 
 /** The shop serves the required share of all calls and of each kind outside faults, and recovers soon after each fault. */
-export function checkWork({ calls, faults, objectives }: History): Violation[] {
+export function checkWork({ calls, faults, addedRests, objectives }: History): Violation[] {
   const { servedShare, recoveryMs } = objectives;
   const rowOf = calls.filter(isJudged);
-  const quiet = rowOf.filter((call) => !faults.some(({ from, to }) => call.from >= from && call.from <= to));
+  // Faults that come late must not raise the share, so what was served in the added rests does not count.
+  const quiet = rowOf.filter((call) => !beginsIn(faults, call) && !(isServed(call) && beginsIn(addedRests, call)));
   const kinds = Map.groupBy(quiet, ({ request }) => request.kind);
   const slowest = slowestRecovery(rowOf, faults);
   return [
@@ -27,6 +28,8 @@ export function checkWork({ calls, faults, objectives }: History): Violation[] {
     }),
   ];
 }
+
+const beginsIn = (windows: readonly Window[], call: Call): boolean => windows.some(({ from, to }) => call.from >= from && call.from <= to);
 
 /** A call that was not served, at the end of a period of `ms` without a served one. */
 interface Unserved {

@@ -58,7 +58,7 @@ const retries: Goal = {
     const plan = makePlan(random.fork(), { kinds: ['kill', 'kill', 'restart'], services: ['store', 'gateway'], labels, seconds, restMs: 1_500 });
     const clients = people.map(({ client }) => client);
     const end = now() + seconds * 1_000;
-    const retrying = retryUntil(() => now() >= end + trial.faults.extensionMs, trial, clients, plantIds);
+    const retrying = retryUntil(() => now() >= end + trial.faults.delayMs, trial, clients, plantIds);
     await trial.faults.carryOut(plan, retrying);
     const { keys, ids } = await retrying;
     const wrong: Violation[] = ids === keys ? [] : [{ rule: 'once-per-key', what: `${keys} keys made ${ids} orders` }];
