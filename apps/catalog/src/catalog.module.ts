@@ -14,7 +14,7 @@ import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
 import { SearchController } from './search/search.controller.js';
 import { SearchService } from './search/search.service.js';
-import { StockIntentsService } from './stock/stock-intents.service.js';
+import { StockIntentsService } from './plants/stock-intents.service.js';
 import { ExportService } from './transfer/export.service.js';
 import { ImportService } from './transfer/import.service.js';
 import { TransferController } from './transfer/transfer.controller.js';

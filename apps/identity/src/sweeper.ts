@@ -4,10 +4,10 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deleteOldKeys } from './api-keys/api-keys.repository.js';
-import { deleteExpiredPayloads } from './oauth/payloads.repository.js';
+import { deleteExpiredPayloads } from './grants/payloads.repository.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.repository.js';
-import { deleteOldFailures } from './sessions/login-attempts.repository.js';
+import { deleteOldFailures } from './login/login-attempts.repository.js';
 import { deleteExpiredSessions } from './sessions/sessions.repository.js';
 
 const sweeps = [

@@ -19,7 +19,7 @@ class FakeLog {
   identityTime(): number {
     return this.time;
   }
-  listen(listener: RevocationListener): void {
+  addListener(listener: RevocationListener): void {
     this.listener = listener;
   }
   revoke(kind: Revocation['kind'], id: string): void {

@@ -42,11 +42,11 @@ export class CredentialCache<T extends LogPositioned> {
   private readonly pending = new Map<string, PendingRequest<T>>();
 
   constructor(
-    private readonly log: Pick<RevocationLog, 'listen' | 'position' | 'generation' | 'identityTime'>,
+    private readonly log: Pick<RevocationLog, 'addListener' | 'position' | 'generation' | 'identityTime'>,
     private readonly options: CredentialCacheOptions<T>,
     private readonly now: () => number = () => performance.now(),
   ) {
-    log.listen({
+    log.addListener({
       revoked: (entries) => this.evict(new Set(entries.map(({ kind, id }) => revocationKey(kind, id)))),
       forget: () => this.entries.clear(),
     });

@@ -59,7 +59,7 @@ export class CredentialChecker {
       readKeys: () => this.rpc.call(identity.readSigningKeys, {}, this.context('keys')),
       identityTime: () => log.identityTime(),
     });
-    log.listen({
+    log.addListener({
       revoked: (entries) => {
         if (entries.some(({ kind }) => kind === 'signingKey')) this.tokens.forgetKeys();
       },

@@ -75,7 +75,7 @@ export class FakeIdentity {
     this.forgotten = 0;
     this.forgetReason = undefined;
     this.log = this.logWith(() => Date.now());
-    this.log.listen({
+    this.log.addListener({
       revoked: (entries) => this.revoked.push(...entries),
       forget: (reason) => {
         this.forgotten++;

@@ -122,7 +122,7 @@ export class RevocationLog {
     return this.revokedTokens.has(key) || this.revokedCredentials.has(key);
   }
 
-  listen(listener: RevocationListener): void {
+  addListener(listener: RevocationListener): void {
     this.listeners.push(listener);
   }
 

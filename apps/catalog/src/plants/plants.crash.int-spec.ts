@@ -6,7 +6,7 @@ import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } fro
 import { contextFor } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
-import { StockIntentsService } from '../stock/stock-intents.service.js';
+import { StockIntentsService } from './stock-intents.service.js';
 
 const creator = { subject: 'user-1', permissions: [], shown: [] };
 

@@ -11,8 +11,8 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/saga/intent-table';
 import { labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
-import { findPendingPlant, intendToList, intendToOpen, stockIntents } from '../stock/stock-intents.repository.js';
-import { StockIntentsService } from '../stock/stock-intents.service.js';
+import { findPendingPlant, intendToList, intendToOpen, stockIntents } from './stock-intents.repository.js';
+import { StockIntentsService } from './stock-intents.service.js';
 import {
   assertVersion,
   attributesOf,

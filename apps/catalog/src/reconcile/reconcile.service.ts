@@ -19,8 +19,8 @@ import { leaseMsOf } from '@plant-shop/platform/saga/intent-table';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { PlantState } from '../plants/plant.js';
 import { lockPlantByIncarnation, writePlant } from '../plants/plants.repository.js';
-import { findPendingPlants, intendToList, intendToOpen, lockIntent, stockIntents } from '../stock/stock-intents.repository.js';
-import { StockIntentsService } from '../stock/stock-intents.service.js';
+import { findPendingPlants, intendToList, intendToOpen, lockIntent, stockIntents } from '../plants/stock-intents.repository.js';
+import { StockIntentsService } from '../plants/stock-intents.service.js';
 import { type ComparedPlant, countPlantIds, type Drift, driftsOf, isBehind, pageOf, plantIdOf } from './drift.js';
 import { findPlantsToCompare } from './reconcile.repository.js';
 

@@ -5,7 +5,7 @@ import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop
 import { contextFor } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture } from '../catalog.spec.fixture.js';
-import { StockIntentsService } from '../stock/stock-intents.service.js';
+import { StockIntentsService } from '../plants/stock-intents.service.js';
 
 const staff = { subject: 'user-1', permissions: [], shown: [] };
 

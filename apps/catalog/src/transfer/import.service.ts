@@ -6,9 +6,9 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/saga/intent-table';
 import { labelKey, labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
-import type { PendingPlant } from '../stock/stock-intent.js';
-import { findPendingPlants, intendToList, intendToOpen } from '../stock/stock-intents.repository.js';
-import { StockIntentsService } from '../stock/stock-intents.service.js';
+import type { PendingPlant } from '../plants/stock-intent.js';
+import { findPendingPlants, intendToList, intendToOpen } from '../plants/stock-intents.repository.js';
+import { StockIntentsService } from '../plants/stock-intents.service.js';
 import { changeOf, type PlantChange, rounds, validateLines, type ValidLine } from './import.js';
 import { claimPlants, insertPlants, writePlants } from './import.repository.js';
 

@@ -10,7 +10,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { etagOf, expectedVersion, isNotModified } from './conditions.js';
-import type { CachedResponse } from '../reads/read-cache.js';
 import { idempotencyKeyOf } from './idempotency.js';
 import { formBody, jsonBody, pathText } from './input.js';
 
@@ -169,24 +168,15 @@ const closingBrace = Buffer.from('}');
 
 function sendAnswer(request: FastifyRequest, reply: FastifyReply, { payload, version, replayed }: RawAnswer): void {
   if (replayed) reply.header('idempotency-replayed', 'true');
-  if (version !== undefined) {
-    const etag = etagOf(version);
+  sendJson(request, reply, payload, version === undefined ? undefined : etagOf(version));
+}
+
+/** Sends JSON with its ETag, or 304 if the client of a read has it. */
+export function sendJson(request: FastifyRequest, reply: FastifyReply, payload: RawAnswer['payload'], etag: string | undefined): void {
+  if (etag !== undefined) {
     reply.header('etag', etag);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (isRead && isNotModified(request.headers['if-none-match'], etag)) {
-      void reply.code(304).send();
-      return;
-    }
-  }
-  void reply.code(200).header('content-type', jsonType).send(payload);
-}
-
-/** Sends a cached response, or 304 if the client has it. */
-export function sendCached(request: FastifyRequest, reply: FastifyReply, { payload, etag, link }: CachedResponse): void {
-  if (link !== undefined) reply.header('link', link);
-  if (etag !== undefined) {
-    reply.header('etag', etag);
-    if (isNotModified(request.headers['if-none-match'], etag)) {
       void reply.code(304).send();
       return;
     }

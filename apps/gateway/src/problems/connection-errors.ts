@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { HttpError, problemOf } from '@plant-shop/contracts/problem';
-import { defaultHeaders } from '../http/security-headers.js';
+import { defaultHeaders } from '../security-headers.js';
 
 /** Answers connections on which Node's HTTP parser failed: there is no request, only the socket. */
 export function answerConnectionError(publicUrl: string): (error: NodeJS.ErrnoException, socket: Socket) => void {

@@ -5,7 +5,7 @@ import { pathOf } from '@plant-shop/platform/http/path-of';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BodySpec } from '@plant-shop/contracts/client-operation';
-import { defaultHeaders } from '../http/security-headers.js';
+import { defaultHeaders } from '../security-headers.js';
 
 /** Answers a request with the problem document of an error; logs defects. */
 export function sendProblem(

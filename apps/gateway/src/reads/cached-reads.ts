@@ -6,7 +6,7 @@ import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { etagOf } from '../http/conditions.js';
-import { type PageQuery, sendCached, RpcForwarder, type Unvalidated } from '../http/rpc-forwarder.js';
+import { type PageQuery, RpcForwarder, sendJson, type Unvalidated } from '../http/rpc-forwarder.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { type CachedResponse, ReadCache } from './read-cache.js';
 import { CatalogVersions } from './catalog-versions.js';
@@ -101,6 +101,11 @@ export class CachedReads {
     counter('read_cache_misses_total', 'Requests answered by the catalog', () => this.misses);
     counter('read_cache_checks_total', 'Revalidations, each shared by concurrent requests', () => this.versions.checks);
   }
+}
+
+function sendCached(request: FastifyRequest, reply: FastifyReply, { payload, etag, link }: CachedResponse): void {
+  if (link !== undefined) reply.header('link', link);
+  sendJson(request, reply, payload, etag);
 }
 
 /** Copies the payload, which is a slice of a frame: caching the slice would retain the whole frame. */

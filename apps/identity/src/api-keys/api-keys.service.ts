@@ -8,8 +8,8 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditUnlessSelf } from '../audit/audit-unless-self.js';
-import { readDatabaseTime } from '../credentials/database-clock.js';
-import { newSecret, sha256 } from '../credentials/secret.js';
+import { readDatabaseTime } from '../database-clock.js';
+import { newSecret, sha256 } from '../secrets/secret.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { requireManageable, userNotFound, type UserRecord } from '../users/user.js';

@@ -6,7 +6,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { effectivePermissions } from '../api-keys/api-key.js';
 import { CredentialUses } from './credential-uses.js';
 import { findLiveKey, findLiveSession, findRole } from './credentials.repository.js';
-import { fromDigest } from './secret.js';
+import { fromDigest } from '../secrets/secret.js';
 
 const refused = (): DomainError =>
   new DomainError('credential-refused', 'The credential is unknown, expired or revoked. Log in or use another one.');

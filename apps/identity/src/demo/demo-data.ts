@@ -8,7 +8,7 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { insertKey, deleteEndedKey } from '../api-keys/api-keys.repository.js';
-import { sha256 } from '../credentials/secret.js';
+import { sha256 } from '../secrets/secret.js';
 import { OAuthClientEntity } from '../oauth/oauth-client.entity.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';

@@ -8,10 +8,10 @@ import type { Adapter } from 'oidc-provider';
 import type { RevocationsService } from '../revocations/revocations.service.js';
 import { Adapters } from './adapters.js';
 import { GrantsService } from './grants.service.js';
-import { identityCipher } from '../credentials/cipher.js';
-import { DatabaseClock } from '../credentials/database-clock.js';
+import { identityCipher } from '../secrets/cipher.js';
+import { DatabaseClock } from '../database-clock.js';
 import { readRevocations } from '../revocations/revocations.repository.js';
-import { deleteExpiredPayloads } from './payloads.repository.js';
+import { deleteExpiredPayloads } from '../grants/payloads.repository.js';
 
 describe("the provider's state", () => {
   let test: TestDatabase;

@@ -3,8 +3,8 @@ import { Cipher } from '@plant-shop/platform/cipher';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import { sha256 } from '../credentials/secret.js';
-import { DatabaseClock } from '../credentials/database-clock.js';
+import { sha256 } from '../secrets/secret.js';
+import { DatabaseClock } from '../database-clock.js';
 import { areRevoked } from '../revocations/revocations.repository.js';
 import type { AccessTokenVerifier } from './access-token.js';
 import { GrantsService } from './grants.service.js';
@@ -21,7 +21,7 @@ import {
   type PayloadIdColumn,
   replacePayloads,
   upsertPayload,
-} from './payloads.repository.js';
+} from '../grants/payloads.repository.js';
 import { toDatabaseTime, toHostTime } from './provider-times.js';
 
 /** Storage of the provider: creates an adapter for each of its models. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { sha256 } from '../credentials/secret.js';
+import { sha256 } from '../secrets/secret.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { endBrowserSession, lockBrowserSession, touchBrowserSession } from '../sessions/sessions.repository.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { deletePayloadsOfGrant, findOldestGrants } from './payloads.repository.js';
+import { deletePayloadsOfGrant, findOldestGrants } from '../grants/payloads.repository.js';
 
 /** Maximum grants of one user to one application, enough for as many devices. Another grant ends the oldest. */
 const maxGrants = 100;

@@ -3,7 +3,7 @@ import { unavailable } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { exportJWK, generateKeyPair } from 'jose';
 import type { Database } from '@plant-shop/platform/postgres/database';
-import type { DatabaseClock } from '../credentials/database-clock.js';
+import type { DatabaseClock } from '../database-clock.js';
 import type { Adapters } from './adapters.js';
 import type { BrowserSessions } from './browser-sessions.js';
 import type { ClientSecrets } from './client-secrets.js';

@@ -16,7 +16,7 @@ import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { DatabaseClock } from '../credentials/database-clock.js';
+import { DatabaseClock } from '../database-clock.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { Database } from '@plant-shop/platform/postgres/database';

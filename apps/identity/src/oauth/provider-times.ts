@@ -1,5 +1,5 @@
 import type { AdapterPayload } from 'oidc-provider';
-import type { DatabaseClock } from '../credentials/database-clock.js';
+import type { DatabaseClock } from '../database-clock.js';
 import type { PageContext } from './form.js';
 
 /**

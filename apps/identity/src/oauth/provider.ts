@@ -10,7 +10,7 @@ import {
   type ResourceServer,
 } from 'oidc-provider';
 import { apiResource } from './access-token.js';
-import type { DatabaseClock } from '../credentials/database-clock.js';
+import type { DatabaseClock } from '../database-clock.js';
 import type { PageContext } from './form.js';
 import { defaultScopeMetadata, ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { renderError } from './pages.js';

@@ -1,5 +1,5 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
-import { deletePayloadsOfUser } from '../oauth/payloads.repository.js';
+import { deletePayloadsOfUser } from '../grants/payloads.repository.js';
 import type { RevocationTarget } from '../revocations/revocations.repository.js';
 import { endSessionsOf } from './sessions.repository.js';
 

@@ -13,7 +13,7 @@ import { Cipher } from '@plant-shop/platform/cipher';
 import { TextPaging } from '@plant-shop/platform/paging';
 import { auditUnlessSelf } from '../audit/audit-unless-self.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
-import { fromDigest } from '../credentials/secret.js';
+import { fromDigest } from '../secrets/secret.js';
 import { COMMON_PASSWORDS, type CommonPasswords } from '../passwords/common-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';

@@ -40,7 +40,7 @@ export class CredentialWatch {
     private readonly log: RevocationLog,
     @InjectLogger() private readonly logger: Logger,
   ) {
-    log.listen({ revoked: (entries) => this.revoked(entries), forget: (reason) => this.forget(reason) });
+    log.addListener({ revoked: (entries) => this.revoked(entries), forget: (reason) => this.forget(reason) });
   }
 
   /** Replaces what to do with connections whose credentials change. */

@@ -66,7 +66,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   }
 
   override onApplicationBootstrap(): void {
-    this.log.listen(this);
+    this.log.addListener(this);
     this.start();
   }
 

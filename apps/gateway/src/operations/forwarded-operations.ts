@@ -5,10 +5,10 @@ import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CachedReads } from '../reads/cached-reads.js';
-import { pageOf, pathId, pathText, queryId, queryList, queryText, requiredQueryList } from './input.js';
-import { isPaged, routeSpecOf } from './route.js';
-import { Routes } from './routes.js';
-import { type PageQuery, RpcForwarder, sendApiResponse } from './rpc-forwarder.js';
+import { pageOf, pathId, pathText, queryId, queryList, queryText, requiredQueryList } from '../http/input.js';
+import { isPaged, routeSpecOf } from '../http/route.js';
+import { Routes } from '../http/routes.js';
+import { type PageQuery, RpcForwarder, sendApiResponse } from '../http/rpc-forwarder.js';
 
 type Call = Operation<object, unknown>;
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
 import { Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
-import { routeNotFound } from './problem.js';
+import { routeNotFound } from '../problems/problem.js';
 import { problemPage, problemsPage } from './problem-pages.js';
 
 /** The pages that the `type` of a problem links to. */

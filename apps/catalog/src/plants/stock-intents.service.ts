@@ -10,7 +10,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Attempt } from '@plant-shop/platform/saga/intent-table';
 import { type Saga, type SagaOutcome, SagaRunner } from '@plant-shop/platform/saga/saga-runner';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { deletePlant } from '../plants/plants.repository.js';
+import { deletePlant } from './plants.repository.js';
 import { afterAcknowledgement, afterRefusal, hasPendingCalls, type PendingPlant, type StockIntent } from './stock-intent.js';
 import { deleteIntent, deleteOpenings, lockIntent, stockIntents, writeIntent } from './stock-intents.repository.js';
 

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { networkOf } from '@plant-shop/platform/network';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { sha256 } from '../credentials/secret.js';
+import { sha256 } from '../secrets/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { usernameKey } from '../users/user.js';
 import { type FailureCount, countAttempt, undoAttempt } from './login-attempts.repository.js';

@@ -1,7 +1,7 @@
 import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { type Html, html } from '@plant-shop/platform/html/html';
 import { pageText } from '@plant-shop/contracts/page';
-import { exampleOf } from './problem-example.js';
+import { exampleOf } from '../problems/problem-example.js';
 
 // These pages contain nothing from requests. Links are relative, so they also work behind a proxy that adds a path prefix.
 

@@ -1,4 +1,4 @@
-import type { PlantState } from '../plants/plant.js';
+import type { PlantState } from './plant.js';
 
 /** The calls to the store that are pending for one plant (table `stock_intents`). */
 export interface StockIntent {

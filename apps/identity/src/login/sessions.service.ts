@@ -7,17 +7,17 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { auditUnlessSelf } from '../audit/audit-unless-self.js';
-import { fromDigest, newSecret, sha256 } from '../credentials/secret.js';
+import { fromDigest, newSecret, sha256 } from '../secrets/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { requireManageable } from '../users/user.js';
 import { findStoredPassword, findUser } from '../users/users.repository.js';
-import { endSessionsAndGrants } from './end-sessions-and-grants.js';
+import { endSessionsAndGrants } from '../sessions/end-sessions-and-grants.js';
 import { LoginAttempts } from './login-attempts.js';
-import { maxSessions, sessionNotFound, toOpenSession } from './session.js';
-import { endOldestSessions, endSession, endSessionOf, insertSession, listSessions } from './sessions.repository.js';
+import { maxSessions, sessionNotFound, toOpenSession } from '../sessions/session.js';
+import { endOldestSessions, endSession, endSessionOf, insertSession, listSessions } from '../sessions/sessions.repository.js';
 
 interface OpenedSession {
   readonly id: string;
