@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError, readConfig } from '@plant-shop/platform/config';
-import { catalogSettings } from './config.js';
-import { toOptions } from './options.js';
+import { catalogSettings, toOptions } from './config.js';
 
 const usable = {
   NATS_URL: 'nats://localhost',

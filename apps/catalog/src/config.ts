@@ -1,6 +1,8 @@
 import { choice, type Config, flag, neededWith, type Setting, text, url } from '@plant-shop/platform/config';
+import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { imageStoreNames } from './images/image-store.js';
+import type { CatalogOptions, S3Settings } from './options.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('CATALOG_DATABASE_URL', "The catalog's own database"),
@@ -51,3 +53,24 @@ export const catalogSettings = {
 };
 
 export type CatalogConfig = Config<typeof catalogSettings>;
+
+type OwnConfig = Omit<CatalogConfig, keyof ServiceConfig>;
+
+export const toOptions = (config: OwnConfig): CatalogOptions => ({
+  publicUrl: config.publicUrl,
+  imageStore: config.imageStore,
+  s3: s3Of(config),
+});
+
+function s3Of(config: OwnConfig): S3Settings | undefined {
+  const { s3Endpoint, s3Region, s3Bucket, s3AccessKeyId, s3SecretAccessKey, s3PathStyle } = config;
+  if (!s3Endpoint || !s3Region || !s3Bucket || !s3AccessKeyId || !s3SecretAccessKey) return undefined;
+  return {
+    endpoint: s3Endpoint,
+    region: s3Region,
+    bucket: s3Bucket,
+    accessKeyId: s3AccessKeyId,
+    secretAccessKey: s3SecretAccessKey,
+    pathStyle: s3PathStyle,
+  };
+}

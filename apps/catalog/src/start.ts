@@ -1,8 +1,7 @@
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
 import { CatalogModule } from './catalog.module.js';
-import type { CatalogConfig } from './config.js';
+import { type CatalogConfig, toOptions } from './config.js';
 import { catalogDatabase } from './database.js';
-import { toOptions } from './options.js';
 
 export async function startCatalog(service: Service, config: Omit<CatalogConfig, keyof ServiceConfig>): Promise<void> {
   await service.useDatabase(catalogDatabase(config, config.databasePoolSize));

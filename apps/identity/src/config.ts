@@ -1,5 +1,9 @@
 import { type Config, flag, integer, port, secrets, text, url } from '@plant-shop/platform/config';
+import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { signingKeysRefreshMs } from './oauth/signing-key.js';
+import type { IdentityOptions } from './options.js';
+import { productionCost } from './passwords/password-hasher.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('IDENTITY_DATABASE_URL', "Identity's own database"),
@@ -72,6 +76,20 @@ export const identitySettings = {
 };
 
 export type IdentityConfig = Config<typeof identitySettings>;
+
+export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): IdentityOptions => ({
+  hashingCost: productionCost,
+  passwordMinLength: config.passwordMinLength,
+  refuseCommonPasswords: config.refuseCommonPasswords,
+  sessionTtlHours: config.sessionTtlHours,
+  loginLimits: { perUser: config.loginLimitPerUser, perNetwork: config.loginLimitPerAddress },
+  publicUrl: config.publicUrl,
+  http: { host: config.httpHost, port: config.httpPort },
+  demoData: config.demoData,
+  deletionIntervalMs: 2_000,
+  usesIntervalMs: 1_000,
+  signingKeysRefreshMs,
+});
 
 /** Returns faults of settings that are valid each, but not together or not in this environment. */
 export const faultsOf = (config: IdentityConfig): string[] => [

@@ -1,11 +1,7 @@
-import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import type { IdentityConfig } from './config.js';
-import { signingKeysRefreshMs } from './oauth/signing-key.js';
-import { type HashingCost, productionCost } from './passwords/password-hasher.js';
-
 /** Identity's options, derived from its settings. */
 export interface IdentityOptions {
-  readonly hashingCost: HashingCost;
+  /** Argon2's parameters. */
+  readonly hashingCost: { readonly memoryCost: number; readonly timeCost: number; readonly parallelism: number };
   readonly passwordMinLength: number;
   readonly refuseCommonPasswords: boolean;
   readonly sessionTtlHours: number;
@@ -24,17 +20,3 @@ export interface IdentityOptions {
 }
 
 export const IDENTITY_OPTIONS = Symbol('identity options');
-
-export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): IdentityOptions => ({
-  hashingCost: productionCost,
-  passwordMinLength: config.passwordMinLength,
-  refuseCommonPasswords: config.refuseCommonPasswords,
-  sessionTtlHours: config.sessionTtlHours,
-  loginLimits: { perUser: config.loginLimitPerUser, perNetwork: config.loginLimitPerAddress },
-  publicUrl: config.publicUrl,
-  http: { host: config.httpHost, port: config.httpPort },
-  demoData: config.demoData,
-  deletionIntervalMs: 2_000,
-  usesIntervalMs: 1_000,
-  signingKeysRefreshMs,
-});

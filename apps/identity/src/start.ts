@@ -1,12 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
-import type { IdentityConfig } from './config.js';
+import { type IdentityConfig, toOptions } from './config.js';
 import { identityDatabase } from './database.js';
 import { IdentityModule } from './identity.module.js';
 import { OAuthServer } from './oauth/oauth-server.js';
 import { ReencryptionJob } from './oauth/reencryption-job.js';
-import { type IdentityOptions, toOptions } from './options.js';
+import type { IdentityOptions } from './options.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 
 /**

@@ -1,7 +1,9 @@
 import { choice, type Config, integer, port, text, url } from '@plant-shop/platform/config';
+import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import type { NotificationsOptions } from './options.js';
 import { roles } from './role.js';
-import { webhookSettings } from './webhooks/endpoints/settings.js';
+import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('NOTIFICATIONS_DATABASE_URL', "Notifications' own database"),
@@ -77,3 +79,24 @@ export const notificationsSettings = {
 };
 
 export type NotificationsConfig = Config<typeof notificationsSettings>;
+
+export const toOptions = (
+  config: Omit<NotificationsConfig, keyof ServiceConfig>,
+  isProduction: boolean,
+): NotificationsOptions => ({
+  role: config.role,
+  stream: {
+    host: config.streamHost,
+    port: config.streamPort,
+    publicUrl: config.streamPublicUrl,
+    maxConnections: config.streamMaxConnections,
+    maxConnectionsPerCredential: config.streamMaxConnectionsPerCredential,
+    maxAgeSeconds: config.streamMaxAgeSeconds,
+    ringEvents: config.streamRingEvents,
+    pingSeconds: config.streamPingSeconds,
+    corsOrigins: config.corsOrigins,
+  },
+  eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
+  webhooks: toWebhooksOptions(config, isProduction),
+  publicUrl: config.publicUrl,
+});

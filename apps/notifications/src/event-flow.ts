@@ -11,10 +11,10 @@ import { Fanout } from './log/fanout.js';
 import { type DeliveryNeeds, FeedFollower } from './log/feed-follower.js';
 import { LogTail } from './log/log-tail.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
-import { Broadcaster } from './stream/broadcaster.js';
-import { CatchUp } from './stream/catch-up.js';
-import { Connections } from './stream/connections.js';
-import { Pages } from './stream/pages.js';
+import { Broadcaster } from './stream/broadcast/broadcaster.js';
+import { CatchUp } from './stream/broadcast/catch-up.js';
+import { Connections } from './stream/subscribers/connections.js';
+import { Pages } from './stream/transport/pages.js';
 import { AllOrdersEnqueuer } from './webhooks/queue/all-orders-enqueuer.js';
 import { OwnOrdersEnqueuer } from './webhooks/queue/own-orders-enqueuer.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
@@ -42,8 +42,9 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 // LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their
 // deliveries are not enqueued yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.
 //
-// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. The parts of one
-// folder call each other directly.
+// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. Parts of one folder call
+// each other, or register with each other in their constructors: `FeedFollower` and `LogTail` with `Fanout`, `Connections` with
+// `CredentialWatch` and `FrameSender`, `Pages` with `Connections`.
 
 /** Connects the parts of this replica. Parts that its role does not have are undefined. */
 @Injectable()

@@ -1,7 +1,57 @@
-import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import type { NotificationsConfig } from './config.js';
 import type { Role } from './role.js';
-import { toWebhooksOptions, type WebhooksOptions } from './webhooks/endpoints/options.js';
+
+/** Limits of one endpoint, across replicas. */
+export interface QueueLimits {
+  /** Concurrent attempts. */
+  readonly inFlight: number;
+  /** Attempts per second. */
+  readonly perSecond: number;
+  /** Consecutive attempts without a prompt response after which the endpoint gets one at a time. */
+  readonly silentAttempts: number;
+  /** The pause after each of those attempts. While there is no response at all, it doubles up to `longestPauseMs`. */
+  readonly pauseMs: number;
+  readonly longestPauseMs: number;
+}
+
+/** Options of webhooks, derived from the settings. */
+export interface WebhooksOptions {
+  /** Encrypt the endpoints' signing secrets: the current key, then former ones that still decrypt. */
+  readonly encryptionKeys: readonly string[];
+  /** Maximum number of endpoints of a user. */
+  readonly perUser: number;
+  /** Whether targets must use https, unless `allowedTargets` lists them. */
+  readonly httpsOnly: boolean;
+  /** Targets that may be called although they are not public, each as `host:port` or `host:*`. */
+  readonly allowedTargets: readonly string[];
+  /** Concurrent attempts of one owner on this replica while no other owner has any. */
+  readonly inFlight: number;
+  readonly limits: QueueLimits;
+  /** Factor of the pauses between attempts, above 0 and at most 1; below 1 only in tests. `failingMs` and `holdMs` have it already. */
+  readonly timeScale: number;
+  /** Time limit of an attempt, from the lookup of the name to the end of the body. */
+  readonly attemptLimitMs: number;
+  /** Part of that limit for the body of the response. */
+  readonly bodyLimitMs: number;
+  /** Length of a lease. After it, another worker may claim a delivery whose worker crashed or lost the database. */
+  readonly leaseMs: number;
+  /** Pause between two polls for work that was not announced. */
+  readonly pollMs: number;
+  /** An endpoint without a success for this long is disabled. */
+  readonly failingMs: number;
+  /** How long deliveries of a disabled endpoint are held. */
+  readonly holdMs: number;
+  /** How long ended deliveries are kept. */
+  readonly keepEndedMs: number;
+  /** Pause between two sweeps. */
+  readonly sweepMs: number;
+  /** Maximum number of deliveries of a step, and the time limit of each of its statements. */
+  readonly stepRows: number;
+  readonly stepLimitMs: number;
+  /** Pause between two checks of all owners: the longest time after which an owner's lost permission is noticed. */
+  readonly checkAllOwnersMs: number;
+  /** Certificate authorities in addition to the system's. */
+  readonly ca?: string;
+}
 
 /** Options of the parts of notifications, derived from the settings. */
 export interface NotificationsOptions {
@@ -27,24 +77,3 @@ export interface NotificationsOptions {
 }
 
 export const NOTIFICATIONS_OPTIONS = Symbol('notifications options');
-
-export const toOptions = (
-  config: Omit<NotificationsConfig, keyof ServiceConfig>,
-  isProduction: boolean,
-): NotificationsOptions => ({
-  role: config.role,
-  stream: {
-    host: config.streamHost,
-    port: config.streamPort,
-    publicUrl: config.streamPublicUrl,
-    maxConnections: config.streamMaxConnections,
-    maxConnectionsPerCredential: config.streamMaxConnectionsPerCredential,
-    maxAgeSeconds: config.streamMaxAgeSeconds,
-    ringEvents: config.streamRingEvents,
-    pingSeconds: config.streamPingSeconds,
-    corsOrigins: config.corsOrigins,
-  },
-  eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
-  webhooks: toWebhooksOptions(config, isProduction),
-  publicUrl: config.publicUrl,
-});

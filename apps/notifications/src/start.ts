@@ -3,15 +3,14 @@ import { followRevocations } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
 import { Gauge, type Registry } from 'prom-client';
-import type { NotificationsConfig } from './config.js';
+import { type NotificationsConfig, toOptions } from './config.js';
 import { notificationsDatabase } from './database.js';
 import { NotificationsModule } from './notifications.module.js';
-import { toOptions } from './options.js';
 import { hasStream, hasWebhooks, type Role } from './role.js';
-import { Connections } from './stream/connections.js';
-import { StreamServer } from './stream/stream-server.js';
-import { StreamAdapter } from './stream/stream.adapter.js';
-import type { WebhooksOptions } from './webhooks/endpoints/options.js';
+import { Connections } from './stream/subscribers/connections.js';
+import { StreamServer } from './stream/transport/stream-server.js';
+import { StreamAdapter } from './stream/transport/stream.adapter.js';
+import type { WebhooksOptions } from './options.js';
 
 /** Calls in progress; further ones are refused as `overloaded`. */
 const maxInFlight = 1_000;

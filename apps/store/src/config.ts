@@ -1,5 +1,7 @@
 import { choice, type Config, integer } from '@plant-shop/platform/config';
+import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import type { StoreOptions } from './options.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('STORE_DATABASE_URL', "The store's own database"),
@@ -47,6 +49,20 @@ export const storeSettings = {
 };
 
 export type StoreConfig = Config<typeof storeSettings>;
+
+const dayMs = 86_400_000;
+
+export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): StoreOptions => ({
+  initialStock: config.initialStock,
+  placingLanes: config.placingLanes,
+  checkout: {
+    provider: config.paymentProvider,
+    orderTtlMs: config.orderTtlMs,
+    approvalDelayMs: config.simulatedApprovalDelayMs,
+    deliveryDelayMs: config.simulatedDeliveryDelayMs,
+  },
+  feed: { keepMs: config.feedRetentionDays * dayMs, absenceMs: config.feedAbsenceDays * dayMs },
+});
 
 /** Minimum number of connections for everything but the lanes: reads, the feed, expiry and payments. */
 const connectionsBesideLanes = 3;

@@ -1,9 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
-import type { StoreConfig } from './config.js';
+import { type StoreConfig, toOptions } from './config.js';
 import { storeDatabase } from './database.js';
-import { toOptions } from './options.js';
 import { PlacingService } from './orders/placing.service.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { StoreModule } from './store.module.js';

@@ -8,7 +8,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
-import { toOptions } from '../options.js';
+import { toOptions } from '../config.js';
 import { type ImageStore, imageStoreNames } from './image-store.js';
 import { ImageStores } from './image-stores.js';
 

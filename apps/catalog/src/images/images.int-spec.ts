@@ -5,7 +5,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
-import { toOptions } from '../options.js';
+import { toOptions } from '../config.js';
 import { imageStoreNames } from './image-store.js';
 import { ImageStores } from './image-stores.js';
 import { sweepImages } from './image-sweeper.js';

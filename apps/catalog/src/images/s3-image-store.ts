@@ -4,17 +4,7 @@ import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import type { ImageStore } from './image-store.js';
-
-/** A bucket of S3 or of a compatible server. */
-export interface S3Settings {
-  readonly endpoint: string;
-  readonly region: string;
-  readonly bucket: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  /** True: the bucket is in the path; false: in the host name. */
-  readonly pathStyle: boolean;
-}
+import type { S3Settings } from '../options.js';
 
 /**
  * Stores each chunk as one object. Rejected:

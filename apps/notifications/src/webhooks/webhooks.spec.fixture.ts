@@ -21,7 +21,7 @@ import pg from 'pg';
 import { migrationsFolder } from '../database.js';
 import { testSettings } from '../notifications.spec.fixture.js';
 import { startNotifications } from '../start.js';
-import type { WebhooksOptions } from './endpoints/options.js';
+import type { WebhooksOptions } from '../options.js';
 
 type Event = FeedPage['events'][number];
 

@@ -238,8 +238,8 @@ export const bugs: readonly Bug[] = [
     id: 'types-ignored',
     name: 'a stream client gets event types that it did not request',
     edits: [
-      { file: 'apps/notifications/dist/stream/entry-batch.js', find: '!fields || types.has(fields.type)', replace: 'true' },
-      { file: 'apps/notifications/dist/stream/live-connections.js', find: 'if (all.some((types) => areAmong(asked, types)))', replace: 'if (true)' },
+      { file: 'apps/notifications/dist/stream/broadcast/entry-batch.js', find: '!fields || types.has(fields.type)', replace: 'true' },
+      { file: 'apps/notifications/dist/stream/broadcast/live-connections.js', find: 'if (all.some((types) => areAmong(asked, types)))', replace: 'if (true)' },
     ],
     breaks: ['sockets'],
   },
@@ -368,7 +368,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'socket-goes-on',
     name: 'a socket outlives its credential',
-    edits: [{ file: 'apps/notifications/dist/stream/credential-watch.js', find: 'for (const connection of this.connectionsWith(revocationKey(kind, id)))\n                    this.handler?.close(connection, 4001);', replace: '' }],
+    edits: [{ file: 'apps/notifications/dist/stream/subscribers/credential-watch.js', find: 'for (const connection of this.connectionsWith(revocationKey(kind, id)))\n                    this.handler?.close(connection, 4001);', replace: '' }],
     breaks: ['revoked'],
     workload: { credentialHolders: 4 },
   },

@@ -3,7 +3,7 @@ import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { customer, staff, TestWebhooks, userNo } from '../webhooks.spec.fixture.js';
-import type { WebhooksOptions } from './options.js';
+import type { WebhooksOptions } from '../../options.js';
 
 const url = 'http://127.0.0.1:9/hook';
 /** So that no second check of all owners runs in a test. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Config, ConfigError, readConfig } from '@plant-shop/platform/config';
-import { toWebhooksOptions } from './options.js';
+import { toWebhooksOptions } from './settings.js';
 import { webhookSettings } from './settings.js';
 
 const [one, two] = ['a secret of 32 characters or more', 'another secret of 32 characters or more'];

@@ -1,4 +1,5 @@
-import { flag, integer, list, secrets, type Setting } from '@plant-shop/platform/config';
+import { type Config, flag, integer, list, secrets, type Setting } from '@plant-shop/platform/config';
+import type { WebhooksOptions } from '../../options.js';
 
 const factor = (variable: string, documented: { description: string; default: string }): Setting<number> => ({
   variable,
@@ -67,3 +68,32 @@ export const webhookSettings = {
     default: '1',
   }),
 };
+
+const dayMs = 86_400_000;
+
+export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProduction: boolean): WebhooksOptions => ({
+  encryptionKeys: config.secrets,
+  perUser: config.webhooksPerUser,
+  httpsOnly: isProduction || config.webhookHttpsOnly,
+  allowedTargets: config.webhookAllowedTargets,
+  inFlight: config.webhookInFlight,
+  limits: {
+    inFlight: config.webhookInFlightPerEndpoint,
+    perSecond: config.webhookRatePerEndpoint,
+    silentAttempts: config.webhookSilentAttempts,
+    pauseMs: 5_000 * config.webhookTimeScale,
+    longestPauseMs: 300_000 * config.webhookTimeScale,
+  },
+  timeScale: config.webhookTimeScale,
+  attemptLimitMs: 15_000,
+  bodyLimitMs: 1_000,
+  leaseMs: 6_000,
+  pollMs: 250,
+  failingMs: 5 * dayMs * config.webhookTimeScale,
+  holdMs: 30 * dayMs * config.webhookTimeScale,
+  keepEndedMs: config.webhookDeliveryRetentionDays * dayMs,
+  sweepMs: 10_000,
+  stepRows: 2_000,
+  stepLimitMs: 5_000,
+  checkAllOwnersMs: 600_000,
+});

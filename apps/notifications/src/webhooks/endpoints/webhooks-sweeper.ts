@@ -13,7 +13,7 @@ import {
   findHeldTooLong,
   findNoLongerVisible,
 } from '../queue/sweeps.repository.js';
-import type { WebhooksOptions } from './options.js';
+import type { WebhooksOptions } from '../../options.js';
 import { countOutdatedSecrets, deleteEndedSecrets, reencryptSecrets } from './secrets.repository.js';
 
 const batch = 500;

@@ -1,6 +1,6 @@
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import type { QueueLimits } from './turn.js';
+import type { QueueLimits } from '../../options.js';
 
 /** The pending work of all replicas together. */
 export interface Backlog {

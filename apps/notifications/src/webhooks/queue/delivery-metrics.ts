@@ -5,10 +5,9 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { gauge, sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Counter, Registry } from 'prom-client';
-import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type QueueLimits } from '../../options.js';
 import { type Backlog, noBacklog, readBacklog } from './backlog.repository.js';
 import { slotsFor } from './fair-queue.js';
-import type { QueueLimits } from './turn.js';
 import type { Outcome } from './queue.repository.js';
 
 const intervalMs = 15_000;

@@ -1,6 +1,7 @@
 import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import type { QueueLimits, Turn } from './turn.js';
+import type { QueueLimits } from '../../options.js';
+import type { Turn } from './turn.js';
 
 // Claims and ends deliveries, in batches. Locks are always taken in the same order: lanes, deliveries, queues. Claiming waits for
 // no lock before it ends its turns.

@@ -1,17 +1,6 @@
-// Decides how much of an endpoint's backlog is claimed, and when its next turn is.
+import type { QueueLimits } from '../../options.js';
 
-/** Limits of one endpoint, across replicas. */
-export interface QueueLimits {
-  /** Concurrent attempts. */
-  readonly inFlight: number;
-  /** Attempts per second. */
-  readonly perSecond: number;
-  /** Consecutive attempts without a prompt response after which the endpoint gets one at a time. */
-  readonly silentAttempts: number;
-  /** The pause after each of those attempts. While there is no response at all, it doubles up to `longestPauseMs`. */
-  readonly pauseMs: number;
-  readonly longestPauseMs: number;
-}
+// Decides how much of an endpoint's backlog is claimed, and when its next turn is.
 
 /** An endpoint whose turn it is, with its current state. */
 export interface Turn {

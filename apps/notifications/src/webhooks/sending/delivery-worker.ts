@@ -11,7 +11,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import type { WebhooksOptions } from '../endpoints/options.js';
+import type { WebhooksOptions } from '../../options.js';
 import { OwnerSync } from '../endpoints/owner-sync.js';
 import { findSecrets, type SecretRecord } from '../endpoints/secrets.repository.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Delivery, notifications } from '@plant-shop/contracts/notifications';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
-import type { WebhooksOptions } from '../endpoints/options.js';
+import type { WebhooksOptions } from '../../options.js';
 import { customer, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 /** 5 s become 20 ms, 5 min 1.2 s. */

@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Readiness } from '@plant-shop/platform/service/readiness';
+import { Registry } from 'prom-client';
+import { createGateway } from './start.js';
+import { makeDocument } from './openapi/document.js';
+
+// `npm run openapi`: writes docs/api/openapi.json from the routes as served at the default address.
+
+const publicUrl = 'http://127.0.0.1:8080';
+/** Only the routes are read; nothing is called. */
+const unused = {} as never;
+
+const { app, routes } = await createGateway(
+  {
+    name: 'gateway',
+    logger: createLogger('gateway', 'error'),
+    nats: unused,
+    rpc: unused,
+    metrics: new Registry(),
+    readiness: new Readiness(),
+    database: undefined,
+  },
+  {
+    host: '127.0.0.1',
+    port: 0,
+    publicUrl,
+    identityHttpUrl: publicUrl,
+    rateLimitPerMinute: 1,
+    trustedProxies: [],
+    corsOrigins: [],
+    docsOAuthClient: '',
+    consoleOAuthClient: '',
+    streamPublicUrl: '',
+    maxInFlight: 1,
+    maxBodyMib: 1,
+    readCacheMib: 1,
+    requestTimeoutMs: 1_000,
+    requestBudgetMs: 1_000,
+  },
+);
+// Plug-ins register their routes in ready().
+await app.getHttpAdapter().getInstance().ready();
+const file = new URL('../../../../docs/api/openapi.json', import.meta.url);
+writeFileSync(file, `${JSON.stringify(makeDocument(routes.served, publicUrl), null, 2)}\n`);
+await app.close();

@@ -1,0 +1,44 @@
+import type { Connection } from '../connection.js';
+
+/** The part of the ping interval within which a client must answer: 8 s of 25 s. */
+const answerPart = 8 / 25;
+/** Messages that a client may send between two pings. The stream has no commands, so this leaves room for pings and keep-alives. */
+const maxMessages = 100;
+
+/** Pings all connections from one clock: 10,000 timers would cost more than the pings. */
+export class Heartbeat {
+  private readonly slots: readonly Set<Connection>[];
+  private readonly answerSeconds: number;
+  private second = 0;
+  private next = 0;
+
+  /** @param periodSeconds the interval in which each connection is pinged once; every second pings a part of them */
+  constructor(private readonly periodSeconds: number) {
+    this.slots = Array.from({ length: periodSeconds }, () => new Set());
+    this.answerSeconds = Math.ceil(periodSeconds * answerPart);
+  }
+
+  /** Assigns slots in turn, so that pings are spread evenly however clients arrive. */
+  add(connection: Connection): void {
+    connection.heartbeatSlot = this.next;
+    this.slots[this.next]?.add(connection);
+    this.next = (this.next + 1) % this.periodSeconds;
+  }
+
+  delete(connection: Connection): void {
+    this.slots[connection.heartbeatSlot]?.delete(connection);
+  }
+
+  /** Call once a second. Calls `onSilent` for clients that have not answered, `onFlooding` for those that sent too many messages. */
+  tick(onSilent: (connection: Connection) => void, onFlooding: (connection: Connection) => void): void {
+    const { periodSeconds, slots } = this;
+    this.second = (this.second + 1) % periodSeconds;
+    const pinged = slots[(this.second - this.answerSeconds + periodSeconds) % periodSeconds] ?? [];
+    for (const connection of pinged) if (connection.awaitsPong) onSilent(connection);
+    for (const connection of slots[this.second] ?? []) {
+      if (connection.messagesSincePing > maxMessages) onFlooding(connection);
+      connection.messagesSincePing = 0;
+      connection.awaitsPong = connection.transport?.ping() ?? false;
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventTypes } from '@plant-shop/contracts/events';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { makeDocument } from '../../asyncapi/document.js';
+import { encodeCursor } from '../../log/cursor.js';
+import { type Replica, Shop, userId } from '../stream.spec.fixture.js';
+
+describe('frames of the stream', () => {
+  let shop: Shop;
+  let replica: Replica;
+  let document: Record<string, unknown>;
+  beforeAll(async () => {
+    shop = await Shop.open();
+    replica = await shop.start({ STREAM_PUBLIC_URL: 'wss://events.shop.test' });
+    const served = await replica.ask('/v1/asyncapi.json');
+    expect(served).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } });
+    document = JSON.parse(served.body) as Record<string, unknown>;
+  });
+  afterAll(() => shop.close());
+
+  /** Validates a frame by a schema of the document, without additional members. Returns the errors, or null. */
+  function errorsOf(schema: string, frame: string | undefined): unknown {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    formats.default(ajv);
+    const schemas = (document as { components: { schemas: Record<string, object> } }).components.schemas;
+    const strict = Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, { ...one, additionalProperties: false }]));
+    ajv.addSchema({ $id: 'document', components: { schemas: strict } });
+    ajv.validate({ $ref: `document#/components/schemas/${schema}` }, JSON.parse(frame ?? 'null'));
+    return ajv.errors;
+  }
+
+  it('match the served document: plain, resumable, and gap notices', async () => {
+    expect(document).toEqual(JSON.parse(JSON.stringify(makeDocument('wss://events.shop.test'))));
+    const plain = await replica.opened('api_key=key');
+    const resumable = await replica.opened('api_key=key&cursor=latest');
+    const unknown = await replica.opened(`api_key=key&cursor=${encodeCursor({ epoch: userId(99), seq: 7 })}`);
+    shop.move();
+    await Promise.all([plain.has(1), resumable.has(1), unknown.has(2)]);
+    expect(errorsOf('OrderStatusChanged', plain.frames[0])).toBeNull();
+    expect(errorsOf('ResumableOrderStatusChanged', resumable.frames[0])).toBeNull();
+    expect(errorsOf('StreamGap', unknown.frames[0])).toBeNull();
+    // The schemas do not accept just any frame.
+    expect(errorsOf('OrderStatusChanged', resumable.frames[0])).not.toBeNull();
+    expect(errorsOf('StreamGap', plain.frames[0])).not.toBeNull();
+  });
+
+  it('match the served document for every event type', async () => {
+    const types = eventTypes.join();
+    const [plain, resumable] = [await replica.opened(`api_key=key&types=${types}`), await replica.opened(`api_key=key&types=${types}&cursor=latest`)];
+    shop.move([{}, { type: 'order.placed' }, { type: 'order.shipped' }, { type: 'refund.due' }]);
+    await Promise.all([plain.has(4), resumable.has(4)]);
+    const names = ['OrderStatusChanged', 'OrderPlaced', 'OrderShipped', 'RefundDue'];
+    for (const [n, name] of names.entries()) {
+      expect([name, errorsOf(name, plain.frames[n]), errorsOf(`Resumable${name}`, resumable.frames[n])]).toEqual([name, null, null]);
+      for (const other of names) if (other !== name) expect(errorsOf(other, plain.frames[n])).not.toBeNull();
+    }
+  });
+
+  it('are described at one path, by GET only', async () => {
+    const { status } = await replica.ask('/v1/asyncapi.json', {}, 'POST');
+    expect(status).toBe(405);
+    await expect(replica.ask('/v1/asyncapi.json', { connection: 'Upgrade', upgrade: 'websocket' })).resolves.toMatchObject({ status: 404 });
+  });
+});

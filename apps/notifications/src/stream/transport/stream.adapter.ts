@@ -1,0 +1,116 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Injectable } from '@nestjs/common';
+import { AbstractWsAdapter } from '@nestjs/websockets';
+import { requestIdOf } from '@plant-shop/platform/request-id';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { Admission } from '../subscribers/admission.js';
+import { closeLimitMs } from '../client-transport.js';
+import { Connections } from '../subscribers/connections.js';
+import { ProblemResponder } from './problem-responder.js';
+import { readRequest } from '../request.js';
+import { checkRoute, noRoute } from './routes.js';
+import { StreamServer } from './stream-server.js';
+import { type AdmittedSocket, checkHandshake, offersResumable, resumableProtocol, StreamSocket } from './websocket.js';
+
+const maxInboundBytes = 4 * 1024;
+/** An option that the types of `ws` do not have yet. */
+const closeTimeout = { closeTimeout: closeLimitMs };
+
+/** A handshake without a response so far. */
+interface Handshake {
+  readonly request: IncomingMessage;
+  readonly socket: Socket;
+  readonly head: Buffer;
+  readonly requestId: string;
+}
+
+/**
+ * Connects Nest's gateway to the stream's port. Nest calls a gateway only after the 101, so the adapter admits or refuses clients
+ * before it: a refused client gets an HTTP problem.
+ */
+@Injectable()
+export class StreamAdapter extends AbstractWsAdapter {
+  constructor(
+    private readonly stream: StreamServer,
+    private readonly admission: Admission,
+    private readonly connections: Connections,
+    private readonly problems: ProblemResponder,
+  ) {
+    super(stream.server);
+  }
+
+  /** @param path the gateway's path; its port is ignored, because it shares the stream's */
+  create(_port: number, { path }: { readonly path: string }): WebSocketServer {
+    const server = new WebSocketServer({
+      noServer: true,
+      WebSocket: StreamSocket,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: maxInboundBytes,
+      ...closeTimeout,
+      handleProtocols: (offered) => offered.has(resumableProtocol) && resumableProtocol,
+    });
+    this.stream.server.on('upgrade', (request: IncomingMessage, socket: Socket, head) => {
+      socket.on('error', destroy);
+      const handshake = { request, socket, head, requestId: requestIdOf(request) };
+      this.upgrade(server, path, handshake).catch((error: unknown) => this.refuse(error, handshake));
+    });
+    return server;
+  }
+
+  /** Runs after `handleConnection`. Counts what clients send and ignores it otherwise; `heartbeat.ts` closes clients that flood. */
+  bindMessageHandlers(client: StreamSocket): void {
+    client.on('pong', notePong);
+    client.on('ping', countMessage);
+    client.on('message', countMessage);
+    client.on('error', waitForClose);
+  }
+
+  override bindClientDisconnect(client: StreamSocket, disconnected: (code: number) => void): void {
+    client.on('close', disconnected);
+  }
+
+  /** Drains first, so that clients are told to reconnect elsewhere (4200). */
+  override async close(server: WebSocketServer): Promise<void> {
+    await this.stream.drain();
+    await super.close(server);
+  }
+
+  private async upgrade(server: WebSocketServer, path: string, { request, socket, head, requestId }: Handshake): Promise<void> {
+    if (checkRoute(request) !== path) throw noRoute();
+    checkHandshake(request);
+    this.connections.checkNotDraining();
+    const asked = readRequest(request);
+    const format = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
+    await this.admission.admit(asked, requestId, (connection, start) => {
+      const admitted: AdmittedSocket = { connection, socket, format, start };
+      server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, admitted));
+    });
+  }
+
+  /** Sends a complete HTTP response on the socket, which Node's server no longer handles after an upgrade. */
+  private refuse(error: unknown, { request, socket, requestId }: Handshake): void {
+    const response = new ServerResponse(request);
+    response.setHeaders(this.stream.headers);
+    response.assignSocket(socket);
+    socket.setTimeout(closeLimitMs, () => socket.destroy());
+    response.once('finish', () => socket.destroySoon());
+    this.problems.refuse(error, request, response, requestId);
+  }
+}
+
+/** A function and no closure in the upgrade handler: that would keep the request and its headers as long as the socket lives. */
+function destroy(this: Socket): void {
+  this.destroy();
+}
+
+// All sockets share these handlers: a closure for each would cost memory.
+function notePong(this: WebSocket): void {
+  (this as StreamSocket).connection.awaitsPong = false;
+}
+function countMessage(this: WebSocket): void {
+  (this as StreamSocket).connection.messagesSincePing++;
+}
+/** `ws` emits `close` with the code after an error. */
+const waitForClose = (): void => undefined;
