@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { readRelease } from '../release/releases.mjs';
+import { SERVICES } from '../start/services.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 
 /** Folders that are installed, built or written by a run. */
@@ -23,6 +25,9 @@ const textOf = (file) => readFileSync(join(ROOT, file), 'utf8');
 
 /** Returns the text without code blocks, whose lines look like headings and links. @param {string} text */
 const proseOf = (text) => text.replaceAll(/^( *)```.*?^\1```/gms, '');
+
+/** Returns the comments of TypeScript, JavaScript and SQL, without block comments whose lines have no asterisk. @param {string} text */
+const commentsOf = (text) => [...text.matchAll(/(?:^|\s)(?:\/\/|--|\/?\*\*?) (.*)$/gm)].map(([, comment]) => comment).join('\n');
 
 /** Returns the anchors that hosts of repositories derive from headings. @param {string} page */
 const anchorsOf = (page) =>
@@ -61,6 +66,18 @@ test('source files that documents name exist', () => {
   assert.ok(named.length > 150, `only ${named.length} names`);
   const exists = (/** @type {{ page: string, path: string }} */ { page, path }) => existsSync(join(ROOT, path)) || existsSync(join(ROOT, dirname(page), path));
   assert.deepEqual(named.filter((one) => !exists(one)).map(({ page, path }) => `${page}: ${path}`), []);
+});
+
+test('source files that comments name exist', () => {
+  // Released migrations are never edited: their comments name files as of their release.
+  const frozen = SERVICES.flatMap((service) => Object.keys(readRelease(service).migrations).map((file) => `apps/${service}/migrations/${file}`));
+  const pathInText = /(?<![\w./@:-])(?:apps|libs|tests|tools|deploy|docs|src|migrations|\.\.?)\/[\w./-]*\w\.(?:ts|mjs|sql|ya?ml|md|json|sh|conf)\b/g;
+  const commented = sources.filter((file) => /\.(ts|mjs|sql)$/.test(file) && !frozen.includes(file));
+  const named = commented.flatMap((file) => [...commentsOf(textOf(file)).matchAll(pathInText)].map(([path]) => ({ file, path })));
+  assert.ok(named.length > 200, `only ${named.length} names`);
+  const exists = (/** @type {{ file: string, path: string }} */ { file, path }) =>
+    ['', dirname(file), file.split('/').slice(0, 2).join('/')].some((base) => existsSync(join(ROOT, base, path)));
+  assert.deepEqual(named.filter((one) => !exists(one)).map(({ file, path }) => `${file}: ${path}`), []);
 });
 
 test('every decision record has the same sections', () => {

@@ -1,5 +1,5 @@
--- Raising a sequence (libs/platform/src/postgres/sequences.ts) is for its owner, which the service is not. `hold_sequence`
--- changes nothing, and nobody draws until the transaction ends.
+-- Only a sequence's owner may raise it (libs/platform/src/postgres/sequences.ts), and the service is not the owner.
+-- `hold_sequence` changes nothing, but blocks `nextval` by others until the transaction ends.
 CREATE FUNCTION hold_sequence(sequence regclass) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,22 +1,22 @@
--- Search in the catalogue: which plants have a word, newest first (docs/decisions/search.md).
+-- Search in the catalogue: the plants with a word, newest first (docs/decisions/search.md).
 --
--- Rejected: a tsvector under a GIN index. It reads every plant that has a word before it gives the first one, and in no
--- order, so a word that every second of 1,000,000 plants has costs as much as reading those. From this table any page costs
--- a bounded number of index entries, whatever the size of the catalogue.
+-- Rejected: a tsvector with a GIN index. It reads all plants with a word, unordered, before it returns the first one. A word
+-- of every second of 1,000,000 plants then costs as much as reading those plants. With this table a page reads a bounded
+-- number of index entries, regardless of the size of the catalogue.
 CREATE TABLE plant_words (
   word        text    COLLATE "C" NOT NULL,
-  -- No foreign key: the triggers below write and remove these rows with their plant, and a check of each would double the cost.
+  -- No foreign key: the triggers below write and delete these rows with their plant, and checking each would double the cost.
   incarnation safe_id NOT NULL,
-  -- In the plant's name, not only in its tags or category.
+  -- Whether the word is in the plant's name, not only in its tags or category.
   in_name     boolean NOT NULL,
   PRIMARY KEY (word, incarnation)
 );
 
--- The vocabulary, for words that are spelled wrongly. Words with digits are not in it: numbers have no typical spelling.
+-- The vocabulary for typo tolerance. It has no words with digits: numbers have no typical spelling.
 CREATE TABLE search_words (word text COLLATE "C" PRIMARY KEY);
 
 -- The words of a text: lower case, without accents, at most 64 characters each. Splits at ASCII characters other than letters
--- and digits, and at general punctuation, so that it gives the same words under every locale. Queries are split by it too.
+-- and digits, and at general punctuation, so that it returns the same words under every locale. Also splits queries.
 CREATE FUNCTION words_of(said text) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT DISTINCT left(word, 64)
   FROM regexp_split_to_table(
@@ -26,7 +26,7 @@ CREATE FUNCTION words_of(said text) RETURNS SETOF text LANGUAGE sql IMMUTABLE PA
   WHERE word <> ''
 $$;
 
--- What a plant is found by. The bound keeps 64 long tags from costing thousands of rows.
+-- The words that a plant is found by. At most 256: 64 long tags would otherwise cost thousands of rows.
 CREATE FUNCTION words_of_plant(plant_name text, category jsonb, tags jsonb) RETURNS TABLE (word text, in_name boolean)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT word, bool_or(in_name) FROM (
@@ -44,7 +44,7 @@ CREATE FUNCTION unknown_words(words text[]) RETURNS SETOF text LANGUAGE sql STAB
   ORDER BY used.word
 $$;
 
--- Words that are there already are those of plants that were removed without the triggers, by TRUNCATE.
+-- Conflicts come from plants removed by TRUNCATE, which does not run these triggers and so leaves their words.
 CREATE FUNCTION index_plant_words() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
@@ -82,8 +82,8 @@ CREATE TRIGGER plants_index_updated AFTER UPDATE ON plants
 CREATE TRIGGER plants_index_deleted AFTER DELETE ON plants
   REFERENCING OLD TABLE AS old_plants FOR EACH STATEMENT EXECUTE FUNCTION index_plant_words();
 
--- Indexes the plants that were there before the triggers. In pieces, each a transaction: a change of one of its plants waits
--- for the end of the piece, and then replaces the words that the piece has written.
+-- Indexes the plants that existed before the triggers, in batches, each in its own transaction. A change of a plant in a batch
+-- waits for the end of the batch, and then replaces the words that the batch wrote.
 CREATE PROCEDURE index_all_plants() LANGUAGE plpgsql AS $$
 DECLARE
   passed bigint := 0;
@@ -107,7 +107,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Typo tolerance. Where the server lacks the extension, or this role may not create it, search does without.
+-- Typo tolerance. Search works without it if the server lacks the extension or this role may not create it.
 DO $$
 BEGIN
   CREATE EXTENSION IF NOT EXISTS pg_trgm;

@@ -1,15 +1,15 @@
--- What staff and operators did, written in the transaction of the effect (libs/platform/src/audit). Append-only: by the
--- grants, since the service's own role may only INSERT and SELECT here, and by triggers, which also stop the owner's mistakes.
--- Entries older than 400 days may be deleted, which the owner does with each migration.
+-- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/audit). Append-only: the
+-- service's own role may only INSERT and SELECT here, and triggers also stop mistakes of the owner. The owner deletes entries
+-- older than 400 days with each migration.
 CREATE TABLE audit_log (
   id          bigint         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- As exact as it is shown, since pages begin and end at a time.
+  -- In milliseconds, the precision of answers, because pages begin and end at a time.
   at          timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   operation   text           NOT NULL,
   request_id  text           NOT NULL,
-  -- A user's UUID; NULL: an operator's command.
+  -- A user's UUID; null for an operator's command.
   subject     text,
-  -- The kinds that were shown.
+  -- The kinds of credential that were presented.
   credentials text[]         NOT NULL,
   target      text           NOT NULL
 );
@@ -26,6 +26,6 @@ CREATE TRIGGER entries_stay_for_400_days BEFORE DELETE ON audit_log
   FOR EACH ROW WHEN (OLD.at > now() - interval '400 days') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER all_entries_stay BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- Who asked for the user to be deleted, for the entry of the deletion, which may happen after the request: an actor of
+-- Who requested the deletion of the user, for the audit entry: the deletion may complete after the request. An actor of
 -- libs/platform/src/audit as JSON.
 ALTER TABLE user_deletions ADD COLUMN asked_by jsonb;

@@ -1,4 +1,5 @@
--- A signing key may end with all that it signed. Only kinds are added, so no row need be looked at.
+-- A signing key can be revoked, together with all tokens that it signed. NOT VALID: the new constraint only adds kinds, so
+-- existing rows satisfy it.
 ALTER TABLE revocations
   DROP CONSTRAINT revocations_kind_check,
   ADD CONSTRAINT revocations_kind_check CHECK (kind IN

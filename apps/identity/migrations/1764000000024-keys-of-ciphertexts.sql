@@ -1,3 +1,3 @@
--- Which secret encrypted it: IDENTITY_SECRET may hold several. Absent: written by a release that knew of one.
+-- The secret that encrypted the row: IDENTITY_SECRET may hold several. Null: written by a release that knew only one.
 ALTER TABLE oauth_payloads ADD COLUMN key_id text;
 ALTER TABLE signing_keys ADD COLUMN key_id text;

@@ -1,5 +1,5 @@
 -- Outside a transaction.
--- For what is to be encrypted with another secret, which is looked for each minute. Begun again after a failure, it first takes away
--- what was left half made.
+-- For the search for payloads to re-encrypt with another secret, which runs each minute.
+-- Rerunnable: drops an invalid index left by a failed run first.
 DROP INDEX CONCURRENTLY IF EXISTS oauth_payloads_by_key;
 CREATE INDEX CONCURRENTLY oauth_payloads_by_key ON oauth_payloads (key_id);

@@ -1,2 +1,2 @@
--- How often a background loop has leased the deletion: the lease, which is also the pause before the next try, grows with it.
+-- How often a background loop has leased the deletion. The lease, which is also the pause before the next try, grows with it.
 ALTER TABLE user_deletions ADD COLUMN tries integer NOT NULL DEFAULT 0;

@@ -21,7 +21,7 @@ export const secretSetting = {
     description:
       'Encrypts signing keys and OAuth state, which are lost without it; at least 32 characters, the same on all replicas. May ' +
       'be several, separated by commas: the first encrypts, all decrypt. To rotate it, see docs/operations.md (metric ' +
-      '`identity_secrets_to_seal_anew`)',
+      '`identity_secrets_to_reencrypt`)',
   }),
 };
 

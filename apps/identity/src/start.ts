@@ -38,7 +38,7 @@ export async function startIdentity(
   const reencryption = app.get(ReencryptionJob);
   gauge(
     service.metrics,
-    'identity_secrets_to_seal_anew',
+    'identity_secrets_to_reencrypt',
     'Signing keys and OAuth state not yet encrypted with the current secret',
     () => reencryption.remaining,
   );

@@ -1,4 +1,4 @@
--- What caused an event, as its feed says (W3C Trace Context): frames and webhooks are linked with it. Null when nobody
--- traces. No part of the event: clients never get it.
+-- The cause of an event, from its feed (W3C Trace Context): traces of frames and webhooks link to it. Null if untraced. Not
+-- part of the event: clients never get it.
 ALTER TABLE event_log ADD COLUMN traceparent text;
 ALTER TABLE webhook_deliveries ADD COLUMN traceparent text;

@@ -1,13 +1,14 @@
--- Webhooks follow the log with a watermark of their own (src/webhooks/queue/own-orders-enqueuer.ts).
+-- Webhooks follow the log with their own watermark (src/webhooks/queue/own-orders-enqueuer.ts).
 CREATE TABLE webhook_watermark (
   only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-  -- The deliveries of events up to this number are made.
+  -- The deliveries of events up to this number are created.
   watermark bigint  NOT NULL
 );
 
--- Processes of the release before make the deliveries of what they log, in the transaction that logs it. What others have
--- logged and nobody has made deliveries of comes first: an order's events go to the ends of its lanes in their order. This
--- runs as such a process moves the log's watermark, before it makes its deliveries; the others say that theirs come later.
+-- Processes of the previous release create the deliveries of the events that they log, in the transaction that logs them.
+-- Deliveries of events that other processes logged must be created first, because an order's events are appended to its lanes
+-- in order. So this trigger creates those when such a process moves the log's watermark, before the process creates its own.
+-- Processes that create theirs later set `notifications.deliveries` to `follow`.
 CREATE FUNCTION make_deliveries_of_the_log() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   made bigint;
@@ -51,5 +52,5 @@ CREATE TRIGGER feed_watermark_deliveries AFTER UPDATE OF watermark ON feed_water
   WHEN (NEW.watermark > OLD.watermark AND coalesce(current_setting('notifications.deliveries', true), '') <> 'follow')
   EXECUTE FUNCTION make_deliveries_of_the_log();
 
--- After the trigger, which waits for whoever is moving the log's watermark, and lets nobody move it until the end.
+-- After CREATE TRIGGER, whose lock waits for running updates of the log's watermark and blocks others until the commit.
 INSERT INTO webhook_watermark (watermark) SELECT watermark FROM feed_watermark;

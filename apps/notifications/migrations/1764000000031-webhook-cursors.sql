@@ -1,24 +1,24 @@
--- Deliveries are made in bounded steps (src/webhooks/queue/own-orders-enqueuer.ts). Endpoints that see their owner's orders share
--- webhook_watermark; each endpoint that was made to see all orders follows the log with a cursor of its own.
+-- Deliveries are created in bounded steps (src/webhooks/queue/own-orders-enqueuer.ts). Endpoints that see their owner's orders
+-- share webhook_watermark; each endpoint that was created to see all orders follows the log with its own cursor.
 
--- One event can have more deliveries than a step makes. Of event part_seq, the first after the watermark that has any, the
--- deliveries to endpoints up to part_webhook_id are made.
+-- One event can have more deliveries than a step creates. part_seq is the first event after the watermark that has any; its
+-- deliveries to endpoints up to part_webhook_id are created.
 ALTER TABLE webhook_watermark
   ADD COLUMN part_seq        bigint,
   ADD COLUMN part_webhook_id uuid;
 
--- No index on look_at: it changes with every step, the rows are few, and updates stay on their page.
+-- No index on look_at: every step changes it, there are few rows, and without the index updates stay on their page.
 CREATE TABLE webhook_cursors (
   webhook_id uuid        PRIMARY KEY REFERENCES webhooks ON DELETE CASCADE,
-  -- This endpoint's deliveries of events up to this number are made.
+  -- This endpoint's deliveries of events up to this number are created.
   watermark  bigint      NOT NULL,
-  -- When a step considers it next, the longest waiting first.
+  -- When a step may next take this endpoint; the longest overdue endpoint comes first.
   look_at    timestamptz NOT NULL DEFAULT now(),
-  -- How long it was last left alone, because enough of its deliveries are due or because its step failed.
+  -- Length of the last pause, which begins when enough of its deliveries are due or when its step failed.
   pause_ms   integer     NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
--- A trigger, since processes of the release before create endpoints as well.
+-- A trigger, because processes of the previous release create endpoints, too.
 CREATE FUNCTION start_webhook_cursor() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO webhook_cursors (webhook_id, watermark) SELECT NEW.id, watermark FROM feed_watermark;
@@ -28,8 +28,9 @@ END $$;
 CREATE TRIGGER webhooks_cursor AFTER INSERT ON webhooks FOR EACH ROW WHEN (NEW.made_for_all)
   EXECUTE FUNCTION start_webhook_cursor();
 
--- As in 1764000000030: a process of the release before makes the deliveries of what it logs, for all endpoints. Before it does,
--- this makes those of what others have logged. Afterwards every position is where that process leaves the log.
+-- As in 1764000000030: a process of the previous release creates the deliveries of what it logs, for all endpoints. Before
+-- that, this trigger creates the deliveries of events that other processes logged. Then it sets the watermark and all cursors
+-- to the log's new watermark.
 CREATE OR REPLACE FUNCTION make_deliveries_of_the_log() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   made webhook_watermark;
@@ -78,6 +79,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- After the triggers: nobody creates an endpoint or moves the log's watermark until the end.
+-- After CREATE TRIGGER, whose lock blocks new endpoints until the commit. The row lock blocks make_deliveries_of_the_log, and so
+-- processes of the previous release that move the log's watermark.
 INSERT INTO webhook_cursors (webhook_id, watermark)
 SELECT w.id, m.watermark FROM webhooks w, (SELECT watermark FROM webhook_watermark FOR UPDATE) AS m WHERE w.made_for_all;

@@ -1,10 +1,11 @@
--- The log holds event types that clients get only when they ask for them. Processes of the release before know one type, and show
--- every event that is no repetition. So a row of another type says `repeats` to them, and `is_repetition` to processes that
--- know the types. Once no process of that release runs, `repeats` can say it again, and `is_repetition` goes.
+-- The log also holds event types that clients get only on request. Processes of the previous release know one type, and send
+-- every event that is not a repetition. So rows of other types have `repeats = true`, which hides them from the previous
+-- release; processes that know the types read `is_repetition`. Once no process of the previous release runs, `repeats` can mean
+-- a repetition again and `is_repetition` can be dropped.
 ALTER TABLE event_log
   -- Null: `order.status_changed`.
   ADD COLUMN event_type    text,
-  -- Null where `repeats` says it.
+  -- Null: `repeats` applies.
   ADD COLUMN is_repetition boolean;
 
 CREATE FUNCTION note_event_type() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -20,7 +21,7 @@ BEGIN
   RETURN NEW;
 END $$;
 
--- A trigger, since processes of the release before log events as well.
+-- A trigger, because processes of the previous release log events, too.
 CREATE TRIGGER event_log_type BEFORE INSERT ON event_log FOR EACH ROW
   WHEN (NOT starts_with(NEW.body, '{"event":"order.status_changed"')) EXECUTE FUNCTION note_event_type();
 CREATE TRIGGER event_log_type_anew BEFORE UPDATE OF body ON event_log FOR EACH ROW

@@ -1,8 +1,8 @@
--- What clients filter events by was read by three generated columns and a trigger, each of which parsed the body: a quarter of
--- what logging an event costs. One trigger parses it once. Catalog changes only; rows stay as they are.
+-- One trigger parses the body once and fills the columns that clients filter by. Three generated columns and a trigger each
+-- parsed it, which was a quarter of the cost of logging an event. Changes only the schema; rows stay as they are.
 DROP TRIGGER event_log_type ON event_log;
 DROP TRIGGER event_log_type_anew ON event_log;
--- contract: the triggers alone called it, and the new one serves what the release before writes.
+-- contract: only the dropped triggers called it; the new one also handles the rows that the previous release writes.
 DROP FUNCTION note_event_type();
 
 ALTER TABLE event_log
@@ -10,7 +10,7 @@ ALTER TABLE event_log
   ALTER COLUMN plant_id DROP EXPRESSION,
   ALTER COLUMN new_status DROP EXPRESSION;
 
--- Null where the body does not say. What `repeats` and `is_repetition` mean: 1764000000040-event-types.sql.
+-- A column is null if the body lacks its member. 1764000000040-event-types.sql explains `repeats` and `is_repetition`.
 CREATE FUNCTION read_event_columns() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   event jsonb := NEW.body;
@@ -27,7 +27,7 @@ BEGIN
     IF TG_OP = 'INSERT' THEN
       NEW.is_repetition := NEW.repeats;
     ELSE
-      -- What the insertion would have written came through this function already: `repeats` says no more what it was.
+      -- Before ON CONFLICT DO UPDATE, this function has already run for the INSERT and has overwritten `repeats`.
       NEW.is_repetition := EXISTS (SELECT 1 FROM event_log WHERE event_id = NEW.event_id AND seq < NEW.seq);
     END IF;
     NEW.repeats := true;

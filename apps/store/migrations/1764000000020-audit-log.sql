@@ -1,15 +1,15 @@
--- What staff and operators did, written in the transaction of the effect (libs/platform/src/audit). Append-only: by the
--- grants, since the service's own role may only INSERT and SELECT here, and by triggers, which also stop the owner's mistakes.
--- Entries older than 400 days may be deleted, which the owner does with each migration.
+-- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/audit). Append-only: the
+-- service's own role may only INSERT and SELECT here, and triggers also stop mistakes of the owner. The owner deletes entries
+-- older than 400 days with each migration.
 CREATE TABLE audit_log (
   id          bigint         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- As exact as it is shown, since pages begin and end at a time.
+  -- In milliseconds, the precision of answers, because pages begin and end at a time.
   at          timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   operation   text           NOT NULL,
   request_id  text           NOT NULL,
-  -- A user's UUID; NULL: an operator's command.
+  -- A user's UUID; null for an operator's command.
   subject     text,
-  -- The kinds that were shown.
+  -- The kinds of credential that were presented.
   credentials text[]         NOT NULL,
   target      text           NOT NULL
 );

@@ -1,3 +1,3 @@
--- Where in which trace a transition was made (W3C Trace Context), so that what follows from it is linked with it; null
--- when nobody traces. No part of the event: clients never get it.
+-- The trace and span of a transition (W3C Trace Context), for links from its consequences; null if untraced. Not part of the
+-- event: clients never get it.
 ALTER TABLE order_transitions ADD COLUMN traceparent text;

@@ -1,6 +1,7 @@
 -- Outside a transaction.
--- One index for all lists of an owner's orders and for the look for open ones, in place of two: whoever has many orders, and few
--- of the status asked for, waited until all were read. Begun again after a failure, it first takes away what was left half made.
+-- One index instead of two, for all lists of an owner's orders and for the search for open ones. With the former ones, an owner
+-- with many orders but few in the requested status caused a scan of all of them.
+-- Rerunnable: drops an invalid index left by a failed run first.
 DROP INDEX CONCURRENTLY IF EXISTS orders_by_owner_and_status;
 CREATE INDEX CONCURRENTLY orders_by_owner_and_status ON orders (owner_id, status, position DESC);
 DROP INDEX CONCURRENTLY IF EXISTS orders_of_owner;

@@ -1,13 +1,13 @@
--- Orders that Postgres refused to move for what their own rows hold. They are passed over until their version changes or an
--- operator takes them up again (`npm run reconcile`): without it the same oldest orders were tried for ever, and no other
--- order expired, was approved or was delivered.
+-- Due orders whose transition Postgres rejected because of their data. Skipped until their version changes or an operator
+-- retries them (`npm run reconcile`). Without this table the same oldest orders were tried for ever, and no other order
+-- expired, was approved or was delivered.
 CREATE TABLE orders_set_aside (
   order_id      safe_id     PRIMARY KEY,
-  -- The order is passed over as long as it has this version.
+  -- The order is skipped while it has this version.
   order_version bigint      NOT NULL,
   due_move      text        NOT NULL CHECK (due_move IN ('approve', 'deliver', 'expire')),
   sqlstate      text        NOT NULL,
-  -- Empty: the error names no constraint.
+  -- The violated constraint; empty if the error names none.
   broken        text        NOT NULL,
   at            timestamptz NOT NULL DEFAULT now()
 );

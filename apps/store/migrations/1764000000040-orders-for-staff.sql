@@ -1,2 +1,2 @@
--- Of a shipment; null at other steps.
+-- Of a shipment; null for other transitions.
 ALTER TABLE order_transitions ADD COLUMN carrier text, ADD COLUMN tracking_number text;

@@ -1,6 +1,7 @@
 -- Outside a transaction.
--- Staff list the orders of everybody: of a status, of a plant, of a time. That of plants also finds those that are open, in place of
--- the index for them alone. Begun again after a failure, it first takes away what was left half made.
+-- For staff, who list all orders by status, plant or time. The index by plant also finds open orders, and replaces the index
+-- of open orders only.
+-- Rerunnable: drops an invalid index left by a failed run first.
 DROP INDEX CONCURRENTLY IF EXISTS orders_by_status;
 CREATE INDEX CONCURRENTLY orders_by_status ON orders (status, position DESC);
 DROP INDEX CONCURRENTLY IF EXISTS orders_by_plant_and_status;

@@ -1,6 +1,6 @@
--- Placing an order, shipping it and owing a refund have events as well: a row without a previous status may have one.
--- The new rule allows all that the old one does. The next migration checks it against old rows: here that would keep
--- everybody waiting.
+-- Placed orders, shipments and due refunds have events, too, so a row without a previous status may have one. The new
+-- constraint allows everything that the old one allows. The next migration validates it against existing rows: here the
+-- validation would block all other sessions.
 ALTER TABLE order_transitions
   DROP CONSTRAINT moves_have_event_ids,
   ADD CONSTRAINT status_changes_have_events

@@ -1,9 +1,9 @@
--- What a service with a feed has (README), and an outbox of the tests.
+-- The tables of a service with a feed (README), and an outbox for the tests.
 CREATE TABLE feed_head (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   epoch    uuid    NOT NULL DEFAULT gen_random_uuid(),
   head     bigint  NOT NULL DEFAULT 0,
-  -- The WAL timeline that numbers were last given on: another one begins with each failover.
+  -- The WAL timeline on which numbers were last assigned. A failover changes it.
   timeline text    NOT NULL DEFAULT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
 );
 INSERT INTO feed_head DEFAULT VALUES;
@@ -14,7 +14,7 @@ CREATE TABLE feed_breaks (
   epoch           uuid   NOT NULL
 );
 
--- Events from this number on are kept whole.
+-- Events from this number on still have their bodies.
 CREATE TABLE feed_kept (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   oldest   bigint  NOT NULL DEFAULT 1
@@ -41,17 +41,17 @@ CREATE TABLE thing_events (
 );
 CREATE INDEX thing_events_unnumbered ON thing_events (position) WHERE feed_seq IS NULL AND event_id IS NOT NULL;
 
--- What the README's example makes of events.
+-- Written by the README's example.
 CREATE TABLE bookings (event_id uuid PRIMARY KEY, body text NOT NULL);
 
--- What a service with a follower has (README).
+-- The tables of a service with a follower (README).
 CREATE TABLE event_log (
   seq       bigint      PRIMARY KEY,
   event_id  uuid        NOT NULL,
   subject   uuid        NOT NULL,
   body      text        NOT NULL,
   traceparent text,
-  -- The same event was logged under an earlier number, before its feed was restored from a backup.
+  -- Whether the event was logged under an earlier number, before its feed was restored from a backup.
   repeats   boolean     NOT NULL,
   logged_at timestamptz NOT NULL DEFAULT now()
 );

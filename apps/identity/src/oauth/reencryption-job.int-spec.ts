@@ -26,7 +26,7 @@ describe('rotating IDENTITY_SECRET', () => {
     oauth.shop.httpPort = httpPort;
   };
   const remaining = async ({ service }: Replica): Promise<number | undefined> =>
-    (await service.metrics.getSingleMetric('identity_secrets_to_seal_anew')?.get())?.values[0]?.value;
+    (await service.metrics.getSingleMetric('identity_secrets_to_reencrypt')?.get())?.values[0]?.value;
   const keysIn = async (table: 'oauth_payloads' | 'signing_keys'): Promise<(string | null)[]> =>
     (await oauth.shop.sql.query<{ key: string | null }>(`SELECT DISTINCT key_id AS key FROM ${table}`)).rows.map(({ key }) => key);
   const ciphertexts = async (): Promise<Set<string>> => {

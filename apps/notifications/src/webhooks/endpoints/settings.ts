@@ -16,7 +16,7 @@ export const webhookSettings = {
   secrets: secrets('NOTIFICATIONS_SECRET', {
     description:
       "Encrypts the webhooks' signing secrets; at least 32 characters, the same on all replicas. To change it, put the new one " +
-      'first and keep the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_seal_anew`)',
+      'first and keep the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_reencrypt`)',
   }),
   webhooksPerUser: integer('WEBHOOKS_PER_USER', {
     description: 'Webhooks per user',

@@ -37,7 +37,7 @@ export class WebhooksSweeper extends BackgroundLoop {
     super({ name: 'sweep webhooks', intervalMs: webhooks.sweepMs }, () => this.sweep(), logger);
     this.limits = webhooks;
     this.outdatedSecrets = new Gauge({
-      name: 'webhook_secrets_to_seal_anew',
+      name: 'webhook_secrets_to_reencrypt',
       help: 'Secrets of webhooks that are encrypted with a former key',
       registers: [metrics],
     });
