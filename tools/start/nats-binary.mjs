@@ -43,7 +43,7 @@ export async function findNats({ signal, say }) {
   throw new StartError(whatToInstall(process.platform));
 }
 
-/** One line. @param {string} platform */
+/** Returns a line for the user. @param {string} platform */
 export function whatToInstall(platform) {
   const install =
     platform === 'darwin'
@@ -73,5 +73,5 @@ export function isRecent(version) {
   return major > recentMajor || (major === recentMajor && minor >= recentMinor);
 }
 
-/** A file whose time of change is when we last looked for a newer server. @param {string} cached */
+/** A file whose modification time is that of the last search for a newer server. @param {string} cached */
 const lookedAt = (cached) => `${cached}.looked`;

@@ -25,7 +25,7 @@ export class Shutdown {
     this.#ends.push({ step, end });
   }
 
-  /** @returns {Promise<boolean>} whether every step succeeded; asking again waits for the same run */
+  /** @returns {Promise<boolean>} whether every step succeeded; a second call waits for the same run */
   run() {
     this.#running ??= this.#run();
     return this.#running;
@@ -51,7 +51,7 @@ export const ORDER = /** @type {const} */ (['services', 'NATS', 'Postgres', 'run
 /** A requested stop, not a failure. */
 export class StopRequest extends Error {}
 
-/** Aborted by the first SIGINT, SIGTERM or SIGHUP; later ones (npm and the terminal both send theirs) change nothing. */
+/** Aborted by the first SIGINT, SIGTERM or SIGHUP; later ones (npm and the terminal each send one) change nothing. */
 export function stopOnSignals() {
   const controller = new AbortController();
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
