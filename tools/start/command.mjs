@@ -14,11 +14,11 @@ import { sendSignal } from './processes.mjs';
  */
 
 /**
- * Runs a command and waits for its end.
+ * Runs a command and waits until it exits.
  * @param {string} command
  * @param {string[]} args
  * @param {CommandOptions} [options]
- * @returns {Promise<{ code: number, output: string }>} output is what it printed (both streams), unless it was shown
+ * @returns {Promise<{ code: number, output: string }>} output: both streams; empty if shown
  */
 export function attempt(command, args, options = {}) {
   const { cwd, env, as, input, show = false, signal, endLimitMs = 5_000 } = options;

@@ -3,7 +3,7 @@ import { markOf, sendSignal } from './processes.mjs';
 /**
  * @typedef {object} Keeping
  * @property {string} name
- * @property {() => import('node:child_process').ChildProcess} launch must start it detached, in a group of its own
+ * @property {() => import('node:child_process').ChildProcess} launch must start it detached, in its own process group
  * @property {import('./processes.mjs').StopStep[]} stopSteps
  * @property {(how: { code: number | null, signal: string | null, error?: Error }) => boolean} onEnd
  *   called on an unexpected end; returns whether to restart it

@@ -12,7 +12,7 @@ const DOCKER_IMAGE = 'nats:2.14.2-alpine';
 /** Before 2.9.16, half-open members stay in queue groups. Debian 12 has 2.9.10, which also has CVE-2023-47090. */
 const RECENT = [2, 10];
 
-/** How often to look for a newer server than an old one in the cache. */
+/** Interval between searches for a newer server while the cached one is old. */
 const LOOK_AGAIN_MS = 24 * 60 * 60_000;
 
 /**

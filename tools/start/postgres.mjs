@@ -9,12 +9,12 @@ import { commandLine, markOf, sleep, stopStranger } from './processes.mjs';
 /**
  * A Postgres cluster of the launcher.
  * @typedef {object} Cluster
- * @property {string} folder its data
+ * @property {string} folder of its data
  * @property {import('./postgres-binaries.mjs').Binaries} binaries
  * @property {import('./system-user.mjs').SystemUser | undefined} user who runs it, if other than the launcher's user
  */
 
-/** Postgres' fast shutdown, which ends sessions and writes everything; then its immediate one. */
+/** Postgres' fast shutdown, which ends sessions and writes everything; then its immediate shutdown. */
 /** @type {import('./processes.mjs').StopStep[]} */
 const stopSteps = [
   { signal: 'SIGINT', limitMs: 15_000 },

@@ -88,7 +88,7 @@ export async function openShop(options, means) {
   const isLeftOut = (/** @type {string} */ service) => leftOut.some((one) => one.service === service);
   await together(stop, [
     ...ours.map(({ instance }) => ready(`http://127.0.0.1:${instance.opsPort}`, (body) => leftOut.length > 0 && hasStarted(body))),
-    // The gateway asks one replica of each service. It is never ready itself without identity, whose revocations it follows.
+    // The gateway asks one replica of each service. Without identity, whose revocations it follows, it never becomes ready.
     ...(isLeftOut('gateway') || isLeftOut('identity') ? [] : [ready(gatewayUrl, (body) => missing(body).every(isLeftOut))]),
   ]);
 

@@ -20,7 +20,7 @@ export class Shutdown {
     this.report = report;
   }
 
-  /** A step may have several ends, such as one for each shop that a run of tests starts. @param {Step} step @param {() => unknown} end */
+  /** Adds a function to a step. A step may have several, such as one for each shop that a test run starts. @param {Step} step @param {() => unknown} end */
   add(step, end) {
     this.#ends.push({ step, end });
   }

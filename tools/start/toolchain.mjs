@@ -50,7 +50,7 @@ export async function readyToolchain({ signal, say }) {
 }
 
 /**
- * Installs without building: `npm test` builds in a step of its own.
+ * Installs without building: `npm test` builds in a separate step.
  * @param {Need} need
  */
 export async function readyPackages({ signal, say }) {
