@@ -28,7 +28,7 @@ process.exit(await main());
 
 /** @returns {Promise<number>} the exit code */
 async function main() {
-  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Stopping failed (${step}): ${explain(error)}`));
   let outcome = { passed: 0, failed: 1 };
   try {
     const options = optionsOf(process.argv.slice(2));

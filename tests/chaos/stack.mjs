@@ -54,7 +54,7 @@ export class Stack {
 
   #relays = new Relays();
   #stop = new AbortController();
-  #shutdown = new Shutdown(ORDER, (step, error) => console.log(`Ending (${step}): ${error}`));
+  #shutdown = new Shutdown(ORDER, (step, error) => console.log(`Stopping failed (${step}): ${error}`));
   /** @type {Map<string, NodeJS.ProcessEnv>} */
   #envs = new Map();
   /** @type {OwnDatabases | undefined} */
@@ -145,7 +145,7 @@ export class Stack {
     watch.isOpen = true;
   }
 
-  /** Aborts, with the reason, when a part cannot be started. */
+  /** Aborted, with the reason, when the run is stopped or a process fails during the start. */
   get signal() {
     return this.#stop.signal;
   }

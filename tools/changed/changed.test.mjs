@@ -11,13 +11,13 @@ import { affected, changedServices } from './changed.mjs';
 
 const changed = (/** @type {string[]} */ ...files) => changedServices(ROOT, files);
 
-test('a service changes with its own folder, and all change with the Dockerfile', () => {
+test('a file in the folder of a service changes that service; the Dockerfile changes all', () => {
   assert.deepEqual(changed('apps/store/src/main.ts'), ['store']);
   assert.deepEqual(changed('apps/store/migrations/1764000000001-a.sql', 'apps/catalog/package.json'), ['catalog', 'store']);
   assert.deepEqual(changed('deploy/Dockerfile'), SERVICES);
 });
 
-test('a lib changes the services that run with it, and no others', () => {
+test('a library changes only the services that depend on it', () => {
   assert.deepEqual(changed('libs/events/src/feed.ts'), ['store', 'notifications']);
   assert.deepEqual(changed('libs/credentials/src/authentication.ts'), ['gateway', 'notifications']);
   assert.deepEqual(changed('libs/platform/src/nats.ts'), SERVICES);
@@ -34,7 +34,7 @@ test('files used by all image builds, and unknown files, change all services', (
   }
 });
 
-test('since an unknown commit all services have changed; since the current one none', () => {
+test('all services have changed since an unknown commit, none since the current one', () => {
   const since = (/** @type {string} */ commit) => JSON.parse(execFileSync(process.execPath, [join(ROOT, 'tools/changed/main.mjs'), commit], { encoding: 'utf8', cwd: ROOT }));
   assert.deepEqual(since('0'.repeat(40)), SERVICES);
   assert.deepEqual(since('HEAD'), []);
@@ -66,7 +66,7 @@ test('a changed file outside all packages runs the steps that read it', () => {
   assert.deepEqual(run('tests/chaos/src/plan.ts'), { steps: [...always, 'chaos', 'unit'].sort(), packages: ['tests/chaos'] });
 });
 
-test('a changed document runs few steps, an unknown file all', () => {
+test('a changed document runs few steps, an unknown file runs all', () => {
   assert.deepEqual(run('docs/operations.md', 'CODEOWNERS', 'README.md', '.github/workflows/ci.yml'), { steps: always, packages: [] });
   assert.deepEqual(run('apps/store/README.md'), { steps: [...always, 'unit'], packages: ['apps/store'] });
   for (const file of ['pnpm-lock.yaml', 'package.json', 'tsconfig.base.json', 'jest.base.js', 'tools/start/main.mjs', '.ci/run', 'libs/gone/src/a.ts']) assert.equal(run(file), undefined, file);

@@ -90,3 +90,9 @@ test('every decision record has the same sections', () => {
     assert.ok(index.includes(`(${record.slice('docs/decisions/'.length)})`), `docs/decisions/README.md does not list ${record}`);
   }
 });
+
+test('issue templates have a name and a description', () => {
+  const templates = pages.filter((page) => page.startsWith('.github/ISSUE_TEMPLATE/'));
+  assert.ok(templates.length > 0);
+  for (const template of templates) assert.match(textOf(template), /^---\nname: [^:\n]+\nabout: [^:\n]+\n---\n/, template);
+});

@@ -8,10 +8,10 @@ const apps = join(ROOT, 'apps');
 const sourcesIn = (/** @type {string} */ folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !/[.-]spec(\.fixture)?\.ts$/.test(file));
 
-/** A folder at the top of a service, or a file beside it. @param {string} file relative to the service's sources */
+/** Returns the top-level folder, or file, of a service that contains a file. @param {string} file relative to the service's sources */
 const partOf = (file) => file.split(sep)[0]?.replace(/\.[jt]s$/, '') ?? '';
 
-/** Which parts of a service each of its parts imports. @param {string} source @returns {Map<string, Set<string>>} */
+/** Returns the parts of a service that each of its parts imports. @param {string} source @returns {Map<string, Set<string>>} */
 function importsOf(source) {
   /** @type {Map<string, Set<string>>} */
   const imports = new Map();
@@ -26,7 +26,7 @@ function importsOf(source) {
   return imports;
 }
 
-/** A path of imports that leads from a part back to it. @param {Map<string, Set<string>>} imports @returns {string[] | undefined} */
+/** Returns a cycle of imports, if there is one. @param {Map<string, Set<string>>} imports @returns {string[] | undefined} */
 function cycleIn(imports) {
   /** @type {Set<string>} */
   const done = new Set();
@@ -49,7 +49,7 @@ function cycleIn(imports) {
 }
 
 const services = readdirSync(apps).filter((name) => name !== 'console');
-// Folders whose folders are also kept apart.
+// Also checks the subfolders of these two folders.
 for (const folder of [...services.map((name) => `${name}/src`), 'notifications/src/stream', 'notifications/src/webhooks']) {
   test(`no two folders of ${folder} import each other, directly or through others`, () => {
     const imports = importsOf(join(apps, folder));
@@ -58,6 +58,6 @@ for (const folder of [...services.map((name) => `${name}/src`), 'notifications/s
   });
 }
 
-test('a cycle is found', () => {
+test('an import cycle is found', () => {
   assert.deepEqual(cycleIn(new Map([['a', new Set(['b'])], ['b', new Set(['c', 'd'])], ['d', new Set(['b'])]])), ['b', 'd', 'b']);
 });

@@ -14,7 +14,7 @@ const FLOATING = `const save = async () => 1;\nsave();`;
 const TRANSPORT = `export { Transport } from '@nestjs/microservices';`;
 const UNUSED = `const _unused = 1;\nexport {};`;
 
-/** @type {Record<string, [code: string, ...rules: string[]]>} what lint finds, by file */
+/** @type {Record<string, [code: string, ...rules: string[]]>} code and expected findings, by file */
 const FILES = {
   'apps/store/src/good.ts': [GOOD],
   'apps/store/src/floating-promise.ts': [`${FLOATING}\nexport {};`, 'typescript(no-floating-promises)'],
@@ -50,11 +50,11 @@ const FILES = {
   'apps/store/dist/good.js': [UNUSED],
 };
 
-test('lint finds what each of its parts forbids, and nothing else', async () => {
+test('lint reports every forbidden construct, and nothing else', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'plant-shop-lint-'));
   try {
     write(folder, Object.fromEntries(Object.entries(FILES).map(([file, [code]]) => [file, `${code}\n`])));
-    // Which folders apps has decides what others may import.
+    // The rule against imports from other apps depends on the folders in apps.
     for (const app of ['catalog', 'store']) write(folder, { [`apps/${app}/src/good.ts`]: `${GOOD}\n` });
     write(folder, { 'tsconfig.json': JSON.stringify({ extends: join(ROOT, 'tsconfig.base.json'), include: ['apps', 'libs', 'tests'], compilerOptions: { types: [] } }) });
     write(folder, { 'apps/globals.d.ts': 'declare const console: { log(text: string): void };\n' });

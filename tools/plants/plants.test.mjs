@@ -43,7 +43,7 @@ test('an import that is cut off resumes at the first unprocessed line', async ()
       taken.push(JSON.parse(text).id);
       response.write(`${JSON.stringify({ line: ++line, id: taken.at(-1), result: 'created' })}\n`);
       if (taken.length === 700) return response.end(`${JSON.stringify({ lines: line, complete: false, problem: { status: 503, detail: 'Replaced.' } })}\n`);
-      // The client has read every line by then: what it has not read is lost with the connection.
+      // By then the client has read every line: unread data is lost with the connection.
       if (taken.length === 1_200) return setTimeout(() => response.destroy(), 2_000);
     }
     return response.end(`${JSON.stringify({ lines: line, complete: true })}\n`);

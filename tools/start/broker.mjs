@@ -10,14 +10,14 @@ import { lastLinesOf } from './watch.mjs';
  * The NATS server that the services use.
  * @typedef {object} Broker
  * @property {string} url
- * @property {Partial<Record<import('./services.mjs').NatsUser, string>>} passwords of the users that NATS knows; none where NATS wants none
- * @property {string} [ca] file with the authorities of its certificate
+ * @property {Partial<Record<import('./services.mjs').NatsUser, string>>} passwords by user; none if the server has no accounts
+ * @property {string} [ca] CA file of its certificate
  */
 
 /** @param {string} user */
 const passwordVariable = (user) => `${user.toUpperCase()}_NATS_PASSWORD`;
 
-/** The server that the user's environment names. @param {NodeJS.ProcessEnv} env @returns {Broker | undefined} */
+/** Returns the server that the environment names. @param {NodeJS.ProcessEnv} env @returns {Broker | undefined} */
 export function givenBroker(env) {
   const url = env['NATS_URL'];
   if (!url) return undefined;

@@ -10,15 +10,15 @@ import { sendSignal } from './processes.mjs';
  * @property {string} [input] written to its standard input
  * @property {boolean | number} [show] pass its output through, or write it to this file descriptor, instead of keeping it
  * @property {AbortSignal} [signal] ends it with everything it started
- * @property {number} [endLimitMs] how long its own end may take, when it has something to end itself
+ * @property {number} [endLimitMs] time from SIGTERM to SIGKILL: longer for a command that stops processes of its own
  */
 
 /**
- * Runs a command and waits for its end.
+ * Runs a command and waits until it exits.
  * @param {string} command
  * @param {string[]} args
  * @param {CommandOptions} [options]
- * @returns {Promise<{ code: number, output: string }>} output is what it printed (both streams), unless it was shown
+ * @returns {Promise<{ code: number, output: string }>} output: both streams; empty if shown
  */
 export function attempt(command, args, options = {}) {
   const { cwd, env, as, input, show = false, signal, endLimitMs = 5_000 } = options;
@@ -37,7 +37,7 @@ export function attempt(command, args, options = {}) {
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
     child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
-    // A command that fails early closes its input. Its exit code says more than EPIPE.
+    // A command that fails early closes its input. Its exit code is more informative than EPIPE.
     child.stdin?.on('error', () => {}).end(input);
 
     const group = child.pid === undefined ? undefined : -child.pid;

@@ -12,8 +12,8 @@ export const DATABASES = /** @type {const} */ (['catalog', 'store', 'identity', 
  * Credentials that persist between starts.
  * @typedef {object} Credentials
  * @property {string} admin password of the Postgres superuser
- * @property {Record<Database, string>} databases password of each database's owner, who migrates it
- * @property {Record<Database, string>} [services] password of the role that each service runs as; data of before there were such roles have none
+ * @property {Record<Database, string>} databases passwords of the databases' owners, which migrate them
+ * @property {Record<Database, string>} [services] passwords of the roles that the services run as; absent in data from older versions
  * @property {string} identitySecret
  * @property {string} notificationsSecret
  */
@@ -21,12 +21,12 @@ export const DATABASES = /** @type {const} */ (['catalog', 'store', 'identity', 
 /**
  * Reads the credentials, or generates and saves them.
  * @param {string} path
- * @param {{ needed: boolean }} options needed: there are data already that only the old ones open
+ * @param {{ needed: boolean }} options needed: throws if there are none, because existing data depends on them
  * @returns {Credentials}
  */
 export function loadCredentials(path, { needed }) {
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
-  if (needed) throw new StartError(`${path} is missing: without its passwords the data cannot be read. Delete it and start again: npm start -- --fresh`);
+  if (needed) throw new StartError(`${path} is missing: without its passwords the data cannot be read. Delete the data and start again: npm start -- --fresh`);
   const credentials = {
     admin: secret(),
     databases: passwords(),
@@ -38,10 +38,10 @@ export function loadCredentials(path, { needed }) {
   return credentials;
 }
 
-/** One for each database. @returns {Record<Database, string>} */
+/** Generates a password for each database. @returns {Record<Database, string>} */
 export const passwords = () => ({ catalog: secret(), store: secret(), identity: secret(), notifications: secret() });
 
-/** Keeps what was drawn for data that are there already. @param {string} path @param {Credentials} credentials */
+/** @param {string} path @param {Credentials} credentials */
 export const saveCredentials = (path, credentials) => writePrivately(path, JSON.stringify(credentials, null, 2));
 
 /** Returns 256 random bits as text that needs no escaping in URLs, SQL and NATS configurations. */

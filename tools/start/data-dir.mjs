@@ -23,7 +23,7 @@ export class DataDir {
     mkdirSync(this.logs, { recursive: true });
   }
 
-  /** Where a developer's own process finds the environment of this service. @param {string} service */
+  /** Returns the file with the environment for a developer's own process of a service. @param {string} service */
   environmentFile(service) {
     return join(this.path, `${service}.env`);
   }

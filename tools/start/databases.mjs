@@ -13,9 +13,9 @@ import { lastLinesOf } from './watch.mjs';
 /**
  * Addresses of the databases.
  * @typedef {object} Databases
- * @property {Record<Database, string>} urls as the services' roles
- * @property {Partial<Record<Database, string>>} ownerUrls as the owners of the tables, where those are others
- * @property {string} [ca] file with the authorities of the server's certificate
+ * @property {Record<Database, string>} urls for the services' roles
+ * @property {Partial<Record<Database, string>>} ownerUrls for the owners of the tables, if they are other roles
+ * @property {string} [ca] CA file of the server's certificate
  */
 
 /**
@@ -23,14 +23,14 @@ import { lastLinesOf } from './watch.mjs';
  * @typedef {Databases & { cluster: import('./postgres.mjs').Cluster, server: import('./kept-process.mjs').KeptProcess }} OwnDatabases
  */
 
-/** The role that a service runs as, beside the owner of its database, which has the service's own name. @param {Database} name */
+/** Returns the role that a service runs as. The owner of its database is another role, named like the service. @param {Database} name */
 const serviceRole = (name) => `${name}_service`;
 
 export const serverSettings = {
   max_connections: 200,
   shared_buffers: '256MB',
   max_wal_size: '2GB',
-  // After a crash Postgres first syncs all files of all databases, one by one by default. That takes seconds on a busy machine.
+  // By default Postgres syncs all files of all databases one by one after a crash, which takes seconds on a busy machine.
   ...(process.platform === 'linux' && { recovery_init_sync_method: 'syncfs' }),
   log_checkpoints: 'off',
   log_line_prefix: '%m [%p] %u@%d ',
@@ -123,7 +123,7 @@ export function provisioning(credentials) {
   ];
 }
 
-/** Whether they are there or not. @param {Record<Database, string>} passwords @returns {string[]} */
+/** Returns statements that create the roles if they do not exist, and set their passwords. @param {Record<Database, string>} passwords @returns {string[]} */
 const serviceRoles = (passwords) =>
   DATABASES.flatMap((name) => {
     const role = serviceRole(name);
@@ -134,7 +134,7 @@ const serviceRoles = (passwords) =>
     ];
   });
 
-/** Postgres writes its log by itself, so it is cut between runs only. @param {import('./data-dir.mjs').DataDir} dataDir */
+/** Returns the log file. Rotates a large one, which is possible only between runs, since Postgres writes to it directly. @param {import('./data-dir.mjs').DataDir} dataDir */
 function boundedLog(dataDir) {
   const log = join(dataDir.logs, 'postgres.log');
   if (existsSync(log) && statSync(log).size > 10_000_000) {

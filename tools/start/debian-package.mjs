@@ -14,9 +14,9 @@ import { cacheFolder } from './system-user.mjs';
  * @param {string} wanted.name of the package
  * @param {string} wanted.binary name of the program or library in it
  * @param {boolean} [wanted.newest] prefers the package of the distribution's next release, if that program runs here
- * @param {string} target where the file goes
+ * @param {string} target path of the extracted file
  * @param {{ signal: AbortSignal, say: (message: string) => void }} options
- * @returns {Promise<boolean>} whether it is there; it cannot be had on other systems or without a network
+ * @returns {Promise<boolean>} whether it was fetched; false on other systems and without a network
  */
 export async function fetchBinary({ name, binary, newest = false }, target, { signal, say }) {
   if (!onPath('apt-get') || !onPath('dpkg-deb')) return false;
@@ -96,7 +96,7 @@ async function unpack({ name, binary, work, signal }) {
   return found && join(unpacked, found);
 }
 
-/** A program of a newer release may need a newer libc than there is. @param {string} program @param {AbortSignal} signal */
+/** A program of a newer release may need a newer libc than this machine has. @param {string} program @param {AbortSignal} signal */
 const runsHere = async (program, signal) => (await attempt(program, ['--version'], { signal })).code === 0;
 
 /** @param {string} path within the package @param {string} name */

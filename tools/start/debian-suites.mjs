@@ -3,7 +3,7 @@
  * @typedef {{ from: string, to: string }} Suites
  */
 
-/** Names for the release under way, whatever its code name. @type {Record<string, string>} */
+/** Suite names that always mean the next release. @type {Record<string, string>} */
 const NEXT = { debian: 'testing', ubuntu: 'devel' };
 
 /** @param {string} osRelease the text of /etc/os-release @returns {Suites | undefined} */
@@ -17,7 +17,7 @@ export function newerSuiteOf(osRelease) {
 /**
  * Rewrites the package sources of the machine's release to the newer one, with the same servers and keys. Omits updates and
  * third-party sources.
- * @param {string} file its name tells the format: `.list` has a line for each source, `.sources` a paragraph
+ * @param {string} file its extension gives the format: `.list` has a line for each source, `.sources` a paragraph
  * @param {string} text
  * @param {Suites} suites
  */

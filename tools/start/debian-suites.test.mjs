@@ -4,14 +4,14 @@ import { newerSuiteOf, sourcesOfSuite } from './debian-suites.mjs';
 
 const suites = { from: 'bookworm', to: 'testing' };
 
-test('Debian and Ubuntu have a release under way; of others nothing is known', () => {
+test('the next release is known for Debian and Ubuntu only', () => {
   assert.deepEqual(newerSuiteOf('PRETTY_NAME="Debian GNU/Linux 12"\nVERSION_CODENAME=bookworm\nID=debian\n'), suites);
   assert.deepEqual(newerSuiteOf('VERSION_CODENAME="noble"\nID=ubuntu\nID_LIKE=debian\n'), { from: 'noble', to: 'devel' });
   assert.equal(newerSuiteOf('ID=fedora\n'), undefined);
   assert.equal(newerSuiteOf('ID=debian\n'), undefined);
 });
 
-test('paragraphs keep their server and key, and ask for the newer suite', () => {
+test('a .sources file is rewritten to the newer suite, with the same servers and keys', () => {
   const text = `Types: deb
 URIs: http://mirror.example/debian
 Suites: bookworm bookworm-updates
@@ -37,7 +37,7 @@ Signed-By: /keys/archive.gpg
   assert.equal(sourcesOfSuite('debian.sources', text, suites), expected);
 });
 
-test('lines keep their server and options, and ask for the newer suite', () => {
+test('a .list file is rewritten to the newer suite, with the same servers and options', () => {
   const text = `# deb http://mirror.example/debian bookworm main
 deb [arch=amd64 signed-by=/keys/archive.gpg] http://mirror.example/debian bookworm main contrib
 deb http://mirror.example/debian bookworm-updates main

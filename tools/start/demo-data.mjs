@@ -37,7 +37,7 @@ const PLANTS = [
   category: { name: /** @type {string} */ (category) },
   photoUrls: [],
   tags: /** @type {string[]} */ (tags).map((tag) => ({ name: tag })),
-  // One is announced and not for sale yet.
+  // A plant without units is announced, but not for sale yet.
   status: quantity === 0 ? 'pending' : 'available',
   quantity: /** @type {number} */ (quantity),
 }));
@@ -50,7 +50,7 @@ const CUSTOMERS = ['maria', 'jonas', 'aiko'].map((username, n) => ({
 }));
 
 /**
- * `waits` is paid and to be shipped: its ship date keeps the simulated delivery from taking it. `moves` is paid and
+ * `waits` is paid and to be shipped: its ship date prevents the simulated delivery. `moves` is paid and
  * delivered by the simulation within seconds. `late` was cancelled before its payment arrived: a refund is due.
  * @typedef {'waits' | 'shipped' | 'delivered' | 'cancelled' | 'late' | 'moves'} Story
  */
@@ -64,8 +64,8 @@ const WEBHOOK = { url: 'http://127.0.0.1:8090/', description: 'Warehouse. Nothin
  * Adds demo data to an empty shop.
  * @param {string} gatewayUrl
  * @param {AbortSignal} stop
- * @returns {Promise<string>} what it made, as one line
- * @throws {StartError} when the shop refuses something
+ * @returns {Promise<string>} a one-line summary
+ * @throws {StartError} if the shop refuses a request
  */
 export async function addDemoData(gatewayUrl, stop) {
   const send = sender(`${gatewayUrl}/v3`, stop);

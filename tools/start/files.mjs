@@ -7,7 +7,7 @@ export function writePrivately(path, text) {
   renameSync(draft, path);
 }
 
-/** Makes a folder that others may pass through but not list, whatever the umask. @param {string} path */
+/** Makes a folder that others may pass through but not list, regardless of the umask. @param {string} path */
 export function makePassage(path) {
   if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
 }

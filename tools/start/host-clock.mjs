@@ -13,7 +13,7 @@ export class HostClock {
   #library;
   #file;
 
-  /** @param {string} library of libfaketime @param {string} file of ours, that holds the offset */
+  /** @param {string} library of libfaketime @param {string} file to hold the offset */
   constructor(library, file) {
     this.#library = library;
     this.#file = file;
@@ -24,7 +24,7 @@ export class HostClock {
    * Finds libfaketime: in the cache, else Debian's package unpacked into it (nothing is installed).
    * @param {string} file to hold the offset; one for each process
    * @param {{ signal: AbortSignal, say: (message: string) => void }} options
-   * @returns {Promise<HostClock | undefined>} undefined where it cannot be had: on other systems, or without a network
+   * @returns {Promise<HostClock | undefined>} undefined on other systems and without a network
    */
   static async at(file, options) {
     const library = join(cacheFolder(undefined), LIBRARY);
@@ -44,7 +44,7 @@ export class HostClock {
     };
   }
 
-  /** Counts within a second. @param {number} aheadMs negative: behind */
+  /** Sets the offset, which takes effect within a second. @param {number} aheadMs negative: behind */
   set(aheadMs) {
     const draft = `${this.#file}.new`;
     writeFileSync(draft, `${aheadMs < 0 ? '-' : '+'}${(Math.abs(aheadMs) / 1000).toFixed(3)}\n`);

@@ -3,11 +3,11 @@ import { markOf, sendSignal } from './processes.mjs';
 /**
  * @typedef {object} Keeping
  * @property {string} name
- * @property {() => import('node:child_process').ChildProcess} launch must start it detached, in a group of its own
+ * @property {() => import('node:child_process').ChildProcess} launch must start it detached, in its own process group
  * @property {import('./processes.mjs').StopStep[]} stopSteps
  * @property {(how: { code: number | null, signal: string | null, error?: Error }) => boolean} onEnd
  *   called on an unexpected end; returns whether to restart it
- * @property {(() => void) | undefined} [onChange] called after each start and each unasked end, with `mark` as it is then
+ * @property {(() => void) | undefined} [onChange] called after each start and each unexpected end, when `mark` is up to date
  */
 
 const FIRST_PAUSE_MS = 100;
@@ -24,7 +24,7 @@ export class KeptProcess {
   #stopping = false;
   #pauseMs = FIRST_PAUSE_MS;
 
-  /** Of the process that runs now. @type {import('./processes.mjs').Mark | undefined} */
+  /** Identifies the running process; undefined while none runs. @type {import('./processes.mjs').Mark | undefined} */
   mark;
 
   /** @param {Keeping} keeping */

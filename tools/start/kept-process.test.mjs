@@ -16,7 +16,7 @@ function keep(script, keeping = {}) {
 }
 const forEver = 'setInterval(() => {}, 1000)';
 
-test('a process that is killed is started again, and its new mark is known', async () => {
+test('a killed process is restarted, and its mark is updated', async () => {
   let ends = 0;
   const kept = keep(forEver, { onEnd: () => Boolean((ends += 1)) });
   kept.start();
@@ -28,7 +28,7 @@ test('a process that is killed is started again, and its new mark is known', asy
   assert.equal(ends, 1);
 });
 
-test('stopping ends also a process that does not listen, and starts nothing again', async () => {
+test('stopping also ends a process that ignores signals, and does not restart it', async () => {
   const kept = keep(`process.on('SIGTERM', () => {}); ${forEver}`);
   kept.start();
   const { mark } = kept;
@@ -38,7 +38,7 @@ test('stopping ends also a process that does not listen, and starts nothing agai
   assert.equal(kept.mark, undefined);
 });
 
-test('a program that does not exist is an end like any other', async () => {
+test('a program that does not exist is reported as an exit', async () => {
   const how = await new Promise((resolve) => {
     const launch = () => spawn('/no/such/program', { detached: true });
     keep('', { launch, onEnd: (end) => (resolve(end), false) }).start();

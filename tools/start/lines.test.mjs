@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { onLines } from './lines.mjs';
 
-test('lines are whole however they arrive, also the last one without an end and letters cut in two', async () => {
+test('lines are the same for all chunk boundaries, even inside a character; the last needs no newline', async () => {
   const stream = new PassThrough();
   /** @type {string[][]} */
   const taken = [];

@@ -15,7 +15,7 @@ export class Held extends Error {
  * Acquires a lock file, also from a holder that has died. Node has no `flock`, so the file names its holder; creating it and
  * taking it over are atomic calls.
  * @param {string} path
- * @returns {() => void} gives it back
+ * @returns {() => void} releases it
  */
 export function takeLock(path) {
   const mine = `${path}.${process.pid}`;
@@ -47,12 +47,12 @@ export function takeLock(path) {
  * @param {{ signal: AbortSignal, onWait: (pid: number) => void }} options
  */
 export async function awaitLock(path, { signal, onWait }) {
-  for (let told = false; ; told = true) {
+  for (let isReported = false; ; isReported = true) {
     try {
       return takeLock(path);
     } catch (error) {
       if (!(error instanceof Held)) throw error;
-      if (!told) onWait(error.pid);
+      if (!isReported) onWait(error.pid);
     }
     await sleep(200);
     signal.throwIfAborted();

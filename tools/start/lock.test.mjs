@@ -15,7 +15,7 @@ beforeEach((t) => {
   /** @type {import('node:test').TestContext} */ (t).after(() => rmSync(folder, { recursive: true }));
 });
 
-test('a lock is held until it is given back', () => {
+test('a lock is held until it is released', () => {
   const release = takeLock(path);
   assert.throws(() => takeLock(path), (error) => error instanceof Held && error.pid === process.pid);
   release();
@@ -23,23 +23,23 @@ test('a lock is held until it is given back', () => {
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test('the lock of a process that died is taken over', () => {
+test('the lock of a dead process is taken over', () => {
   const { pid } = spawnSync(process.execPath, ['--version']);
   writeFileSync(path, JSON.stringify({ pid, began: 'long ago' }));
   takeLock(path)();
 });
 
-test('the lock of a dead process is taken over also when another process has its pid now', () => {
+test('the lock of a dead process is taken over even if another process now has its pid', () => {
   writeFileSync(path, JSON.stringify({ pid: process.pid, began: 'before the last boot' }));
   takeLock(path)();
 });
 
-test('a lock file that was half written is taken over', () => {
+test('an incomplete lock file is taken over', () => {
   writeFileSync(path, '{"pid":');
   takeLock(path)();
 });
 
-test('giving a lock back leaves it alone once somebody else has it', () => {
+test('releasing a lock does not remove that of another process', () => {
   const release = takeLock(path);
   writeFileSync(path, JSON.stringify({ ...markOf(process.ppid) }));
   release();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { LogFile } from './log-file.mjs';
 
-test('a log file is readable by its owner only, is continued, and never grows without bound', (t) => {
+test('a log file is readable only by its owner, is appended to, and has a bounded size', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'log-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'store.log');

@@ -27,7 +27,7 @@ export function readable(label, line, colours) {
   return { level, text: head.filter((part) => part !== undefined && part !== '').join(' ') + stackOf(entry['err']) };
 }
 
-/** Tells without parsing, as pino writes the level first. @param {string} line */
+/** Whether a line is below a warning, without parsing it: pino writes the level first. @param {string} line */
 export const isSurelyNoProblem = (line) => /^\{"level":(?:[123]0|"(?:trace|debug|info)"),/.test(line);
 
 /** @param {LogLine['level']} level */

@@ -14,12 +14,12 @@ test('an error shows its stack below the line', () => {
   assert.match(readable('store', line, false).text, /error failed\n {4}Error: no\n {8}at x$/);
 });
 
-test('levels may be names, and what is no JSON is shown as it is', () => {
+test('levels may be names, and text that is not JSON is shown unchanged', () => {
   assert.equal(readable('store', '{"level":"warn","msg":"slow"}', false).level, 'warn');
   assert.match(readable('store', 'Segmentation fault', false).text, /store +Segmentation fault$/);
 });
 
-test('a line is left out unread only when reading it would leave it out, too', () => {
+test('the pre-filter drops only lines that parsing would drop', () => {
   for (const level of ['"info"', '"debug"', '30', '"warn"', '"fatal"', '40', '60', '"strange"', '35']) {
     const line = `{"level":${level},"time":0,"msg":"x"}`;
     if (isSurelyNoProblem(line)) assert.equal(isProblem(readable('store', line, false).level), false, line);

@@ -12,7 +12,7 @@ process.exit(await main());
 /** @returns {Promise<number>} the exit code */
 async function main() {
   const screen = new Screen();
-  const shutdown = new Shutdown(ORDER, (step, error) => screen.complain(`Ending (${step}): ${explain(error)}`));
+  const shutdown = new Shutdown(ORDER, (step, error) => screen.complain(`Stopping failed (${step}): ${explain(error)}`));
   let failed = false;
   try {
     const options = parseOptions(process.argv.slice(2));

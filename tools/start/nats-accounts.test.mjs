@@ -11,7 +11,7 @@ import { freePort } from './ports.mjs';
 import { NATS_USERS, SERVICES } from './services.mjs';
 import { ROOT } from './toolchain.mjs';
 
-/** Who calls whom, and who says what to whom: the architecture, written down a second time on purpose. */
+/** Which services call which, and which publish to which: deliberately a second definition of the architecture. */
 const calls = {
   gateway: ['catalog', 'store', 'identity', 'notifications'],
   catalog: ['store'],
@@ -87,13 +87,13 @@ for (const service of NATS_USERS) {
   });
 }
 
-test('nobody gets in without a password, or with that of another service', async () => {
+test('a connection without a password, or with that of another service, is refused', async () => {
   for (const login of [{}, { user: 'store' }, { user: 'store', pass: password('catalog') }, { user: 'operator', pass: password('gateway') }, { user: 'nobody', pass: 'x' }]) {
     assert.match(await talk(login, []), /-ERR 'Authorization Violation'/);
   }
 });
 
-test('a connection that stalls does not stay in its queue group: it is ended within 5 s', async () => {
+test('a stalled connection is closed within 5 s, so that it does not stay in its queue group', async () => {
   const from = performance.now();
   const socket = createConnection({ host: '127.0.0.1', port });
   let heard = '';
@@ -106,7 +106,7 @@ test('a connection that stalls does not stay in its queue group: it is ended wit
 });
 
 /**
- * Says some lines of the NATS protocol and answers with all that the server said.
+ * Sends lines of the NATS protocol and returns all output of the server.
  * @param {{ user?: string, pass?: string }} login
  * @param {string[]} lines
  * @returns {Promise<string>}

@@ -12,7 +12,7 @@ const DOCKER_IMAGE = 'nats:2.14.2-alpine';
 /** Before 2.9.16, half-open members stay in queue groups. Debian 12 has 2.9.10, which also has CVE-2023-47090. */
 const RECENT = [2, 10];
 
-/** How often to look for a newer server than an old one in the cache. */
+/** Interval between searches for a newer server while the cached one is old. */
 const LOOK_AGAIN_MS = 24 * 60 * 60_000;
 
 /**
@@ -43,7 +43,7 @@ export async function findNats({ signal, say }) {
   throw new StartError(whatToInstall(process.platform));
 }
 
-/** One line. @param {string} platform */
+/** Returns a line for the user. @param {string} platform */
 export function whatToInstall(platform) {
   const install =
     platform === 'darwin'
@@ -73,5 +73,5 @@ export function isRecent(version) {
   return major > recentMajor || (major === recentMajor && minor >= recentMinor);
 }
 
-/** A file whose time of change is when we last looked for a newer server. @param {string} cached */
+/** A file whose modification time is that of the last search for a newer server. @param {string} cached */
 const lookedAt = (cached) => `${cached}.looked`;

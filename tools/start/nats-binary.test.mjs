@@ -8,16 +8,16 @@ import { isRecent, whatToInstall } from './nats-binary.mjs';
 import { freePort } from './ports.mjs';
 import { ROOT } from './toolchain.mjs';
 
-test('what to install is said in one line, for macOS with its own command', () => {
+test('one line explains what to install, with a separate command for macOS', () => {
   assert.match(whatToInstall('darwin'), /^No NATS server .*brew install nats-server.*NATS_URL\.$/);
   assert.match(whatToInstall('linux'), /^No NATS server .*nats-server on the PATH.*Docker.*NATS_URL\.$/);
 });
 
-test('Debian 12 has a server that is too old to stay with; the releases after it do not', () => {
+test('the server of Debian 12 is too old to keep; those of later releases are not', () => {
   assert.deepEqual(['2.9.10', '2.9.25', '2.10.27', '2.15.1', '3.0.0'].map(isRecent), [false, false, true, true, true]);
 });
 
-test('Docker runs the server that docker-compose.yml names', () => {
+test('Docker runs the image of docker-compose.yml', () => {
   const image = /^ {4}image: (nats:\S+)$/m.exec(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'))?.[1];
   assert.ok(image);
   assert.ok(readFileSync(join(ROOT, 'tools/start/nats-binary.mjs'), 'utf8').includes(`'${image}'`), image);
@@ -25,7 +25,7 @@ test('Docker runs the server that docker-compose.yml names', () => {
 
 for (const [command, args] of /** @type {const} */ ([['start', []], ['test', ['--only', 'unit', '-t', 'nothing']]])) {
   for (const [machine, programs] of /** @type {const} */ ([['neither apt-get nor Docker', ['id']], ['an apt-get that reaches no server', ['id', 'apt-get', 'dpkg-deb']]])) {
-    test(`npm ${command}: with ${machine}, one line says what to install, and nothing was installed`, async (t) => {
+    test(`npm ${command}: with ${machine}, one line explains what to install, and nothing is installed`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'plant-shop-no-nats-'));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       const programsFolder = join(folder, 'bin');

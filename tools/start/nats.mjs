@@ -13,7 +13,7 @@ const stopSteps = [{ signal: 'SIGTERM', limitMs: 5_000 }];
  * @param {import('./nats-binary.mjs').NatsServer} found
  * @param {object} serving
  * @param {number} serving.port
- * @param {string} [serving.config] without it anybody on this machine may say anything: for tests
+ * @param {string} [serving.config] absent: no authentication
  * @param {Record<string, string>} [serving.passwords] the variables the configuration refers to
  * @param {string} serving.logFile
  * @param {import('./kept-process.mjs').Keeping['onEnd']} serving.onEnd
@@ -42,7 +42,7 @@ export function natsServer(found, { port, config, passwords = {}, logFile, onEnd
   });
 }
 
-/** Clients are not told of the other servers: they reach a cluster by one address, as in Kubernetes. @param {{ port: number, others: number[] }} cluster */
+/** Clients do not learn the other servers' addresses: they reach a cluster by one address, as in Kubernetes. @param {{ port: number, others: number[] }} cluster */
 function clusterArgs({ port, others }) {
   const urlOf = (/** @type {number} */ one) => `nats://127.0.0.1:${one}`;
   return ['--cluster_name', 'shop', '--cluster', urlOf(port), '--routes', others.map(urlOf).join(','), '--no_advertise'];
@@ -56,7 +56,7 @@ function dockerRun(image, port, config, variables) {
   return ['run', '--rm', '--init', '-p', `127.0.0.1:${port}:4222`, ...names, ...mount, ...server];
 }
 
-/** Waits until the server greets. @param {number} port @param {AbortSignal} signal */
+/** Waits for the server's INFO line. @param {number} port @param {AbortSignal} signal */
 export async function natsReady(port, signal) {
   while ((await greetingOf(port)) === undefined) {
     await sleep(20);
@@ -64,13 +64,13 @@ export async function natsReady(port, signal) {
   }
 }
 
-/** @param {number} port of a server that is there @returns {Promise<string>} such as 2.9.10 */
+/** @param {number} port of a running server @returns {Promise<string>} such as 2.9.10 */
 export async function natsVersion(port) {
   const greeting = await greetingOf(port);
   return JSON.parse(greeting?.slice('INFO '.length) ?? '{}').version ?? '0';
 }
 
-/** @param {number} port @returns {Promise<string | undefined>} what the server says first */
+/** @param {number} port @returns {Promise<string | undefined>} the server's INFO line; undefined if there is none */
 function greetingOf(port) {
   return new Promise((resolve) => {
     const socket = createConnection({ host: '127.0.0.1', port });

@@ -14,7 +14,7 @@ test('every platform has its Node package, all in one version', () => {
   assert.deepEqual(optionalDependencies, Object.fromEntries(expected));
 });
 
-// pnpm leaves an optional dependency that it cannot find out of the lock file without an error.
+// If pnpm cannot find an optional dependency, it omits it from the lock file without an error.
 for (const [platform, name] of Object.entries(NODE_PACKAGES)) {
   test(`${platform}: the lock file holds ${name} with its hash`, () => {
     const lock = read('pnpm-lock.yaml');
@@ -23,7 +23,7 @@ for (const [platform, name] of Object.entries(NODE_PACKAGES)) {
   });
 }
 
-test('packages are resolved, and types are checked, for the Node that is pinned', () => {
+test('pnpm resolves packages for the pinned Node, and @types/node has its types', () => {
   const workspace = read('pnpm-workspace.yaml');
   const [major] = String(version).split('.');
   assert.match(workspace, new RegExp(`^nodeVersion: ${version}$`, 'm'));

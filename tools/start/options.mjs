@@ -4,11 +4,11 @@ import { SERVICES } from './services.mjs';
 
 export const usage = `Starts the whole plant shop on this machine.
 
-  npm start                     keeps its data from last time
+  npm start                     keeps the data of earlier runs
   npm start -- --fresh          deletes the data of earlier runs first, and adds the demo data again
   npm start -- --quiet          shows only warnings and errors of the services (the log files hold everything)
   npm start -- --store 2        runs several replicas of a service (${SERVICES.join(', ')})
-  npm start -- --without store  leaves services out (several: store,catalog) and says how to run your own in their place
+  npm start -- --without store  leaves services out (several: store,catalog) and prints how to run your own instead
 
 Variables: see tools/start/README.md`;
 
@@ -60,7 +60,7 @@ function parse(args) {
   }
 }
 
-/** @param {string[]} lists each of names with commas between them */
+/** @param {string[]} lists each of names separated by commas */
 function servicesIn(lists) {
   const names = lists.flatMap((list) => list.split(',')).map((name) => name.trim());
   const unknown = names.filter((name) => !SERVICES.some((service) => service === name));

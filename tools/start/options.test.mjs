@@ -3,22 +3,22 @@ import { test } from 'node:test';
 import { givenDatabases } from './databases.mjs';
 import { parseOptions } from './options.mjs';
 
-test('without options there is one replica of each service and old data stays', () => {
+test('by default each service has one replica, and existing data is kept', () => {
   const { fresh, quiet, replicas } = parseOptions([]);
   assert.deepEqual({ fresh, quiet, replicas }, { fresh: false, quiet: false, replicas: { gateway: 1, catalog: 1, store: 1, identity: 1, notifications: 1 } });
 });
 
-test('demo data are asked for, as npm start does', () => {
+test('demo data is added only with --demo', () => {
   assert.equal(parseOptions([]).demo, false);
   assert.equal(parseOptions(['--demo']).demo, true);
 });
 
-test('replicas are asked for by the name of the service', () => {
+test('the option for replicas is the name of the service', () => {
   assert.equal(parseOptions(['--fresh', '--store', '3']).replicas.store, 3);
   assert.throws(() => parseOptions(['--store', 'many']), { message: /1 to 16/ });
 });
 
-test('services can be left out, once or often, but not by a name that none has', () => {
+test('one or more services can be left out; unknown names are refused', () => {
   assert.deepEqual(parseOptions([]).without, []);
   assert.deepEqual(parseOptions(['--without', 'store']).without, ['store']);
   assert.deepEqual(parseOptions(['--without', 'store, gateway', '--without', 'catalog']).without, ['gateway', 'catalog', 'store']);
@@ -26,11 +26,11 @@ test('services can be left out, once or often, but not by a name that none has',
   assert.throws(() => parseOptions(['--without', 'store', '--store', '2']), { message: /exclude each other/ });
 });
 
-test('an unknown option is answered with the known ones', () => {
+test('an unknown option is refused with a list of the known ones', () => {
   assert.throws(() => parseOptions(['--frehs']), { message: /--frehs[^]*npm start -- --fresh/ });
 });
 
-test('databases are given for all services or for none', () => {
+test('database URLs must be set for all services or for none', () => {
   assert.equal(givenDatabases({}), undefined);
   assert.throws(() => givenDatabases({ STORE_DATABASE_URL: 'postgresql://x' }), {
     message: /missing: CATALOG_DATABASE_URL, IDENTITY_DATABASE_URL, NOTIFICATIONS_DATABASE_URL/,

@@ -14,15 +14,15 @@ const FIRST_INSPECTOR_PORT = 9229;
  * A service that a developer runs instead of the launcher's.
  * @typedef {object} LeftOut
  * @property {import('./services.mjs').ServiceName} service
- * @property {NodeJS.ProcessEnv} env what ours would have had
- * @property {string} file where the developer's process finds its environment
+ * @property {NodeJS.ProcessEnv} env the environment that `npm start` would use
+ * @property {string} file with the environment, for the developer's process
  * @property {string | undefined} ownerUrl of its database, for migrations
  */
 
 /**
  * Writes the environment of a developer's own process.
  * @param {LeftOut} leftOut
- * @param {NodeJS.ProcessEnv} inherited what every process of this machine has anyway
+ * @param {NodeJS.ProcessEnv} inherited variables that every process on this machine has
  * @param {AbortSignal} signal
  */
 export async function writeEnvironment({ service, env, file, ownerUrl }, inherited, signal) {
@@ -61,18 +61,18 @@ function migrationHint({ service, file, ownerUrl }) {
   return [`The database is migrated. After a new migration: ${owner}${node()} --env-file=${fromRoot(file)} apps/${service}/dist/migrate.js`];
 }
 
-/** How to run each of them. @param {Pick<LeftOut, 'service' | 'file'>[]} leftOut */
+/** Returns how to run each of them. @param {Pick<LeftOut, 'service' | 'file'>[]} leftOut */
 export async function instructions(leftOut) {
   const parts = [];
   for (const { service, file } of leftOut) {
     const port = await nextFreePort(FIRST_INSPECTOR_PORT);
     const env = fromRoot(file);
     parts.push(`
-  ${service} is left to you. In ${ROOT}:
+  Run ${service} yourself, in ${ROOT}:
 
     ${node()} --env-file=${env} --watch --inspect=127.0.0.1:${port} apps/${service}/dist/main.js
 
-  build as you save   node_modules/.bin/tsc -b --watch apps/${service}    (--watch above starts it again)
+  build as you save   node_modules/.bin/tsc -b --watch apps/${service}    (--watch above restarts it)
   debugger            attach to 127.0.0.1:${port}
   in a shell          set -a; . ${env.startsWith('/') ? env : `./${env}`}; set +a
 `);

@@ -17,7 +17,7 @@ const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
 const folder = mkdtempSync(join(parent, 'plant-shop-own-process-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('Node and a shell read the same from an environment file', () => {
+test('Node and a shell read the same values from an environment file', () => {
   const env = { PLAIN: 'postgresql://a:b@127.0.0.1:5/c', EMPTY: '', LIST: '127.0.0.1:*, [::1]:* # $HOME', QUOTE: "it's", LINES: 'one\ntwo' };
   const file = join(folder, 'some.env');
   writeFileSync(file, environmentFile(env, ['A comment']));
@@ -29,13 +29,13 @@ test('Node and a shell read the same from an environment file', () => {
   assert.throws(() => environmentFile({ BOTH: `'"` }), { message: /^BOTH holds both/ });
 });
 
-test('a store of one\'s own takes the place of the one that was left out, with a debugger, and starts again when its build changes', { timeout: 300_000 }, async (t) => {
+test('a developer\'s own store replaces the one left out, accepts a debugger, and restarts when its build changes', { timeout: 300_000 }, async (t) => {
   const dataDir = new DataDir(join(folder, 'shop'));
   const gateway = `http://127.0.0.1:${await freePort()}`;
   const place = { DATA_DIR: dataDir.path, GATEWAY_PORT: new URL(gateway).port, STREAM_PORT: `${await freePort()}`, INITIAL_STOCK: '7' };
   const shop = begin(t, process.execPath, ['tools/start/main.mjs', '--quiet', '--without', 'store'], { ...process.env, ...place });
   t.after(() => dataDir.empty());
-  await shop.says(/store is left to you/);
+  await shop.prints(/Run store yourself/);
 
   const report = /** @type {any} */ (await (await fetch(`${gateway}/readyz`)).json());
   assert.deepEqual(Object.keys(report.services).filter((name) => report.services[name] !== 'ready'), ['store']);
@@ -52,7 +52,7 @@ test('a store of one\'s own takes the place of the one that was left out, with a
   assert.match(command, /--watch --inspect=/);
   const { PATH = '' } = process.env;
   const own = begin(t, '/bin/sh', ['-c', `exec ${command}`], { PATH });
-  await shop.says(/store responds: the shop is complete/);
+  await shop.prints(/store responds: the shop is complete/);
 
   await post('/plant', { id: 7, name: 'Monstera', photoUrls: [], status: 'available' });
   const order = await post('/store/order', { plantId: 7, quantity: 7 });
@@ -74,7 +74,7 @@ test('a store of one\'s own takes the place of the one that was left out, with a
 });
 
 /**
- * Runs a process in the checkout, and keeps what it says.
+ * Runs a process in the checkout, and collects its output.
  * @param {import('node:test').TestContext} t
  * @param {string} command
  * @param {string[]} args
@@ -97,5 +97,5 @@ function begin(t, command, args, env) {
       await sleep(50);
     }
   };
-  return { output: () => output, end, until, says: (/** @type {RegExp} */ text) => until(() => text.test(output)) };
+  return { output: () => output, end, until, prints: (/** @type {RegExp} */ text) => until(() => text.test(output)) };
 }

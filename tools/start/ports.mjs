@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { StartError } from './errors.mjs';
 
-/** Ports that this process has returned or found taken. They may not be bound yet, so the system would not say that they are taken. */
+/** Ports that this process has returned or found taken. They may not be bound yet, so the system would report them as free. */
 const given = new Set();
 
 /**
@@ -10,7 +10,7 @@ const given = new Set();
  */
 const first = 24_000 + Math.floor(Math.random() * 6_000);
 
-/** @returns {Promise<number>} a loopback port that nobody uses */
+/** @returns {Promise<number>} a free loopback port */
 export const freePort = () => nextFreePort(first);
 
 /**

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { claimPorts, freePort, nextFreePort } from './ports.mjs';
 
-/** @param {import('node:test').TestContext} t @returns {Promise<number>} a port somebody else listens on */
+/** @param {import('node:test').TestContext} t @returns {Promise<number>} a port that is in use */
 async function takenPort(t) {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
@@ -22,7 +22,7 @@ test('all refused ports are named at once', async (t) => {
   await assert.rejects(claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, env), { message: /GATEWAY_PORT\) is taken[^]*STREAM_PORT=http is not a port/ });
 });
 
-test('one port cannot serve two purposes', async () => {
+test('one port is refused for two variables', async () => {
   const port = `${await freePort()}`;
   const twice = claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, { GATEWAY_PORT: port, STREAM_PORT: port });
   await assert.rejects(twice, { message: /is taken/ });
@@ -33,7 +33,7 @@ test('a replica gets the next free port', async (t) => {
   assert.ok((await nextFreePort(port)) > port);
 });
 
-test('free ports differ from each other, and outgoing connections never get them', async () => {
+test('free ports are distinct, and below those of outgoing connections', async () => {
   const ports = await Promise.all(Array.from({ length: 20 }, freePort));
   assert.equal(new Set(ports).size, 20);
   assert.ok(Math.max(...ports) < 32_768);

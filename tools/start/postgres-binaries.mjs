@@ -21,7 +21,7 @@ const EMBEDDED_MAJOR = 17;
  * Finds Postgres server binaries: those POSTGRES_BIN_DIR names, else installed ones, else the npm package.
  * @param {object} need
  * @param {import('./system-user.mjs').SystemUser | undefined} need.user who runs them
- * @param {number | undefined} [need.major] of the data there already is
+ * @param {number | undefined} [need.major] of the existing data
  * @param {AbortSignal} need.signal
  * @param {(message: string) => void} need.say
  * @returns {Promise<Binaries>}
@@ -40,7 +40,7 @@ export async function findPostgres({ user, major, signal, say }) {
       if (binaries && binaries.major >= OLDEST_MAJOR) installed.push(binaries);
     }
     const matching = installed.find((binaries) => binaries.major === major);
-    // Existing data of another version belongs to the npm package.
+    // If no installed version matches, data of the npm package's version needs the npm package.
     const best = matching ?? (major === EMBEDDED_MAJOR ? undefined : installed[0]);
     if (best) return best;
   }

@@ -9,12 +9,12 @@ import { commandLine, markOf, sleep, stopStranger } from './processes.mjs';
 /**
  * A Postgres cluster of the launcher.
  * @typedef {object} Cluster
- * @property {string} folder its data
+ * @property {string} folder of its data
  * @property {import('./postgres-binaries.mjs').Binaries} binaries
- * @property {import('./system-user.mjs').SystemUser | undefined} user who runs it, when that is not us
+ * @property {import('./system-user.mjs').SystemUser | undefined} user who runs it, if other than the launcher's user
  */
 
-/** Postgres' fast shutdown, which ends sessions and writes everything; then its immediate one. */
+/** Postgres' fast shutdown, which ends sessions and writes everything; then its immediate shutdown. */
 /** @type {import('./processes.mjs').StopStep[]} */
 const stopSteps = [
   { signal: 'SIGINT', limitMs: 15_000 },
@@ -35,7 +35,7 @@ export function majorOf(folder) {
  * leaves no partial cluster.
  * @param {Cluster} cluster
  * @param {object} content
- * @param {string[]} content.statements SQL run once, one statement each, before anybody can connect
+ * @param {string[]} content.statements SQL run once, one statement each, before clients can connect
  * @param {boolean} content.durable
  * @param {AbortSignal} content.signal
  */
@@ -45,7 +45,7 @@ export async function createCluster({ folder, binaries, user }, { statements, du
   if (major !== undefined) {
     throw new StartError(
       `The data in ${folder} was made by Postgres ${major}, but ${binaries.folder} holds Postgres ${binaries.major}.\n` +
-        `Name the folder of the old binaries in POSTGRES_BIN_DIR, or throw the data away: npm start -- --fresh`,
+        `Name the folder of the old binaries in POSTGRES_BIN_DIR, or delete the data: npm start -- --fresh`,
     );
   }
   removeDrafts(folder);
@@ -81,7 +81,7 @@ async function fill(draft, { binaries, user }, { statements, durable, signal }) 
  * Runs statements on a stopped cluster. Single-user mode needs no client, and passwords on standard input appear neither in
  * `ps` nor in a log.
  * @param {Cluster} cluster
- * @param {{ statements: string[], signal: AbortSignal }} what one statement to a line
+ * @param {{ statements: string[], signal: AbortSignal }} what statements of one line each
  */
 export async function alterCluster({ folder, binaries, user }, { statements, signal }) {
   const quiet = ['-c', 'exit_on_error=on', '-c', 'log_min_error_statement=panic'];
@@ -156,7 +156,7 @@ export async function serverReady(folder, server, signal) {
   }
 }
 
-/** Stops a server that an earlier run of ours, killed before it could, left running on this data. @param {string} folder */
+/** Stops a server that a killed launcher left running on this data. @param {string} folder */
 export async function stopOrphan(folder) {
   const pid = pidFile(folder)?.pid;
   const mark = pid === undefined ? undefined : markOf(pid);

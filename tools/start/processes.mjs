@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
  * @typedef {{ pid: number, began: string }} Mark
  */
 
-/** @param {number} pid @returns {Mark | undefined} nothing when no such process runs */
+/** @param {number} pid @returns {Mark | undefined} undefined if no such process runs */
 export function markOf(pid) {
   const began = process.platform === 'linux' ? beganLinux(pid) : beganElsewhere(pid);
   return began === undefined ? undefined : { pid, began };
@@ -18,7 +18,7 @@ export function stillRuns(mark) {
   return mark !== undefined && markOf(mark.pid)?.began === mark.began;
 }
 
-/** @param {number} pid the whole command line, or an empty text when there is no such process */
+/** Returns the whole command line of a process; empty if there is no such process. @param {number} pid */
 export function commandLine(pid) {
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
@@ -47,7 +47,7 @@ export async function stopStranger(mark, steps) {
 
 /** @typedef {{ signal: NodeJS.Signals, limitMs: number }} StopStep */
 
-/** Like `process.kill`, but a process that is gone already is no error. @param {number} pid @param {NodeJS.Signals} signal */
+/** Like `process.kill`, but ignores a process that has already exited. @param {number} pid @param {NodeJS.Signals} signal */
 export function sendSignal(pid, signal) {
   try {
     process.kill(pid, signal);
@@ -56,13 +56,13 @@ export function sendSignal(pid, signal) {
   }
 }
 
-/** The processes that a process began and that have not ended. @param {number} pid @returns {number[]} */
+/** Returns the running child processes of a process. @param {number} pid @returns {number[]} */
 export function childrenOf(pid) {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8', stdio: 'pipe' }).trim().split('\n');
   return lines.map((line) => line.trim().split(/\s+/).map(Number)).flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []));
 }
 
-/** @param {() => boolean} condition @param {number} limitMs @returns {Promise<boolean>} whether it came true in time */
+/** @param {() => boolean} condition @param {number} limitMs @returns {Promise<boolean>} whether it became true in time */
 export async function until(condition, limitMs) {
   for (const end = Date.now() + limitMs; Date.now() < end; ) {
     if (condition()) return true;

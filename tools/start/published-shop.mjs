@@ -12,7 +12,7 @@ const LIMIT_MS = 3_000;
  * @typedef {object} PublishedShop
  * @property {string | undefined} gatewayUrl undefined while the shop is not open yet
  * @property {string | undefined} streamUrl
- * @property {string} from what told us, for messages
+ * @property {string} from source of the addresses, for messages
  * @property {boolean} isInContainers
  */
 
@@ -20,7 +20,7 @@ const LIMIT_MS = 3_000;
  * Finds the shop of `npm start` by its run file, else that of `docker compose up` by its ports. A run file that the caller names
  * (RUN_FILE, DATA_DIR) must exist: no other shop takes its place.
  * @param {NodeJS.ProcessEnv} env
- * @param {string} otherwise how else a shop can be named
+ * @param {string} otherwise what else the user can do, for the error
  * @param {string} [root] of the checkout
  * @returns {Promise<PublishedShop>}
  * @throws {StartError} when there is neither
@@ -33,12 +33,12 @@ export async function publishedShop(env, otherwise, root = ROOT) {
     if (!(error instanceof StartError) || env['RUN_FILE'] || env['DATA_DIR']) throw error;
     const ports = composePorts(env, root);
     const gatewayUrl = `http://127.0.0.1:${ports.gateway}`;
-    if (!(await answers(`${gatewayUrl}/readyz`))) throw new StartError(`${error.message} Docker Compose's would answer at ${gatewayUrl}.`);
+    if (!(await answers(`${gatewayUrl}/readyz`))) throw new StartError(`${error.message} Docker Compose's shop does not respond at ${gatewayUrl}.`);
     return { gatewayUrl, streamUrl: `ws://127.0.0.1:${ports.stream}`, from: gatewayUrl, isInContainers: true };
   }
 }
 
-/** The ports that Compose publishes: of the environment, else of .env, else docker-compose.yml's own. @param {NodeJS.ProcessEnv} env @param {string} root */
+/** Returns the ports that Compose publishes: from the environment, else from .env, else docker-compose.yml's defaults. @param {NodeJS.ProcessEnv} env @param {string} root */
 function composePorts(env, root) {
   const file = join(root, '.env');
   const settings = { ...(existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}), ...env };

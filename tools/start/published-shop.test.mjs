@@ -12,7 +12,7 @@ import { runningShop } from './run-file.mjs';
 const folder = mkdtempSync(join(tmpdir(), 'published-shop-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Whether a plain `npm start` runs in this checkout, whose run file wins. */
+/** The run file of a plain `npm start` in this checkout, if one runs: it takes precedence. */
 const runsHere = (() => {
   try {
     return runningShop({}, '').path;
@@ -30,7 +30,7 @@ async function gateway(t) {
   return `${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
 }
 
-test('the run file that is named counts, and no other shop takes its place', async (t) => {
+test('a named run file must exist: no other shop takes its place', async (t) => {
   const port = await gateway(t);
   await assert.rejects(publishedShop({ DATA_DIR: folder, GATEWAY_PORT: port }, 'by --url'), /No shop runs here.*run\.json.*by --url/);
   writeFileSync(join(folder, 'run.json'), JSON.stringify({ gatewayUrl: 'http://a', streamUrl: 'ws://a' }));
@@ -38,7 +38,7 @@ test('the run file that is named counts, and no other shop takes its place', asy
   assert.deepEqual(await publishedShop({ DATA_DIR: folder }, ''), { gatewayUrl: 'http://a', streamUrl: 'ws://a', from: path, isInContainers: false });
 });
 
-test('without a run file, the shop is the one that answers on the ports of Docker Compose', { skip: runsHere && 'npm start runs here' }, async (t) => {
+test('without a run file, the shop on the ports of Docker Compose is used', { skip: runsHere && 'npm start runs here' }, async (t) => {
   const port = await gateway(t);
   const found = { gatewayUrl: `http://127.0.0.1:${port}`, streamUrl: 'ws://127.0.0.1:8081', from: `http://127.0.0.1:${port}`, isInContainers: true };
   assert.deepEqual(await publishedShop({ GATEWAY_PORT: port }, '', folder), found);
@@ -47,7 +47,7 @@ test('without a run file, the shop is the one that answers on the ports of Docke
   assert.deepEqual(await publishedShop({ STREAM_PORT: '10' }, '', folder), { ...found, streamUrl: 'ws://127.0.0.1:10' });
 });
 
-test('where nothing answers, both places are named', { skip: runsHere && 'npm start runs here' }, async () => {
+test('if no shop responds, the error names both places', { skip: runsHere && 'npm start runs here' }, async () => {
   const port = `${await freePort()}`;
   await assert.rejects(publishedShop({ GATEWAY_PORT: port }, 'by --url'), new RegExp(`run\\.json.*by --url.*Docker Compose's.*http://127\\.0\\.0\\.1:${port}`));
 });

@@ -2,7 +2,7 @@ import { StartError } from './errors.mjs';
 import { sleep } from './processes.mjs';
 
 /**
- * Waits until an address answers 200, or another accepted status.
+ * Waits until a URL returns 200, or a body that is enough.
  * @param {string} url
  * @param {{ limitMs: number, signal: AbortSignal, isEnough?: (body: string) => boolean }} options
  */
@@ -20,5 +20,5 @@ export async function answers(url, { limitMs, signal, isEnough = () => false }) 
       last = `no answer (${error instanceof Error ? (error.cause ?? error) : error})`;
     }
   }
-  throw new StartError(`${url} was not 200 within ${limitMs / 1000} s; last: ${last}`);
+  throw new StartError(`${url} did not return 200 within ${limitMs / 1000} s; last: ${last}`);
 }

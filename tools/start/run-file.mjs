@@ -51,7 +51,7 @@ export class RunFile {
   }
 }
 
-/** What a launcher that was killed left behind. @param {string} path @returns {Run | undefined} */
+/** Reads the run file that a killed launcher left behind. @param {string} path @returns {Run | undefined} */
 export function readRun(path) {
   if (!existsSync(path)) return undefined;
   try {
@@ -64,11 +64,11 @@ export function readRun(path) {
 /**
  * Returns the running shop for other tools: that of RUN_FILE or DATA_DIR, else that of a plain `npm start`.
  * @param {NodeJS.ProcessEnv} env
- * @param {string} otherwise how else one can be named
+ * @param {string} otherwise what else the user can do, for the error
  * @returns {Run & { path: string }}
  */
 export function runningShop(env, otherwise) {
   const path = env['RUN_FILE'] || join(env['DATA_DIR'] || join(ROOT, '.data'), 'run.json');
   if (existsSync(path)) return { ...JSON.parse(readFileSync(path, 'utf8')), path };
-  throw new StartError(`No shop runs here: there is no ${path}. Start it, name its folder by DATA_DIR, or ${otherwise}.`);
+  throw new StartError(`No shop runs here: ${path} does not exist. Start one, set DATA_DIR to its folder, or ${otherwise}.`);
 }

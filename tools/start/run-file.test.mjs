@@ -12,7 +12,7 @@ function folder(t) {
   return path;
 }
 
-test('a replica that ends and starts again keeps its place and its address', (t) => {
+test('a restarted replica keeps its place and its ports', (t) => {
   const path = join(folder(t), 'run.json');
   const file = new RunFile(path);
   /** @type {import('./services.mjs').Instance[]} */
@@ -26,7 +26,7 @@ test('a replica that ends and starts again keeps its place and its address', (t)
   assert.deepEqual(readRun(path)?.services['notifications']?.map(({ pid, port }) => [pid, port]), [[7, 8081], [102, 8082]]);
 });
 
-test('the shop that runs here is found by its folder or its file; where none runs it is said how else one is named', (t) => {
+test('the running shop is found by its folder or its run file; the error says how else to name one', (t) => {
   const path = folder(t);
   assert.throws(() => runningShop({ DATA_DIR: path }, 'its stream by --url'), /No shop runs here.*its stream by --url/);
   const file = new RunFile(join(path, 'run.json'));

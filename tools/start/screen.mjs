@@ -25,7 +25,7 @@ export class Screen {
     this.#out.write(`${message}\n`);
   }
 
-  /** Something that must not be overlooked. @param {string} message */
+  /** Prints a problem, in red if colours are on. @param {string} message */
   complain(message) {
     this.say(this.colours ? `\u001b[31m${message}\u001b[0m` : message);
   }

@@ -45,7 +45,7 @@ export function serviceProcess({ service, label }, { env, logs, screen, watch, r
   });
 }
 
-/** A service's build: this checkout's, or the artefact that its image would hold (npm run artefacts). @param {string} service */
+/** Returns the folder of a service's build: this checkout's, or the contents of its image (npm run artefacts). @param {string} service */
 const folderOf = (service) => (process.env['ARTEFACTS_DIR'] ? join(process.env['ARTEFACTS_DIR'], service) : join(ROOT, 'apps', service));
 
 /** @param {string} service */

@@ -16,7 +16,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * @property {ServiceName} service
  * @property {string} label the service's name, numbered when it has several replicas
  * @property {number} opsPort serves /livez, /readyz and /metrics on loopback
- * @property {number} [port] where the world (gateway, notifications) or the gateway (identity) reaches it
+ * @property {number} [port] for clients (gateway, notifications) or for the gateway (identity)
  */
 
 /**
@@ -27,7 +27,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * @property {string | undefined} [streamPublicUrl] absent: each replica's own
  * @property {import('./broker.mjs').Broker} broker
  * @property {Record<import('./credentials.mjs').Database, string>} databaseUrls
- * @property {string | undefined} [databaseCa] file with the authorities of their server's certificate
+ * @property {string | undefined} [databaseCa] CA file of their server's certificate
  * @property {import('./credentials.mjs').Credentials} credentials
  */
 
@@ -85,7 +85,7 @@ export function environmentOf(instance, wiring, inherited) {
   };
 }
 
-/** Settings of the demo; docker-compose.yml has the same, as tests/deploy sees to. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
+/** Settings of the demo; tests/deploy checks that docker-compose.yml has the same. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
 export const demoDefaults = {
   // Pages on this machine, such as a front end in development.
   gateway: { RATE_LIMIT_PER_MINUTE: '6000000', CORS_ORIGINS: 'loopback', DOCS_OAUTH_CLIENT: 'plant-docs', CONSOLE_OAUTH_CLIENT: 'plant-console' },

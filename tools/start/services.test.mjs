@@ -26,7 +26,7 @@ function environment(service, inherited = {}) {
   return environmentOf(instance, wiring, inherited);
 }
 
-test('no service is given a secret of another one', () => {
+test('no service gets a secret of another service', () => {
   const inherited = Object.fromEntries(NATS_USERS.flatMap((name) => [
     [`${name.toUpperCase()}_DATABASE_URL`, `given-database-of-${name}`],
     [`${name.toUpperCase()}_MIGRATION_DATABASE_URL`, 'owner-of-the-database'],
@@ -40,14 +40,14 @@ test('no service is given a secret of another one', () => {
   }
 });
 
-test('what the user sets wins over the settings of the demo, but not over the wiring', () => {
+test('variables of the user override the settings of the demo, but not connections', () => {
   const env = environment('store', { INITIAL_STOCK: '5', OPS_PORT: '1', SIMULATED_APPROVAL_DELAY_MS: '500' });
   assert.equal(env['INITIAL_STOCK'], '5');
   assert.equal(env['SIMULATED_APPROVAL_DELAY_MS'], '500');
   assert.notEqual(env['OPS_PORT'], '1');
 });
 
-test('authorities are those of the servers that are used: ours have none, whatever the user sets for others', () => {
+test('CA settings apply only to the user\'s own servers', () => {
   const set = { PGSSLROOTCERT: '/set.crt', NATS_CA: '/set.crt' };
   const [instance] = instances;
   assert.ok(instance);
@@ -57,13 +57,13 @@ test('authorities are those of the servers that are used: ours have none, whatev
   assert.deepEqual([given['PGSSLROOTCERT'], given['NATS_CA']], ['/databases.crt', '/nats.crt']);
 });
 
-test('replicas are numbered and have ports of their own', () => {
+test('replicas are numbered and have their own ports', () => {
   const stores = instances.filter(({ service }) => service === 'store');
   assert.deepEqual(stores.map(({ label }) => label), ['store-1', 'store-2']);
   assert.equal(new Set(instances.map(({ opsPort }) => opsPort)).size, instances.length);
 });
 
-test('replicas of the stream stand side by side, the first where the user chose', async () => {
+test('each replica of the stream has its own port, the first the one that the user chose', async () => {
   const streams = (await planInstances({ ...replicas, notifications: 3 }, ports)).filter(({ service }) => service === 'notifications');
   assert.deepEqual(streams.map(({ label }) => label), ['notifications-1', 'notifications-2', 'notifications-3']);
   assert.equal(streams[0]?.port, ports.STREAM_PORT);
@@ -71,12 +71,12 @@ test('replicas of the stream stand side by side, the first where the user chose'
   for (const one of streams) assert.equal(environmentOf(one, wiring, {})['STREAM_PORT'], `${one.port}`);
 });
 
-test('the gateway is told where identity serves its pages', () => {
+test('the gateway gets the address of identity\'s pages', () => {
   const identity = instances.find(({ service }) => service === 'identity');
   assert.equal(environment('gateway')['IDENTITY_HTTP_URL'], `http://127.0.0.1:${identity?.port}`);
 });
 
-test('what is set for one service alone reaches no other', () => {
+test('a variable for one service reaches no other service', () => {
   const inherited = { STORE_ENV_NODE_OPTIONS: '--inspect', IDENTITY_ENV_LD_PRELOAD: '/lib.so' };
   assert.equal(environment('store', inherited)['NODE_OPTIONS'], '--inspect');
   assert.equal(environment('store', inherited)['LD_PRELOAD'], undefined);

@@ -27,7 +27,7 @@ const READY_LIMIT_MS = 90_000;
 /**
  * Context that the parts of a starting shop share.
  * @typedef {object} Site
- * @property {AbortController} stop aborted by whatever ends the shop: a signal, or a failure
+ * @property {AbortController} stop ends the shop; aborted by a signal or a failure
  * @property {import('./shutdown.mjs').Shutdown<typeof import('./shutdown.mjs').ORDER[number]>} shutdown
  * @property {import('./screen.mjs').Screen} screen
  * @property {DataDir} dataDir
@@ -88,7 +88,7 @@ export async function openShop(options, means) {
   const isLeftOut = (/** @type {string} */ service) => leftOut.some((one) => one.service === service);
   await together(stop, [
     ...ours.map(({ instance }) => ready(`http://127.0.0.1:${instance.opsPort}`, (body) => leftOut.length > 0 && hasStarted(body))),
-    // The gateway asks one replica of each service. It is never ready itself without identity, whose revocations it follows.
+    // The gateway asks one replica of each service. Without identity, whose revocations it follows, it never becomes ready.
     ...(isLeftOut('gateway') || isLeftOut('identity') ? [] : [ready(gatewayUrl, (body) => missing(body).every(isLeftOut))]),
   ]);
 
@@ -126,7 +126,7 @@ async function leaveOut({ dataDir, runFile, stop }, processes, { ownerUrls }, in
   return leftOut;
 }
 
-/** Whether a process has started, whatever it still misses of others. @param {string} body of its /readyz */
+/** Whether a process has started, even if its dependencies are not ready. @param {string} body of its /readyz */
 const hasStarted = (body) => JSON.parse(body).checks.start === 'ok';
 
 /** @param {string} body of the gateway's /readyz @returns {string[]} services that are not ready */
@@ -142,7 +142,7 @@ function urlsOf(instances, name, scheme) {
   return /** @type {[string, ...string[]]} */ (urls);
 }
 
-/** @param {DataDir} dataDir @returns {() => void} gives the lock back */
+/** @param {DataDir} dataDir @returns {() => void} releases the lock */
 function lock(dataDir) {
   try {
     return takeLock(dataDir.lock);

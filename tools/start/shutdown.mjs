@@ -20,12 +20,12 @@ export class Shutdown {
     this.report = report;
   }
 
-  /** A step may have several ends, such as one for each shop that a run of tests starts. @param {Step} step @param {() => unknown} end */
+  /** Adds a function to a step. A step may have several, such as one for each shop that a test run starts. @param {Step} step @param {() => unknown} end */
   add(step, end) {
     this.#ends.push({ step, end });
   }
 
-  /** @returns {Promise<boolean>} whether every step succeeded; asking again waits for the same run */
+  /** @returns {Promise<boolean>} whether every step succeeded; a second call waits for the same run */
   run() {
     this.#running ??= this.#run();
     return this.#running;
@@ -51,7 +51,7 @@ export const ORDER = /** @type {const} */ (['services', 'NATS', 'Postgres', 'run
 /** A requested stop, not a failure. */
 export class StopRequest extends Error {}
 
-/** Aborted by the first SIGINT, SIGTERM or SIGHUP; later ones (npm and the terminal both send theirs) change nothing. */
+/** Aborted by the first SIGINT, SIGTERM or SIGHUP; later ones (npm and the terminal each send one) change nothing. */
 export function stopOnSignals() {
   const controller = new AbortController();
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {

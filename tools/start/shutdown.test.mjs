@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ORDER, Shutdown, StopRequest, together } from './shutdown.mjs';
 
-test('services end before NATS, NATS before Postgres, the lock last, whatever started first', async () => {
+test('services stop before NATS, NATS before Postgres, the lock last, regardless of the order of the start', async () => {
   /** @type {string[]} */
   const ended = [];
   const shutdown = new Shutdown(ORDER, () => {});
@@ -11,7 +11,7 @@ test('services end before NATS, NATS before Postgres, the lock last, whatever st
   assert.deepEqual(ended, ['services', 'NATS', 'Postgres', 'run file', 'lock']);
 });
 
-test('a step waits for the one before it, and a step that fails is reported and does not stop the rest', async () => {
+test('a step waits for the previous one; a failing step is reported, and the others still run', async () => {
   /** @type {string[]} */
   const events = [];
   const shutdown = new Shutdown(ORDER, (step) => events.push(`${step} failed`));
@@ -24,7 +24,7 @@ test('a step waits for the one before it, and a step that fails is reported and 
   assert.deepEqual(events, ['services failed', 'Postgres']);
 });
 
-test('everything that was added to a step ends, also when one of them fails', async () => {
+test('every part of a step is stopped, even if one of them fails', async () => {
   /** @type {string[]} */
   const events = [];
   const shutdown = new Shutdown(ORDER, (step) => events.push(`${step} failed`));
@@ -36,7 +36,7 @@ test('everything that was added to a step ends, also when one of them fails', as
   assert.deepEqual(events, ['one shop', 'another shop', 'NATS failed', 'NATS']);
 });
 
-test('asking twice to end ends everything once', async () => {
+test('a second shutdown stops nothing again', async () => {
   let times = 0;
   const shutdown = new Shutdown(ORDER, () => {});
   shutdown.add('NATS', () => (times += 1));
@@ -44,7 +44,7 @@ test('asking twice to end ends everything once', async () => {
   assert.equal(times, 1);
 });
 
-test('when one of several tasks fails the others are told, waited for, and the failure is what is thrown', async () => {
+test('when a task fails, the others are aborted and awaited, and its error is thrown', async () => {
   const stop = new AbortController();
   let waited = false;
   const other = new Promise((_, reject) => {
@@ -57,7 +57,7 @@ test('when one of several tasks fails the others are told, waited for, and the f
   assert.equal(waited, true);
 });
 
-test('a request to stop is what ends the tasks that it interrupts', async () => {
+test('a stop request is thrown instead of the errors of the tasks that it interrupts', async () => {
   const stop = new AbortController();
   const task = new Promise((_, reject) => stop.signal.addEventListener('abort', () => reject(new Error('killed'))));
   setTimeout(() => stop.abort(new StopRequest('stopped by SIGTERM')), 5);

@@ -25,7 +25,7 @@ export function filesBelow(folder, name) {
 }
 
 /**
- * A stamp of the files' contents, for few files whose times are meaningless.
+ * A stamp of the files' contents, for few files whose modification times are meaningless.
  * @param {string[]} files @param {string[]} [salt]
  */
 export function contentStamp(files, salt = []) {

@@ -16,7 +16,7 @@ beforeEach((t) => {
 
 const sources = () => filesBelow(folder, /\.ts$/);
 
-test('what was built or installed is no source', () => {
+test('build output is not a source', () => {
   assert.deepEqual(sources(), [join(folder, 'a.ts')]);
 });
 
@@ -31,7 +31,7 @@ test('the change stamp changes when a file is written, added or removed', () => 
   assert.equal(new Set([before, touched, added, changeStamp(sources())]).size, 4);
 });
 
-test('the content stamp does not care when a file was written, and knows a missing one', () => {
+test('the content stamp ignores modification times and detects a missing file', () => {
   const before = contentStamp(sources());
   utimesSync(join(folder, 'a.ts'), new Date(0), new Date(0));
   assert.equal(contentStamp(sources()), before);

@@ -24,7 +24,7 @@ export function postgresUser() {
 
 /**
  * Whether `user` can enter this folder. Root's home, where a checkout may be, is closed to other users.
- * @param {string} folder one that does not exist yet counts as its nearest parent
+ * @param {string} folder if it does not exist, its nearest existing parent counts
  * @param {SystemUser | undefined} user
  */
 export function canReach(folder, user) {
@@ -39,7 +39,7 @@ export function canReach(folder, user) {
   }
 }
 
-/** Where downloaded servers are kept, shared by all checkouts. @param {SystemUser | undefined} user who must be able to run them */
+/** Returns the folder of downloaded servers, which all checkouts share. @param {SystemUser | undefined} user who must be able to run them */
 export function cacheFolder(user) {
   const own = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'plant-shop');
   return canReach(own, user) ? own : '/var/cache/plant-shop';

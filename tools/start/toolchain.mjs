@@ -22,7 +22,7 @@ const OLDEST_NODE = [20, 19];
  * @property {(message: string) => void} say
  */
 
-/** Refuses what cannot work, before anything is touched. @param {string} [platform] @param {string} [arch] */
+/** Throws if the platform or the Node version is not supported, before anything is changed. @param {string} [platform] @param {string} [arch] */
 export function checkPlatform(platform = process.platform, arch = process.arch) {
   if (platform === 'win32') throw new StartError('Windows itself is not supported; inside WSL everything works.');
   nodePackage(platform, arch);
@@ -50,7 +50,7 @@ export async function readyToolchain({ signal, say }) {
 }
 
 /**
- * Installs without building: `npm test` builds in a step of its own.
+ * Installs without building: `npm test` builds in a separate step.
  * @param {Need} need
  */
 export async function readyPackages({ signal, say }) {
@@ -171,14 +171,14 @@ function sourceStamp() {
   return changeStamp([...sources, join(ROOT, 'tsconfig.json'), join(ROOT, 'tsconfig.base.json')]);
 }
 
-/** Two starts at once in one checkout would write over each other's packages and output. @param {Need} need */
+/** Concurrent starts in one checkout would overwrite each other's packages and output. @param {Need} need */
 function toolchainLock({ signal, say }) {
   const folder = join(ROOT, '.data');
   makePassage(folder);
   return awaitLock(join(folder, 'toolchain.lock'), { signal, onWait: (pid) => say(`Waiting for process ${pid}, which installs or builds here`) });
 }
 
-/** Stamps live in node_modules, so that removing it also removes the belief that it is complete. @param {string} name */
+/** Stamps are in node_modules, so deleting node_modules also invalidates them. @param {string} name */
 const stampFile = (name) => join(ROOT, 'node_modules', '.cache', `${name}-stamp`);
 
 /** @param {string} name */

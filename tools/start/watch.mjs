@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { StartError } from './errors.mjs';
 
-/** Handles the end of a process: while the shop starts, the start has failed; later, the process is restarted. */
+/** Handles the exit of a process: while the shop starts, it ends the start; later, the process is restarted. */
 export class Watch {
   isOpen = false;
 
@@ -13,18 +13,18 @@ export class Watch {
 
   /**
    * @param {string} label
-   * @param {() => string[]} lastLines what it said last
+   * @param {() => string[]} lastLines the end of its output
    * @returns {import('./kept-process.mjs').Keeping['onEnd']}
    */
   over(label, lastLines) {
     return (how) => {
       if (this.stop.signal.aborted) return false;
-      const fate = how.error ? how.error.message : how.signal ? `killed by ${how.signal}` : `exit code ${how.code}`;
+      const reason = how.error ? how.error.message : (how.signal ?? `code ${how.code}`);
       if (this.isOpen) {
-        this.screen.complain(`!!! ${label} has ended (${fate}); starting it again`);
+        this.screen.complain(`${label} exited (${reason}); restarting it`);
         return true;
       }
-      this.stop.abort(new StartError(`${label} ended before it was ready (${fate}). Its last lines:\n${lastLines().join('\n')}`));
+      this.stop.abort(new StartError(`${label} exited before it was ready (${reason}). Its last lines:\n${lastLines().join('\n')}`));
       return false;
     };
   }

@@ -4,7 +4,7 @@ import { ROOT } from '../start/toolchain.mjs';
 import { RESULTS_FILE } from './jest-results.mjs';
 
 /**
- * What is used of Jest's result of a file.
+ * The members used of Jest's result of a file.
  * @typedef {object} FileResult
  * @property {number} numPassingTests
  * @property {number} numFailingTests

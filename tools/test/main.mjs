@@ -30,7 +30,7 @@ process.exit(await main());
 
 /** @returns {Promise<number>} the exit code */
 async function main() {
-  const shutdown = new Shutdown(/** @type {const} */ (['temporary folder']), (step, error) => console.log(`Stopping (${step}): ${explain(error)}`));
+  const shutdown = new Shutdown(/** @type {const} */ (['temporary folder']), (step, error) => console.log(`Stopping failed (${step}): ${explain(error)}`));
   /** @type {Ran[]} */
   const ran = [];
   try {
@@ -81,7 +81,7 @@ async function checkTypes(env) {
  */
 async function runLanes({ lanes: [first = [], ...others], last = [] }, context, ran) {
   const waiting = new WaitingOutput();
-  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}; the first to end: ${last.join(', ')}`);
+  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}; then, in the first free lane: ${last.join(', ')}`);
   const left = [...last];
   /** Yields the steps of a lane, then those that are left. @param {typeof first} lane */
   function* stepsOf(lane) {
@@ -138,7 +138,7 @@ function runStep(name, output, context) {
  */
 async function step(name, output, run) {
   output.say(`\n=== ${name} ===`);
-  const shutdown = new Shutdown(ORDER, (server, error) => output.say(`Stopping (${server}): ${explain(error)}`));
+  const shutdown = new Shutdown(ORDER, (server, error) => output.say(`Stopping failed (${server}): ${explain(error)}`));
   const begun = performance.now();
   const tally = await durations.measure(name, (duration) =>
     run({ output, shutdown, duration })

@@ -13,7 +13,7 @@ const LANES = /** @type {const} */ ([['lint', 'tools', 'console', 'unit'], ['art
 /** Short steps for the lanes that end first. */
 const LAST = /** @type {const} */ (['deploy']);
 
-/** Runs after the lanes, by itself: it measures how long recoveries take. */
+/** Runs alone after the lanes: it measures how long recoveries take. */
 const ALONE = /** @type {const} */ (['chaos']);
 
 const STEPS = [...LANES.flat(), ...LAST, ...ALONE];
@@ -28,7 +28,7 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
  * @property {readonly StepName[]} [last] steps that the next free lane runs
  * @property {readonly StepName[]} [alone] steps that run after the lanes, one at a time
  * @property {string[]} jestArgs
- * @property {readonly string[]} packages whose unit tests run; none: all
+ * @property {readonly string[]} packages whose unit tests run; empty: all
  */
 
 /** @typedef {typeof STEPS[number] | typeof LONG_STEPS[number]} StepName */

@@ -74,8 +74,8 @@ export function tallyOfChaos({ code, report }) {
 
 /**
  * Returns the tally of a run of Node's test runner from the closing lines of its TAP report. A report without them is from a killed
- * run: its results are counted one by one, and the missing end counts as a failure. So are those of a run that was cut, because Node may still
- * write closing lines, which do not count what was running.
+ * run: its results are counted one by one, and the missing end counts as a failure. The same applies to an interrupted run: Node may still
+ * write closing lines, which do not count the running tests.
  * @param {{ code: number, report: string | undefined, wasCut?: boolean }} outcome
  * @returns {Tally}
  */

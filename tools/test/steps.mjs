@@ -82,7 +82,7 @@ export const steps = {
         context.output.say(`\n${service} of ${ref} with today's other services and schemas`);
         const folder = join(context.folder, `${service}-of-${ref}`);
         mix(join(folder, 'artefacts'), release, service);
-        const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => context.output.say(`Stopping (${step}): ${explain(error)}`));
+        const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => context.output.say(`Stopping failed (${step}): ${explain(error)}`));
         try {
           const shop = await startShop({ folder, stop: context.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
           const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour];

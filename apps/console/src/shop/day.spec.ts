@@ -11,7 +11,7 @@ const placed = (orderId: number, agoMs: number): LiveMessage =>
   ({ event: 'order.placed', cursor: 'c', timestamp: at(agoMs), data: { orderId, plantId: 1, quantity: 2 } });
 
 describe('the day', () => {
-  it('counts orders by status, as lists and events tell', () => {
+  it('counts orders by status, from lists and events', () => {
     const day = new Day();
     day.add(order(1));
     day.add(order(2, { status: 'approved' }));
@@ -21,7 +21,7 @@ describe('the day', () => {
     expect(day.figures(now).counts).toEqual({ placed: 0, approved: 2, delivered: 0, cancelled: 1 });
   });
 
-  it('never goes back: a list that was read before an event is older than it', () => {
+  it('ignores an older status, in a list or an event', () => {
     const day = new Day();
     day.take(placed(1, 5_000), now);
     day.take(changed(1, 'delivered'), now);
@@ -30,7 +30,7 @@ describe('the day', () => {
     expect(day.figures(now).counts).toEqual({ placed: 0, approved: 0, delivered: 1, cancelled: 0 });
   });
 
-  it('counts an order once, however often it comes', () => {
+  it('counts an order once, even if it is received several times', () => {
     const day = new Day();
     day.take(placed(1, 0), now);
     day.take(placed(1, 0), now);
@@ -38,7 +38,7 @@ describe('the day', () => {
     expect(day.figures(now).counts.placed).toBe(1);
   });
 
-  it('draws the last hour by minutes, the present one last', () => {
+  it('counts the last hour by minute, the current minute last', () => {
     const day = new Day();
     day.add(order(1, { placedAt: at(0) }));
     day.add(order(2, { placedAt: at(59 * minuteMs) }));
@@ -50,7 +50,7 @@ describe('the day', () => {
     expect(perMinute.reduce((sum, one) => sum + one.placed, 0)).toBe(2);
   });
 
-  it('measures from placing to delivery', () => {
+  it('measures the time from placing to delivery', () => {
     const day = new Day();
     day.add(order(1, { placedAt: at(20_000) }));
     day.add(order(2, { placedAt: at(10_000) }));
@@ -59,7 +59,7 @@ describe('the day', () => {
     expect(day.figures(now).perMinute.at(-1)?.deliveryMs).toBe(20_000);
   });
 
-  it('lists what is to be shipped, the one that waits longest first', () => {
+  it('lists orders to ship, the oldest first', () => {
     const day = new Day();
     day.add(order(1, { status: 'approved', placedAt: at(1_000) }));
     day.add(order(2, { status: 'approved', placedAt: at(90_000_000) }));
@@ -69,7 +69,7 @@ describe('the day', () => {
     expect(day.figures(now).toShip.map(({ id }) => id)).toEqual([1]);
   });
 
-  it('forgets closed orders after a day', () => {
+  it('drops closed orders after a day', () => {
     const day = new Day();
     day.add(order(1, { status: 'delivered', placedAt: at(0) }));
     day.add(order(2, { status: 'approved', placedAt: at(0) }));
@@ -77,14 +77,14 @@ describe('the day', () => {
     expect(counts).toEqual({ placed: 0, approved: 1, delivered: 0, cancelled: 0 });
   });
 
-  it('tells how late events are, never less than not at all', () => {
+  it('reports event lag, at least 0', () => {
     const day = new Day();
     expect(day.figures(now).lagMs).toBeUndefined();
     for (const lag of [-400, 20, 30]) day.take(changed(1, 'approved', lag), now);
     expect(day.figures(now).lagMs).toBe(20);
   });
 
-  it('has a median', () => {
+  it('calculates a median', () => {
     expect([median([]), median([3]), median([5, 1, 3])]).toEqual([undefined, 3, 3]);
   });
 });

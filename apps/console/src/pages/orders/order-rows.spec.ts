@@ -5,20 +5,20 @@ import { withNewest } from './order-rows.js';
 const orders = (...ids: number[]): Order[] => ids.map((id) => ({ id, plantId: 1, quantity: 1, status: 'placed', complete: false }));
 const idsOf = (rows: readonly Order[] | undefined): number[] | undefined => rows?.map(({ id }) => id);
 
-describe('the rows of the orders', () => {
-  it('get new ones in front', () => {
+describe('the order rows', () => {
+  it('start with new orders', () => {
     expect(idsOf(withNewest(orders(3, 2, 1), orders(5, 4, 3, 2), false))).toEqual([5, 4, 3, 2, 1]);
   });
 
-  it('lose those of the newest page that no longer match', () => {
+  it('lose orders that the newest page no longer contains', () => {
     expect(idsOf(withNewest(orders(4, 3, 2, 1), orders(5, 4, 2), false))).toEqual([5, 4, 2, 1]);
   });
 
-  it('are those of the newest page alone when that is the whole list', () => {
+  it('are replaced by the newest page if it is the whole list', () => {
     expect(idsOf(withNewest(orders(3, 2, 1), orders(3), true))).toEqual([3]);
   });
 
-  it('are read anew when some between are missing', () => {
+  it('must be reloaded if there is a gap between them and the newest page', () => {
     expect(withNewest(orders(3, 2, 1), orders(9, 8), false)).toBeUndefined();
     expect(idsOf(withNewest([], orders(9, 8), false))).toEqual([9, 8]);
   });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { changedFilter, isFiltered, readPlantFilter } from './plant-filter.js';
 
-describe('what an address looks for', () => {
-  it('is taken as far as it can be meant', () => {
+describe('the plant filter', () => {
+  it('ignores invalid parameters', () => {
     expect(readPlantFilter({ q: 12, status: 'sold', tags: ['a', '', 3, {}], category: '', sort: 'random', other: 1 })).toEqual({ q: '12', status: ['sold'], tags: ['a', '3'] });
     expect(readPlantFilter({ status: ['sold', 'lost', 'available'], sort: 'name' })).toEqual({ status: ['sold', 'available'], sort: 'name' });
   });
 
-  it('loses what is changed to nothing', () => {
+  it('drops emptied parameters', () => {
     expect(changedFilter({ q: 'fern', tags: ['a'], category: 'x' }, { q: '', tags: [], category: undefined })).toEqual({});
     expect(isFiltered({ sort: 'name' })).toBe(false);
     expect(isFiltered({ q: 'fern' })).toBe(true);

@@ -4,19 +4,19 @@ import { differences, formOf, plantOfForm } from './plant-form-values.js';
 
 const plant: Plant = { id: 7, name: 'Fern', category: { id: 3, name: 'Foliage' }, photoUrls: [], tags: [{ id: 1, name: 'shade' }], status: 'sold' };
 
-describe('a form of a plant', () => {
-  it('keeps the ids of what was not changed', () => {
+describe('the plant form', () => {
+  it('keeps the ids of an unchanged category and unchanged tags', () => {
     expect(plantOfForm(formOf(plant), plant)).toEqual({ name: 'Fern', category: { id: 3, name: 'Foliage' }, tags: [{ id: 1, name: 'shade' }], status: 'sold' });
     expect(plantOfForm({ ...formOf(plant), category: ' Trees ', tags: ['wet', 'shade'] }, plant)).toMatchObject({ category: { name: 'Trees' }, tags: [{ name: 'wet' }, { id: 1, name: 'shade' }] });
   });
 
-  it('has no category when it is empty, unless the category has no name', () => {
+  it('omits an empty category, but keeps a category without a name', () => {
     expect(plantOfForm({ ...formOf(plant), category: '' }, plant)).not.toHaveProperty('category');
     const nameless = { ...plant, category: { id: 9 } };
     expect(plantOfForm(formOf(nameless), nameless)).toMatchObject({ category: { id: 9 } });
   });
 
-  it('tells in which fields two differ', () => {
+  it('lists the fields that differ', () => {
     expect(differences(formOf(plant), { ...formOf(plant), tags: [], name: 'Moss' })).toEqual(['name', 'tags']);
   });
 });

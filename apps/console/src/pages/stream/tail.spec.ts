@@ -4,7 +4,7 @@ import { type Frame, maxEntries, Tail } from './tail.js';
 
 const frame = (orderId: number): Frame => ({ event: 'order.shipped', cursor: `c${orderId}`, timestamp: '2027-03-01T08:00:00.000Z', data: { orderId, plantId: 1, carrier: 'DHL', trackingNumber: '1' } });
 
-/** A stream that says what it is told to. */
+/** A scripted stream. */
 class Source {
   private readonly waiting: Frame[] = [];
   private wake: (() => void) | undefined;
@@ -12,7 +12,7 @@ class Source {
 
   readonly shop = { events: () => Object.assign(this.read(), { close: () => this.close() }) } as unknown as Shop;
 
-  say(...frames: readonly Frame[]): void {
+  emit(...frames: readonly Frame[]): void {
     this.waiting.push(...frames);
     this.wake?.();
   }
@@ -41,13 +41,13 @@ describe('the tail of the stream', () => {
   jest.useFakeTimers();
   const numbersOf = (tail: Tail): number[] => tail.snapshot.get().entries.map((one) => one.frame.data).flatMap((data) => ('orderId' in data ? [data.orderId] : []));
 
-  it('keeps the newest, however many come, and draws them a few times a second', async () => {
+  it('keeps only the newest events, and updates a few times a second', async () => {
     const source = new Source();
     const tail = new Tail(source.shop, {});
     let draws = 0;
     tail.snapshot.subscribe(() => (draws += 1));
     tail.start();
-    source.say(...Array.from({ length: 3 * maxEntries }, (_, n) => frame(n)));
+    source.emit(...Array.from({ length: 3 * maxEntries }, (_, n) => frame(n)));
     await settle();
     expect(tail.snapshot.get().received).toBe(3 * maxEntries);
     expect(tail.snapshot.get().entries).toHaveLength(maxEntries);
@@ -56,14 +56,14 @@ describe('the tail of the stream', () => {
     tail.close();
   });
 
-  it('shows nothing while it is paused, and everything afterwards', async () => {
+  it('shows no new events while it is paused, and all of them afterwards', async () => {
     const source = new Source();
     const tail = new Tail(source.shop, {});
     tail.start();
-    source.say(frame(1));
+    source.emit(frame(1));
     await settle();
     tail.setPaused(true);
-    source.say(frame(2), frame(3));
+    source.emit(frame(2), frame(3));
     await settle();
     expect(numbersOf(tail)).toEqual([1]);
     tail.setPaused(false);
@@ -72,12 +72,12 @@ describe('the tail of the stream', () => {
     tail.close();
   });
 
-  it('ends with the page, paused or not', async () => {
+  it('closes the stream with the page, even while it is paused', async () => {
     const source = new Source();
     const tail = new Tail(source.shop, {});
     tail.start();
     tail.setPaused(true);
-    source.say(frame(1));
+    source.emit(frame(1));
     await settle();
     tail.close();
     await settle();

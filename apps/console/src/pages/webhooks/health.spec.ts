@@ -9,20 +9,20 @@ const refused = (second: number): Delivery['attempts'][number] => ({ at: at(seco
 const taken = (second: number): Delivery['attempts'][number] => ({ at: at(second), durationMs: 3, status: 200 });
 
 describe('the health of an endpoint', () => {
-  it('without deliveries is unknown, and says what to do', () => {
+  it('is unknown without deliveries, and suggests a test event', () => {
     expect(healthOf(enabled, [])).toMatchObject({ label: 'Nothing sent yet', why: expect.stringContaining('test event') });
   });
 
-  it('is judged by the newest attempt, not by the newest delivery', () => {
+  it('depends on the newest attempt, not on the newest delivery', () => {
     expect(healthOf(enabled, [delivery('delivered', taken(1)), delivery('pending', refused(0), refused(5))])).toMatchObject({ label: 'Failing', why: 'The receiver answered 503.' });
     expect(healthOf(enabled, [delivery('delivered', taken(9)), delivery('delivered', refused(0), taken(5))])).toMatchObject({ label: 'Healthy' });
   });
 
-  it('is recovering while deliveries wait that failed before', () => {
+  it('is recovering while failed deliveries wait for a retry', () => {
     expect(healthOf(enabled, [delivery('delivered', taken(9)), delivery('pending', refused(5))])).toMatchObject({ label: 'Recovering' });
   });
 
-  it('says why the shop disabled it', () => {
+  it('explains why it is disabled', () => {
     expect(healthOf({ state: 'disabled', disabledReason: 'gone' }, [delivery('held')])).toMatchObject({ label: 'Disabled', why: expect.stringContaining('410') });
     expect(healthOf({ state: 'disabled', disabledReason: 'failing' }, [])).toMatchObject({ why: expect.stringContaining('for days') });
     expect(healthOf({ state: 'disabled' }, [])).toMatchObject({ why: expect.stringContaining('owner') });
