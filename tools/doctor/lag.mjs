@@ -14,7 +14,7 @@ export const LIMITS = [
   { metric: 'notifications_feed_lag', about: 'feed, events missing from the log', unit: 'events', most: 10_000, remedy: `${RUNBOOK}#the-feed-lags` },
   { metric: 'revocation_log_age_seconds', about: 'revocations last seen', unit: 's ago', most: 1, remedy: `${RUNBOOK}#revocations-are-not-seen` },
   { metric: 'stream_held', about: 'stream held back', unit: '', most: 0, remedy: `${RUNBOOK}#revocations-are-not-seen` },
-  { metric: 'webhook_log_behind_seconds', about: 'oldest event whose webhook deliveries are not created', unit: 's', most: 60, remedy: `${RUNBOOK}#webhook-backlog` },
+  { metric: 'webhook_log_behind_seconds', about: 'oldest event whose webhook deliveries are not enqueued', unit: 's', most: 60, remedy: `${RUNBOOK}#webhook-backlog` },
   { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, remedy: `${RUNBOOK}#webhook-backlog` },
 ];
 

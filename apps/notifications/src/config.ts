@@ -22,7 +22,7 @@ export const notificationsSettings = {
   databasePoolSize: databasePoolSize('NOTIFICATIONS_DATABASE_POOL_SIZE', 10),
   role: choice('NOTIFICATIONS_ROLE', roles, {
     description:
-      '`stream` serves stream clients; `webhooks` creates and sends webhook deliveries and answers `/v3/webhooks`; `both` does ' +
+      '`stream` serves stream clients; `webhooks` enqueues and sends webhook deliveries and answers `/v3/webhooks`; `both` does ' +
       'both. Any mixture of replicas works; work of a missing role waits',
     default: 'both',
   }),

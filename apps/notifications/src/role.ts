@@ -6,5 +6,5 @@ export type Role = (typeof roles)[number];
 /** Returns whether a replica of this role serves stream clients. */
 export const hasStream = (role: Role): boolean => role !== 'webhooks';
 
-/** Returns whether a replica of this role makes and sends webhook deliveries, and answers the operations of webhooks. */
+/** Returns whether a replica of this role enqueues and sends webhook deliveries, and answers the operations of webhooks. */
 export const hasWebhooks = (role: Role): boolean => role !== 'stream';

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { CodedError, platformCodes, theService, unavailable } from '@plant-shop/platform/errors';
 import { domainCodes } from './errors.js';
-import { HttpError, problemOf } from './problem.js';
+import { HttpError, problemResponse } from './problem.js';
 import { isProblemCode, problemTable } from './problem-table.js';
 
-const at = { publicUrl: 'https://plants.example', requestId: 'r1', instance: '/v3/plant' };
-const bodyOf = (error: CodedError): Record<string, unknown> => JSON.parse(problemOf(error, at).body) as Record<string, unknown>;
+const at = { publicUrl: 'https://plants.example', requestId: 'r1', instance: '/v3/plant', headers: { 'cache-control': 'no-store' } };
+const always = { 'cache-control': 'no-store', 'x-request-id': 'r1', 'content-type': 'application/problem+json; charset=utf-8' };
+const bodyOf = (error: CodedError): Record<string, unknown> => JSON.parse(problemResponse(error, at).body) as Record<string, unknown>;
 
 describe('the problem table', () => {
   it('has an error status for every code that a service may answer with', () => {
@@ -42,29 +43,29 @@ describe('a problem', () => {
   it.each([new CodedError('internal', 'SELECT 1', { sql: 'x' }), new CodedError('made-up', 'hunter2')])(
     'reveals nothing about a defect',
     (error) => {
-      const problem = problemOf(error, at);
-      expect(problem.status).toBe(500);
+      const problem = problemResponse(error, at);
+      expect(problem).toMatchObject({ status: 500, isDefect: true });
       expect(Object.keys(JSON.parse(problem.body) as object).sort()).toEqual(['code', 'instance', 'requestId', 'status', 'title', 'type']);
     },
   );
 
   it('has Retry-After when nothing happened', () => {
-    expect(problemOf(unavailable(theService('store')), at)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
-    expect(problemOf(unavailable(theService('store')), { ...at, retryAfterSeconds: 4 }).headers).toEqual({ 'retry-after': '4' });
+    expect(problemResponse(unavailable(theService('store')), at)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    expect(problemResponse(unavailable(theService('store')), { ...at, retryAfterSeconds: 4 }).headers).toEqual({ ...always, 'retry-after': '4' });
   });
 
   it('has WWW-Authenticate with 401', () => {
-    expect(problemOf(new CodedError('login-failed', 'No.'), at).headers).toHaveProperty('www-authenticate');
+    expect(problemResponse(new CodedError('login-failed', 'No.'), at).headers).toHaveProperty('www-authenticate');
   });
 
   it('has Retry-After for locked logins', () => {
-    expect(problemOf(new CodedError('too-many-logins', 'Wait.', { retryAfter: 12.2 }), at)).toMatchObject({
+    expect(problemResponse(new CodedError('too-many-logins', 'Wait.', { retryAfter: 12.2 }), at)).toMatchObject({
       status: 429,
       headers: { 'retry-after': '13' },
     });
   });
 
   it('has the headers of an HttpError', () => {
-    expect(problemOf(new HttpError('method-not-allowed', 'No.', {}, { allow: 'GET' }), at).headers).toEqual({ allow: 'GET' });
+    expect(problemResponse(new HttpError('method-not-allowed', 'No.', {}, { allow: 'GET' }), at).headers).toEqual({ ...always, allow: 'GET' });
   });
 });

@@ -1,4 +1,5 @@
 import { CodedError, type ErrorDetails, type RequestError } from '@plant-shop/platform/errors';
+import type { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import { type HttpCode, isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
 
 /** An error that is raised where HTTP ends, in the gateway or the stream, with headers for the response. */
@@ -22,6 +23,11 @@ export const badParameter = (name: string, must: string): HttpError =>
 export const badHeader = (name: string, must: string): HttpError =>
   badOutsideBody(`header ${name}`, { header: name, detail: `${name} ${must}` });
 
+/** Throws `malformed-request` for broken encoding anywhere in a query or form, even if no parameter is read. */
+export function checkEncoding(what: 'query' | 'form', { fault }: UrlEncoded): void {
+  if (fault !== undefined) throw new HttpError('malformed-request', `The ${what} ${fault}.`);
+}
+
 const badOutsideBody = (what: string, fault: RequestError): HttpError =>
   new HttpError('invalid-input', `Correct the ${what} and send the request again.`, { errors: [fault] });
 
@@ -30,9 +36,16 @@ export const badField = (pointer: string, detail: string): HttpError =>
     errors: [{ pointer, detail }],
   });
 
-/** The occurrence of a problem: what the document says about the request. */
-interface Occurrence {
+/** What all problems of a server share. */
+export interface ProblemOrigin {
+  /** The address of the API, which describes all problems. */
   readonly publicUrl: string;
+  /** The default headers of the server's responses. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The occurrence of a problem: where it happened, and what the document says about the request. */
+interface Occurrence extends ProblemOrigin {
   readonly requestId: string;
   /** The path without its query, which may contain secrets. */
   readonly instance: string | undefined;
@@ -40,16 +53,19 @@ interface Occurrence {
   readonly retryAfterSeconds?: number;
 }
 
-export interface Problem {
+export interface ProblemResponse {
   readonly code: ProblemCode;
   readonly status: number;
+  /** All headers except those of the connection. */
   readonly headers: Readonly<Record<string, string>>;
   /** The problem document (RFC 9457) as JSON. */
   readonly body: string;
+  /** Whether the error is a defect, which is logged. The document reveals nothing about it. */
+  readonly isDefect: boolean;
 }
 
-/** Returns the answer to a request that failed. @param errors the invalid parts of the request, as the client knows them */
-export function problemOf(error: CodedError, at: Occurrence, errors = error.details.errors): Problem {
+/** Returns the response to a request that failed. @param errors the invalid parts of the request, as the client knows them */
+export function problemResponse(error: CodedError, at: Occurrence, errors = error.details.errors): ProblemResponse {
   const code = isProblemCode(error.code) ? error.code : 'internal';
   const { status, title } = problemTable[code];
   const isDefect = status === 500;
@@ -65,7 +81,13 @@ export function problemOf(error: CodedError, at: Occurrence, errors = error.deta
   };
   // Standard members come first and win over the service's details.
   const body = JSON.stringify({ ...standard, ...(!isDefect && error.details), ...standard });
-  return { code, status, headers: headersOf(error, status, at), body };
+  const headers = {
+    ...at.headers,
+    ...headersOf(error, status, at),
+    'x-request-id': at.requestId,
+    'content-type': 'application/problem+json; charset=utf-8',
+  };
+  return { code, status, headers, body, isDefect };
 }
 
 export const problemTypeUrl = (publicUrl: string, code: ProblemCode): string => `${publicUrl}/problems/${code}`;

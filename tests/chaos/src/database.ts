@@ -193,7 +193,7 @@ const pendingCounts: readonly { readonly name: Name; readonly text: string; read
   { name: 'store', text: `SELECT count(*) AS n FROM orders WHERE due_at < now() - interval '2 s'`, what: 'orders are overdue' },
   { name: 'catalog', text: 'SELECT count(*) AS n FROM stock_intents', what: 'intents of the catalog are open' },
   { name: 'identity', text: 'SELECT count(*) AS n FROM user_deletions', what: 'deletions of users are open' },
-  // Deliveries are created some time after their events are logged, so zero pending deliveries do not suffice.
+  // Deliveries are enqueued some time after their events are logged, so zero pending deliveries do not suffice.
   { name: 'notifications', text: 'SELECT f.watermark - w.watermark AS n FROM webhook_watermark w, feed_watermark f', what: 'events lack their webhook deliveries' },
   {
     name: 'notifications',

@@ -1,5 +1,5 @@
 import cors from '@fastify/cors';
-import { isAllowedOrigin } from '@plant-shop/platform/http/origins';
+import { isAllowedOrigin, preflightMaxAge } from '@plant-shop/platform/http/origins';
 import type { FastifyInstance } from 'fastify';
 
 /** Response headers that pages of other origins may read. */
@@ -19,9 +19,6 @@ const exposedHeaders = [
   'Sunset',
 ];
 
-/** How long a browser may cache a preflight, in seconds. */
-const maxAge = 600;
-
 /**
  * Allows pages of these origins to call the API. Cookies are not used, so a page needs a credential of its own. Preflights
  * are answered before the checks of methods and credentials, since browsers send them without credentials.
@@ -32,7 +29,7 @@ export async function allowOrigins(instance: FastifyInstance, origins: readonly 
     origin: origins.includes('*') ? '*' : (origin, allow) => allow(null, origin !== undefined && isAllowedOrigin(origin, origins)),
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
     exposedHeaders,
-    maxAge,
+    maxAge: preflightMaxAge,
     hook: 'onRequest',
   });
 }

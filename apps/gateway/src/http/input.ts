@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { badField, badParameter, HttpError } from '@plant-shop/contracts/problem';
-import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
+import { badField, badParameter, checkEncoding, HttpError } from '@plant-shop/contracts/problem';
+import { readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
 
@@ -19,16 +19,8 @@ export function pathText(request: FastifyRequest, name: string): string {
   return value;
 }
 
-/** Returns a path parameter that is an id: decimal digits only, so neither `1e3` nor `+1`. */
-export function pathId(request: FastifyRequest, name: string): number {
-  return idOf(name, textOf(request, name));
-}
-
-function idOf(name: string, text: string): number {
-  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : NaN;
-  if (!Number.isSafeInteger(id)) throw badParameter(name, `must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`);
-  return id;
-}
+/** Returns a path parameter that is an id. */
+export const pathId = (request: FastifyRequest, name: string): number => readId(name, textOf(request, name), badParameter);
 
 export const queryOf = (request: FastifyRequest): UrlEncoded => request.query as UrlEncoded;
 
@@ -53,10 +45,7 @@ export function queryTexts<Name extends string>(request: FastifyRequest, ...name
 }
 
 /** Returns a query parameter that is an id, with the same rules as in the path. */
-export function queryId(request: FastifyRequest, name: string): number | undefined {
-  const value = queryText(request, name);
-  return value === undefined ? undefined : idOf(name, value);
-}
+export const queryId = (request: FastifyRequest, name: string): number | undefined => queryOf(request).id(name, badParameter);
 
 export const queryList = (request: FastifyRequest, name: string): readonly string[] | undefined => queryOf(request).list(name);
 
@@ -66,18 +55,15 @@ export function requiredQueryList(request: FastifyRequest, name: string, must: s
   return values;
 }
 
-/** Returns `limit` and `cursor` of a list; the owning service checks their bounds. */
+/** Returns `limit` and `cursor` of a list; the owning service checks the cursor. */
 export function pageOf(request: FastifyRequest): { limit?: number; cursor?: string } {
-  const limit = queryText(request, 'limit');
+  const limit = queryOf(request).integer('limit', { min: 1, max: 1_000 }, badParameter);
   const cursor = queryText(request, 'cursor');
-  if (limit !== undefined && !/^\d{1,9}$/.test(limit)) throw badParameter('limit', 'must be a whole number from 1 to 1000');
-  return { ...(limit !== undefined && { limit: Number(limit) }), ...(cursor !== undefined && { cursor }) };
+  return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
 }
 
-/** Throws `malformed-request` for broken encoding anywhere in the query, even if no parameter is read. */
 export function checkQuery(request: FastifyRequest): void {
-  const { fault } = queryOf(request);
-  if (fault !== undefined) throw new HttpError('malformed-request', `The query ${fault}.`);
+  checkEncoding('query', queryOf(request));
 }
 
 /** Checks the JSON body and returns its bytes unchanged. */
@@ -92,7 +78,7 @@ export function formBody(request: FastifyRequest, fields: readonly string[]): Re
   const bytes = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
   if (!isUtf8(bytes)) throw new HttpError('malformed-request', 'The form must be UTF-8.');
   const parsed = UrlEncoded.parse(bytes.toString('utf8'));
-  if (parsed.fault !== undefined) throw new HttpError('malformed-request', `The form ${parsed.fault}.`);
+  checkEncoding('form', parsed);
   const given: Record<string, string> = {};
   for (const field of fields) {
     const value = parsed.one(field, (name, must) => badField(`/${name}`, must));

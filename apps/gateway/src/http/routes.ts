@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
 import { isRateLimited } from '@plant-shop/contracts/access';
+import { missingHostOf } from '@plant-shop/contracts/connection-problem';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
@@ -42,9 +43,7 @@ export class Routes {
     instance.decorateRequest('slot', undefined);
     instance.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);
-      if (request.is404) done(routeNotFound());
-      else if (request.raw.headers.host === undefined && request.raw.httpVersion === '1.1') done(hostMissing());
-      else done();
+      done(request.is404 ? routeNotFound() : missingHostOf(request.raw));
     });
     instance.addHook('onRoute', (route) => {
       if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow, route.url.includes(':'));
@@ -152,9 +151,6 @@ function errorOf(check: () => void): Error | undefined {
     return error as Error;
   }
 }
-
-/** RFC 9112, section 3.2 */
-const hostMissing = (): HttpError => new HttpError('malformed-request', 'Send a Host header.');
 
 const refuseMethod =
   (allow: string, hasParameters: boolean): onRequestHookHandler =>

@@ -1,3 +1,4 @@
+import { answerConnectionError } from '@plant-shop/contracts/connection-problem';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
 import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -5,8 +6,8 @@ import { requestIdOf } from '@plant-shop/platform/request-id';
 import type { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { answerConnectionError } from '../problems/connection-errors.js';
 import { sendProblem } from '../problems/problem.js';
+import { gatewayHeaders } from '../security-headers.js';
 import { bodyReader } from './body.js';
 import { LeanAdapter } from './lean-adapter.js';
 
@@ -42,7 +43,7 @@ export function createAdapter(parts: {
       ServerResponse: parts.drain.ServerResponse,
       headersTimeout: Math.min(headersTimeout, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
-      // Otherwise Node answers a missing Host header itself, without a problem document.
+      // `routes.ts` checks it.
       requireHostHeader: false,
     },
     // Requests already on their way when the server closes are still served.
@@ -52,7 +53,7 @@ export function createAdapter(parts: {
       // Handlers receive the UrlEncoded; only the type declaration demands a plain object.
       querystringParser: ((text: string) => (text === '' ? UrlEncoded.empty : UrlEncoded.parse(text))) as never,
     },
-    clientErrorHandler: answerConnectionError(parts.publicUrl),
+    clientErrorHandler: answerConnectionError({ publicUrl: parts.publicUrl, headers: gatewayHeaders(parts.publicUrl) }),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => sendProblem(error, request, reply, parts),
     // Nest's middleware layer and multipart plug-in would add their hooks to every request.
     skipMiddie: true,

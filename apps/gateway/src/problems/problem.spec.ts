@@ -1,15 +1,16 @@
 import { HttpException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { badField, type Problem, problemOf } from '@plant-shop/contracts/problem';
+import { badField, type ProblemResponse, problemResponse } from '@plant-shop/contracts/problem';
 import { CodedError } from '@plant-shop/platform/errors';
 import { type BodySpec, form, jsonArray, jsonObject } from '@plant-shop/contracts/client-operation';
 import { errorsOf, toCoded, translateFieldError } from './problem.js';
 
-const problem = (error: unknown, body?: BodySpec): Problem => {
+const problem = (error: unknown, body?: BodySpec): ProblemResponse => {
   const coded = toCoded(error);
-  return problemOf(coded, { publicUrl: 'https://plants.example', requestId: 'r1', instance: '/v3/plant' }, errorsOf(coded, body));
+  const at = { publicUrl: 'https://plants.example', headers: {}, requestId: 'r1', instance: '/v3/plant' };
+  return problemResponse(coded, at, errorsOf(coded, body));
 };
-const errorsIn = ({ body }: Problem): unknown => (JSON.parse(body) as { errors?: unknown }).errors;
+const errorsIn = ({ body }: ProblemResponse): unknown => (JSON.parse(body) as { errors?: unknown }).errors;
 
 describe('a problem of the gateway', () => {
   it.each([new Error('password=hunter2 at /srv/app.js'), 'text', undefined])('reveals nothing about a defect', (error) => {

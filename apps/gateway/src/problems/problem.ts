@@ -1,11 +1,11 @@
 import { HttpException } from '@nestjs/common';
-import { HttpError, problemOf } from '@plant-shop/contracts/problem';
+import { HttpError, problemResponse } from '@plant-shop/contracts/problem';
 import { CodedError, type ErrorDetails, type FieldError, type RequestError } from '@plant-shop/platform/errors';
 import { pathOf } from '@plant-shop/platform/http/path-of';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BodySpec } from '@plant-shop/contracts/client-operation';
-import { defaultHeaders } from '../security-headers.js';
+import { gatewayHeaders } from '../security-headers.js';
 
 /** Answers a request with the problem document of an error; logs defects. */
 export function sendProblem(
@@ -15,9 +15,9 @@ export function sendProblem(
   { publicUrl, logger }: { readonly publicUrl: string; readonly logger: Logger },
 ): void {
   const coded = toCoded(error);
-  const at = { publicUrl, requestId: request.id, instance: pathOf(request.raw.url ?? '') };
-  const problem = problemOf(coded, at, errorsOf(coded, request.routeSpec?.body));
-  if (problem.status === 500) {
+  const at = { publicUrl, headers: gatewayHeaders(publicUrl), requestId: request.id, instance: pathOf(request.raw.url ?? '') };
+  const { status, headers, body, isDefect } = problemResponse(coded, at, errorsOf(coded, request.routeSpec?.body));
+  if (isDefect) {
     const err = error instanceof Error ? error : coded;
     logger.error({ err, requestId: request.id, operation: request.routeSpec?.operation }, 'defect');
   }
@@ -26,14 +26,8 @@ export function sendProblem(
     reply.raw.destroy();
     return;
   }
-  void reply
-    .code(problem.status)
-    // Set again: some errors occur before any hook, and a handler may have set headers for the response that it did not send.
-    .headers(defaultHeaders(publicUrl))
-    .headers(problem.headers)
-    .header('x-request-id', request.id)
-    .header('content-type', 'application/problem+json; charset=utf-8')
-    .send(problem.body);
+  // All headers: some errors occur before any hook, and a handler may have set headers for the response that it did not send.
+  void reply.code(status).headers(headers).send(body);
 }
 
 /** Returns the invalid parts of the client's request. The gateway's own errors already point into it. */

@@ -15,6 +15,18 @@ const resultOf = (query: string): unknown => {
   }
 };
 
+describe('the parameters orderId and plantId', () => {
+  it('may be ids, comma-separated and repeated', () => {
+    expect(read('orderId=7,8&orderId=9&plantId=1').filter).toMatchObject({ orderIds: [7, 8, 9], plantIds: [1] });
+  });
+
+  it.each(['orderId', 'plantId'])('accept ids in the form that the gateway accepts only: %s', (name) => {
+    for (const id of ['007', '0', '1e3', '', '9007199254740992']) {
+      expect(resultOf(`${name}=${id}`)).toEqual({ parameter: name, detail: `${name} must be a whole number from 1 to 9007199254740991` });
+    }
+  });
+});
+
 describe('the parameter types', () => {
   it('defaults to status changes alone', () => expect(read('').filter.types.types).toEqual(['order.status_changed']));
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { eventTypes } from '@plant-shop/contracts/events';
-import { badParameter, HttpError } from '@plant-shop/contracts/problem';
+import { badParameter, checkEncoding } from '@plant-shop/contracts/problem';
 import { orderStatuses } from '@plant-shop/contracts/store';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { presentedCredentialsOf, type PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError } from '@plant-shop/platform/errors';
-import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
+import { readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import { type Cursor, decodeCursor } from '../log/cursor.js';
 import { defaultTypes, type EventTypes, eventTypesOf } from '../log/event-types.js';
 import type { Filter } from '../log/subscription.js';
@@ -47,15 +47,15 @@ export function readRequest(request: IncomingMessage): StreamRequest {
       ...filterOf('newStatuses', statusesOf(query)),
     },
     start: startOf(lastEventId(request) ?? one('cursor')),
-    limit: integerOf('limit', one('limit') ?? String(defaultLimit), 1, maxLimit),
-    waitSeconds: integerOf('wait', one('wait') ?? '0', 0, maxWaitSeconds),
+    limit: query.integer('limit', { min: 1, max: maxLimit }, badParameter) ?? defaultLimit,
+    waitSeconds: query.integer('wait', { min: 0, max: maxWaitSeconds }, badParameter) ?? 0,
   };
 }
 
 function queryOf({ url = '' }: IncomingMessage): UrlEncoded {
   const [, text = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? [];
   const query = UrlEncoded.parse(text);
-  if (query.fault !== undefined) throw new HttpError('malformed-request', `The query ${query.fault}.`);
+  checkEncoding('query', query);
   return query;
 }
 
@@ -72,12 +72,6 @@ function startOf(text: string | undefined): Start | undefined {
   throw new CodedError('invalid-cursor', 'Use latest, earliest, or a cursor exactly as received with an event.');
 }
 
-function integerOf(name: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (!/^\d{1,16}$/.test(text) || value < min || value > max) throw badParameter(name, `must be a whole number from ${min} to ${max}`);
-  return value;
-}
-
 function listOf(query: UrlEncoded, name: string): readonly string[] | undefined {
   const values = query.list(name);
   if (values !== undefined && values.length > maxFilterValues) throw badParameter(name, `must have at most ${maxFilterValues} values`);
@@ -85,7 +79,7 @@ function listOf(query: UrlEncoded, name: string): readonly string[] | undefined 
 }
 
 const idsOf = (query: UrlEncoded, name: string): readonly number[] | undefined =>
-  listOf(query, name)?.map((text) => integerOf(name, text, 1, Number.MAX_SAFE_INTEGER));
+  listOf(query, name)?.map((text) => readId(name, text, badParameter));
 
 const statusesOf = (query: UrlEncoded): readonly string[] | undefined => someOf(query, 'newStatus', orderStatuses);
 

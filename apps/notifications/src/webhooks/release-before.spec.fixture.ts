@@ -49,7 +49,7 @@ export function logAsPreviousRelease(sql: pg.Pool, feed: readonly Event[], limit
   });
 }
 
-/** Logs the next events of the feed like a current replica that crashes before it makes deliveries. Returns their number. */
+/** Logs the next events of the feed like a current replica that crashes before it enqueues deliveries. Returns their number. */
 export function logAndCrash(sql: pg.Pool, feed: readonly Event[], limit = Infinity): Promise<number> {
   return inTransaction(sql, feed, limit, async (client, _after, upTo) => {
     await client.query(`SELECT set_config('notifications.deliveries', 'follow', true)`);

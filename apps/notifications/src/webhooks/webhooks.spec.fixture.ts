@@ -189,7 +189,7 @@ export class TestWebhooks {
     await until(async () => (await this.sql.query('SELECT 1 FROM feed_watermark WHERE watermark = $1', [after + count])).rowCount === 1, 20_000);
   }
 
-  /** Waits until the deliveries of all logged events are made. */
+  /** Waits until the deliveries of all logged events are enqueued. */
   webhooksHaveFollowed(): Promise<void> {
     const same = `SELECT 1 FROM webhook_watermark w JOIN feed_watermark f USING (watermark)
       WHERE NOT EXISTS (SELECT 1 FROM webhook_cursors c JOIN webhooks e ON e.id = c.webhook_id WHERE c.watermark < f.watermark AND e.state <> 'deleted')`;

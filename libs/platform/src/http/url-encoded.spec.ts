@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CodedError } from '../errors.js';
-import { UrlEncoded } from './url-encoded.js';
+import { readId, UrlEncoded } from './url-encoded.js';
 
 const parse = (text: string): UrlEncoded => UrlEncoded.parse(text);
 const fault = (name: string, must: string): CodedError => new CodedError('invalid-input', `${name} ${must}`);
@@ -31,6 +31,28 @@ describe('URL-encoded parameters', () => {
     expect(parse('s=a%2Cb,a').list('s')).toEqual(['a', 'b']);
     expect(parse('s=').list('s')).toEqual(['']);
     expect(parse('t=a').list('s')).toBeUndefined();
+  });
+
+  it('may be whole numbers within bounds', () => {
+    const limits = { min: 1, max: 1_000 };
+    expect(parse('limit=1000').integer('limit', limits, fault)).toBe(1_000);
+    expect(parse('limit=007').integer('limit', limits, fault)).toBe(7);
+    expect(parse('wait=0').integer('wait', { min: 0, max: 30 }, fault)).toBe(0);
+    expect(parse('other=1').integer('limit', limits, fault)).toBeUndefined();
+    for (const text of ['', '0', '1001', '-1', '+1', '1e1', '1.0', ' 1', '0x1', '١', '99999999999999999999', '1&limit=1']) {
+      expect(() => parse(`limit=${text.replace('+', '%2B')}`).integer('limit', limits, fault)).toThrow(CodedError);
+    }
+    expect(() => parse('limit=0').integer('limit', limits, fault)).toThrow('limit must be a whole number from 1 to 1000');
+  });
+
+  it('may be ids: safe integers in their only form', () => {
+    expect(parse('id=9007199254740991').id('id', fault)).toBe(Number.MAX_SAFE_INTEGER);
+    expect(parse('id=7').id('id', fault)).toBe(7);
+    expect(parse('other=1').id('id', fault)).toBeUndefined();
+    for (const text of ['', '0', '007', '-1', '+1', '1e3', '1.0', '0x1', '9007199254740992', '1&id=1']) {
+      expect(() => parse(`id=${text.replace('+', '%2B')}`).id('id', fault)).toThrow(CodedError);
+    }
+    expect(() => readId('id', '007', fault)).toThrow('id must be a whole number from 1 to 9007199254740991');
   });
 
   it('may be named like members of Object.prototype', () => {

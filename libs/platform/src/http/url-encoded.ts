@@ -41,12 +41,36 @@ export class UrlEncoded {
     return values?.[0];
   }
 
+  /** Returns a parameter that is a whole number; throws `fault` if it is anything else, or out of bounds. */
+  integer(name: string, { min, max }: { readonly min: number; readonly max: number }, fault: Fault): number | undefined {
+    const text = this.one(name, fault);
+    if (text === undefined) return undefined;
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= min && value <= max)) throw fault(name, mustBeBetween(min, max));
+    return value;
+  }
+
+  /** Returns a parameter that is an id; throws `fault` if it is anything else. */
+  id(name: string, fault: Fault): number | undefined {
+    const text = this.one(name, fault);
+    return text === undefined ? undefined : readId(name, text, fault);
+  }
+
   /** Returns the values of a parameter that is comma-separated, repeated, or both; trimmed, without duplicates. */
   list(name: string): readonly string[] | undefined {
     const values = this.values.get(name);
     return values && [...new Set(values.flatMap((value) => value.split(',').map((one) => one.trim())))];
   }
 }
+
+/** Returns the id that a text is: decimal digits only, so neither `1e3` nor `+1` nor `01`. Throws `fault` if it is none. */
+export function readId(name: string, text: string, fault: Fault): number {
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : NaN;
+  if (!Number.isSafeInteger(id)) throw fault(name, mustBeBetween(1, Number.MAX_SAFE_INTEGER));
+  return id;
+}
+
+const mustBeBetween = (min: number, max: number): string => `must be a whole number from ${min} to ${max}`;
 
 function decode(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;

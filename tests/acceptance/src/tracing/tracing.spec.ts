@@ -119,7 +119,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     const following = await linkedWith(approving, 'follow feed');
     expect(following).toMatchObject({ service: 'notifications' });
     await statementsOf(following, 'log-events', 'COMMIT');
-    await statementsOf(await linkedWith(approving, 'make deliveries'), 'webhooks-enqueue', 'COMMIT');
+    await statementsOf(await linkedWith(approving, 'enqueue deliveries'), 'webhooks-enqueue', 'COMMIT');
     const pushing = await linkedWith(approving, 'push frames');
     expect(pushing).toMatchObject({ service: 'notifications', attributes: { 'plant_shop.frames': 1 } });
     const delivering = await linkedWith(approving, 'deliver webhook');
@@ -141,7 +141,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
   });
 
   it('exports no spans of background runs without work', () => {
-    const runs = collector.spans.filter(({ name, parentSpanId }) => parentSpanId === '' && ['due orders', 'number feed', 'follow feed', 'make deliveries'].includes(name));
+    const runs = collector.spans.filter(({ name, parentSpanId }) => parentSpanId === '' && ['due orders', 'number feed', 'follow feed', 'enqueue deliveries'].includes(name));
     expect(runs.length).toBeGreaterThan(0);
     // Failed runs are exported, such as the first of a service that starts before the store.
     expect(runs.filter(({ links, hasFailed }) => links.length === 0 && !hasFailed)).toEqual([]);

@@ -1,11 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { isAllowedOrigin } from '@plant-shop/platform/http/origins';
+import { isAllowedOrigin, preflightMaxAge } from '@plant-shop/platform/http/origins';
 
 /** Response headers that pages of allowed origins may read. */
 const exposed = 'Retry-After, X-Request-Id, WWW-Authenticate';
 const allowed = 'api_key, authorization, session_token, last-event-id, x-request-id';
-/** How long browsers may cache a preflight answer, in seconds. */
-const maxAge = '600';
 
 /** Returns the headers that let pages of allowed origins read a response. No cookies are used: a page must send a key. */
 export function corsHeaders({ headers }: IncomingMessage, origins: readonly string[]): Record<string, string> {
@@ -21,5 +19,5 @@ export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
 export const preflightHeaders: Readonly<Record<string, string>> = {
   'access-control-allow-methods': 'GET',
   'access-control-allow-headers': allowed,
-  'access-control-max-age': maxAge,
+  'access-control-max-age': String(preflightMaxAge),
 };

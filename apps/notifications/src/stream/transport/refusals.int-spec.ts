@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { encodeCursor } from '../../log/cursor.js';
 import { type Replica, Shop, updates, userId } from '../stream.spec.fixture.js';
@@ -35,6 +35,7 @@ describe('refusals of the stream', () => {
     ['a cursor and something after it', `?api_key=key&cursor=${good}A`, {}, 400, 'invalid-cursor'],
     ['garbage for a last event', '?api_key=key', { 'last-event-id': 'x'.repeat(32) }, 400, 'invalid-cursor'],
     ['an order id that is not a number', '?api_key=key&orderId=1e3', {}, 400, 'invalid-input'],
+    ['an order id with leading zeros', '?api_key=key&orderId=007', {}, 400, 'invalid-input'],
     ['a plant below 1', '?api_key=key&plantId=0', {}, 400, 'invalid-input'],
     ['an unknown status', '?api_key=key&newStatus=lost', {}, 400, 'invalid-input'],
     ['a limit beyond 1,000', '?api_key=key&limit=1001', {}, 400, 'invalid-input'],
@@ -98,6 +99,65 @@ describe('refusals of the stream', () => {
     const old = await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-version': '8' });
     expect(old).toMatchObject({ status: 400, headers: { 'sec-websocket-version': '13' } });
     expect(await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-key': 'short' })).toMatchObject({ status: 400 });
+  });
+});
+
+describe('malformed HTTP at the port of the stream', () => {
+  let shop: Shop;
+  let replica: Replica;
+  beforeAll(async () => {
+    shop = await Shop.open();
+    replica = await shop.start({ STREAM_PUBLIC_URL: 'wss://stream.example' });
+  });
+  afterAll(() => shop.close());
+
+  /** Opens a connection and sends a text. Returns the socket, and all that the server sends until it closes the connection. */
+  const exchange = (text: string): { socket: Socket; received: Promise<string> } => {
+    const socket = connect(replica.port, '127.0.0.1');
+    const received = new Promise<string>((resolve, reject) => {
+      let all = '';
+      socket.setTimeout(5_000, () => socket.destroy(new Error(`no end after: ${all}`)));
+      socket.on('data', (bytes: Buffer) => (all += bytes.toString()));
+      socket.on('error', reject);
+      socket.on('close', () => resolve(all));
+    });
+    socket.write(text);
+    return { socket, received };
+  };
+
+  it.each([
+    ['not HTTP', 'nonsense\r\n\r\n', 400, 'malformed-request'],
+    ['two lengths', `GET ${updates} HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}`, 400, 'malformed-request'],
+    ['too many headers', `GET ${updates} HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`, 431, 'headers-too-large'],
+    ['no host', `GET ${updates}?api_key=key HTTP/1.1\r\n\r\n`, 400, 'malformed-request'],
+  ])('is answered with a problem: %s', async (_, text, status, code) => {
+    const answer = await exchange(text).received;
+    expect(answer).toContain(`HTTP/1.1 ${status} `);
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    const headers = Object.fromEntries(head.split('\r\n').slice(1).map((line) => line.toLowerCase().split(': ')));
+    expect(headers).toMatchObject({
+      'content-type': 'application/problem+json; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'strict-transport-security': 'max-age=31536000',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      connection: 'close',
+    });
+    const problem = JSON.parse(body.slice(body.indexOf('{'), body.lastIndexOf('}') + 1)) as object;
+    expect(problem).toMatchObject({ type: `https://shop.test/problems/${code}`, status, code, requestId: headers['x-request-id'] });
+  });
+
+  it('is served without a Host header by HTTP/1.0, which has none', async () => {
+    expect(await exchange('GET /v1/asyncapi.json HTTP/1.0\r\n\r\n').received).toContain('HTTP/1.1 200 OK');
+  });
+
+  it('ends an event stream, and adds nothing to it', async () => {
+    const { socket, received } = exchange(`GET ${updates}?api_key=key HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
+    await once(socket, 'data');
+    socket.write('nonsense\r\n\r\n');
+    const answer = await received;
+    expect(answer).toContain('text/event-stream');
+    expect(answer.match(/HTTP\/1\.1/g)).toEqual(['HTTP/1.1']);
   });
 });
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { answerConnectionError, missingHostOf } from '@plant-shop/contracts/connection-problem';
 import { pathOf } from '@plant-shop/platform/http/path-of';
 import { transportSecurity } from '@plant-shop/platform/http/security-headers';
 import { requestIdOf } from '@plant-shop/platform/request-id';
@@ -13,9 +14,10 @@ import { Connections } from '../subscribers/connections.js';
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.js';
 import { beginEventStream, wantsEventStream } from './event-stream.js';
 import { Pages } from './pages.js';
-import { defaultHeaders, ProblemResponder } from './problem-responder.js';
+import { ProblemResponder } from './problem-responder.js';
 import { readRequest } from '../request.js';
 import { asyncApiPath, checkRoute, isServed } from './routes.js';
+import { streamHeaders } from './stream-headers.js';
 
 /** Limits of receiving a request. They do not limit a stream, whose request has ended. */
 const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 };
@@ -27,8 +29,7 @@ const drainLimitMs = 1_300;
 @Injectable()
 export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   readonly server: Server;
-  /** Headers of every response. */
-  readonly headers: Headers;
+  private readonly headers: Readonly<Record<string, string>>;
   private readonly drainer = new ConnectionDrain();
   private readonly document: string;
   private drained: Promise<void> | undefined;
@@ -40,15 +41,16 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     private readonly problems: ProblemResponder,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
-    this.headers = new Headers(transportSecurity(options.stream.publicUrl));
+    this.headers = streamHeaders(options);
     this.document = JSON.stringify(makeDocument(options.stream.publicUrl));
-    this.server = createServer({ ...limits, ServerResponse: this.drainer.ServerResponse, shouldUpgradeCallback: isWebSocket }, (request, response) => {
+    const settings = { ...limits, requireHostHeader: false, ServerResponse: this.drainer.ServerResponse, shouldUpgradeCallback: isWebSocket };
+    this.server = createServer(settings, (request, response) => {
       const requestId = requestIdOf(request);
-      response.setHeaders(this.headers);
       this.answer(request, response, requestId).catch((error: unknown) => {
         this.problems.refuse(error, request, response, requestId);
       });
     });
+    this.server.on('clientError', answerConnectionError(problems.origin));
   }
 
   /** Rejects if the port is in use, which ends the start of the service. */
@@ -75,14 +77,16 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
+    const missingHost = missingHostOf(request);
+    if (missingHost) throw missingHost;
     const cors = corsHeaders(request, this.options.stream.corsOrigins);
     for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
     if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && isServed(pathOf(request.url ?? '/'))) {
-      response.writeHead(204, preflightHeaders).end();
+      response.writeHead(204, { ...transportSecurity(this.options.stream.publicUrl), ...preflightHeaders }).end();
       return;
     }
     const path = checkRoute(request);
-    const headers = { ...defaultHeaders, 'x-request-id': requestId };
+    const headers = { ...this.headers, 'x-request-id': requestId };
     if (path === asyncApiPath) {
       response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(this.document);
       return;

@@ -92,7 +92,6 @@ export class StreamAdapter extends AbstractWsAdapter {
   /** Sends a complete HTTP response on the socket, which Node's server no longer handles after an upgrade. */
   private refuse(error: unknown, { request, socket, requestId }: Handshake): void {
     const response = new ServerResponse(request);
-    response.setHeaders(this.stream.headers);
     response.assignSocket(socket);
     socket.setTimeout(closeLimitMs, () => socket.destroy());
     response.once('finish', () => socket.destroySoon());

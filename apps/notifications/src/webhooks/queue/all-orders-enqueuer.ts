@@ -42,7 +42,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'make deliveries of all orders', intervalMs }, () => this.enqueue(), logger);
+    super({ name: 'enqueue deliveries of all orders', intervalMs }, () => this.enqueue(), logger);
     this.size = new StepSize(webhooks.stepRows);
     this.limitMs = webhooks.stepLimitMs;
     this.largeStep = webhooks.stepRows / 4;
@@ -69,7 +69,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
     } catch (error) {
       const tooLarge = wasTooLarge(error);
       if (!tooLarge && isTransient(error)) throw error;
-      this.logger.warn({ err: error, deliveries: this.size.rows, endpoints: endpoints.length }, 'making deliveries failed, trying with half as many');
+      this.logger.warn({ err: error, deliveries: this.size.rows, endpoints: endpoints.length }, 'enqueueing deliveries failed, trying with half as many');
       this.size.halve();
       this.metrics.halved('all');
       // Other endpoints go first. Repeated halving isolates an endpoint that makes steps fail.

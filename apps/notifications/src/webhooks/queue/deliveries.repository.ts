@@ -66,16 +66,16 @@ const enqueueOwnRange: Statement = {
       WHERE l.seq > $1 AND l.seq <= $2 AND ($3::bigint IS NULL OR (l.seq, w.id) > ($3, $4::uuid))
         AND ${isSubscribed} AND NOT (${isKnown('$1')})
       ORDER BY l.seq, w.id LIMIT $5::bigint
-    ) ${enqueueWanted}, made AS (
+    ) ${enqueueWanted}, enqueued AS (
       SELECT seq, webhook_id FROM wanted ORDER BY seq DESC, webhook_id DESC LIMIT 1
     ), counted AS (
       SELECT count(*) AS count, count(*) = $5::bigint AS is_full FROM wanted
     ), passed AS (
       UPDATE webhook_watermark m SET
-        watermark = CASE WHEN c.is_full THEN made.seq - 1 ELSE $2 END,
-        part_seq = CASE WHEN c.is_full THEN made.seq END,
-        part_webhook_id = CASE WHEN c.is_full THEN made.webhook_id END
-      FROM counted c LEFT JOIN made ON true RETURNING m.watermark
+        watermark = CASE WHEN c.is_full THEN enqueued.seq - 1 ELSE $2 END,
+        part_seq = CASE WHEN c.is_full THEN enqueued.seq END,
+        part_webhook_id = CASE WHEN c.is_full THEN enqueued.webhook_id END
+      FROM counted c LEFT JOIN enqueued ON true RETURNING m.watermark
     )
     SELECT c.count::integer, passed.watermark < (SELECT watermark FROM feed_watermark) AS "hasMore" FROM counted c, passed`,
 };
@@ -120,14 +120,14 @@ const enqueueByCursor: Statement = {
           AND ${isSubscribed} AND NOT (${isKnown('p.after')})
         ORDER BY l.seq LIMIT p.room
       ) AS l
-    ) ${enqueueWanted}, made AS (
+    ) ${enqueueWanted}, enqueued AS (
       SELECT webhook_id, count(*) AS count, max(seq) AS seq FROM wanted GROUP BY webhook_id
     ), passed AS (
       UPDATE webhook_cursors c SET
-        watermark = CASE WHEN p.room = 0 THEN p.after WHEN made.count = p.room THEN made.seq ELSE p.up_to END,
+        watermark = CASE WHEN p.room = 0 THEN p.after WHEN enqueued.count = p.room THEN enqueued.seq ELSE p.up_to END,
         pause_ms = CASE WHEN p.room = 0 THEN ${longerPause} ELSE 0 END,
         look_at = now() + CASE WHEN p.room = 0 THEN ${longerPause} ELSE 0 END * interval '1 millisecond'
-      FROM places p LEFT JOIN made USING (webhook_id) WHERE c.webhook_id = p.webhook_id
+      FROM places p LEFT JOIN enqueued USING (webhook_id) WHERE c.webhook_id = p.webhook_id
     )
     SELECT count(*)::integer AS count, array_agg(DISTINCT traceparent) AS causes FROM wanted`,
 };

@@ -20,7 +20,7 @@ export type Endpoints = 'own' | 'all';
 export class DeliveryMetrics extends BackgroundLoop {
   private readonly attempts: Counter<'status'>;
   private readonly deliveries: Counter<'outcome'>;
-  private readonly madeDeliveries: Counter<'endpoints'>;
+  private readonly enqueuedDeliveries: Counter<'endpoints'>;
   private readonly halvedSteps: Counter<'endpoints'>;
   /** Observes the size of each batch of outcomes that is recorded. */
   readonly recorded: (count: number) => void;
@@ -52,24 +52,24 @@ export class DeliveryMetrics extends BackgroundLoop {
     gauge(registry, 'webhook_deliveries_waiting', 'Deliveries that more replicas would send now: due, unclaimed and within the limits of their endpoint', () => this.backlog.waiting);
     gauge(registry, 'webhook_attempts_limit', 'Maximum number of concurrent POSTs of the replica', () => slotsFor(webhooks.inFlight));
     gauge(registry, 'webhook_deliveries_held', 'Deliveries that wait for a disabled endpoint', () => this.backlog.held);
-    gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint, or of the oldest event whose deliveries are not made yet', () => {
+    gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint, or of the oldest event whose deliveries are not enqueued yet', () => {
       const { oldestSeconds, ownBehindSeconds, allBehindSeconds } = this.backlog;
       return Math.max(oldestSeconds, ownBehindSeconds, allBehindSeconds);
     });
     gauge(registry, 'webhook_endpoints_paused', 'Endpoints that nothing is sent to for now: they do not respond, or asked for a pause', () => this.backlog.pausedEndpoints);
-    this.madeDeliveries = new Counter({
-      name: 'webhook_deliveries_made_total',
-      help: "Deliveries made, by what their endpoints see: own: their owner's orders; all: all orders",
+    this.enqueuedDeliveries = new Counter({
+      name: 'webhook_deliveries_enqueued_total',
+      help: "Deliveries enqueued, by what their endpoints see: own: their owner's orders; all: all orders",
       labelNames: ['endpoints'],
       registers: [registry],
     });
     this.halvedSteps = new Counter({
-      name: 'webhook_making_halved_total',
-      help: 'Steps of making deliveries that took too long and were halved',
+      name: 'webhook_enqueue_steps_halved_total',
+      help: 'Steps of enqueueing deliveries that took too long and were halved',
       labelNames: ['endpoints'],
       registers: [registry],
     });
-    gauge(registry, 'webhook_log_behind_seconds', "Age of the oldest event whose deliveries to endpoints of their owner's orders are not made yet", () => this.backlog.ownBehindSeconds);
+    gauge(registry, 'webhook_log_behind_seconds', "Age of the oldest event whose deliveries to endpoints of their owner's orders are not enqueued yet", () => this.backlog.ownBehindSeconds);
     gauge(registry, 'webhook_cursors_behind_seconds', 'Age of the oldest event that the cursor of an enabled endpoint of all orders has not reached', () => this.backlog.allBehindSeconds);
     gauge(registry, 'webhook_cursors_behind_events', 'Events that the cursors of enabled endpoints of all orders have not reached, summed over the endpoints', () => this.backlog.allBehindEvents);
   }
@@ -87,7 +87,7 @@ export class DeliveryMetrics extends BackgroundLoop {
   }
 
   enqueued(endpoints: Endpoints, count: number): void {
-    this.madeDeliveries.inc({ endpoints }, count);
+    this.enqueuedDeliveries.inc({ endpoints }, count);
   }
 
   halved(endpoints: Endpoints): void {

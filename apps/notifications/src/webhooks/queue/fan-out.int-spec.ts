@@ -58,8 +58,8 @@ describe('a wide fan-out', () => {
         expect(ids).toEqual([...ids].sort());
       }
     }
-    const rows = await shop.sql.query<{ made: number }>('SELECT count(*) AS made FROM webhook_deliveries');
-    expect(rows.rows).toEqual([{ made: count * shop.feed.length }]);
+    const rows = await shop.sql.query<{ enqueued: number }>('SELECT count(*) AS enqueued FROM webhook_deliveries');
+    expect(rows.rows).toEqual([{ enqueued: count * shop.feed.length }]);
   };
 
   const happenInOrders = (count: number, owner = 1): unknown =>
@@ -93,7 +93,7 @@ describe('a wide fan-out', () => {
       await everyEndpointHasAll(endpoints);
     });
 
-    it('takes several steps when one event has more deliveries than a step makes', async () => {
+    it('takes several steps when one event has more deliveries than a step enqueues', async () => {
       const options = { stepRows: 7 };
       await Promise.all(Array.from({ length: replicas }, () => shop.addReplica(options)));
       await createMany(endpoints, principal);
@@ -153,7 +153,7 @@ describe('a wide fan-out', () => {
       await shop.replace(webhook, { state: 'disabled' }, clerk);
     });
 
-    it('makes no more deliveries than its window; the log keeps the other events until the endpoint is enabled', async () => {
+    it('enqueues no more deliveries than its window; the log keeps the other events until the endpoint is enabled', async () => {
       await shop.log(1_600, 2);
       await until(async () => (await rows()) === 1_000);
       const { database } = await shop.addReplica();
@@ -172,7 +172,7 @@ describe('a wide fan-out', () => {
       expect(await rows()).toBe(1_600);
     });
 
-    it('makes more deliveries when those held for too long have failed', async () => {
+    it('enqueues more deliveries when those held for too long have failed', async () => {
       await shop.stopReplicas();
       await shop.addReplica({ holdMs: 0 });
       await shop.log(1_600, 2);
@@ -180,7 +180,7 @@ describe('a wide fan-out', () => {
     });
   });
 
-  it('has metrics of its lag, and a replay covers only events whose deliveries are made: later ones are sent once', async () => {
+  it('has metrics of its lag, and a replay covers only events whose deliveries are enqueued: later ones are sent once', async () => {
     await shop.addReplica();
     const [webhook] = await createMany(1, clerk);
     shop.happen({ orderId: 1 });
@@ -197,23 +197,23 @@ describe('a wide fan-out', () => {
     expect(await metrics.metrics()).toContain('webhook_log_behind_seconds{service="notifications"} 0\n');
     await unlock();
     await until(() => receiver.received.length === 4);
-    const made = await shop.sql.query<{ seq: number }>('SELECT seq FROM webhook_deliveries ORDER BY id');
-    expect(made.rows.map(({ seq }) => seq)).toEqual([1, 1, 2, 3]);
+    const enqueued = await shop.sql.query<{ seq: number }>('SELECT seq FROM webhook_deliveries ORDER BY id');
+    expect(enqueued.rows.map(({ seq }) => seq)).toEqual([1, 1, 2, 3]);
   });
 
-  it('makes each delivery once beside the previous release, to endpoints of all orders and in the middle of an event', async () => {
+  it('enqueues each delivery once beside the previous release, to endpoints of all orders and in the middle of an event', async () => {
     await shop.addReplica();
     await createMany(3, clerk);
     await createMany(3, customer(1));
     await shop.stopReplicas();
     shop.happenSilently({ orderId: 1 }, { orderId: 2 }, { orderId: 1 });
     await logAndCrash(shop.sql, shop.feed);
-    // The deliveries of the first event are half made: two endpoints have it.
-    const made = await shop.sql.query<{ id: string }>(`
+    // The deliveries of the first event are half enqueued: two endpoints have it.
+    const enqueued = await shop.sql.query<{ id: string }>(`
       INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, due_at)
       SELECT w.id, l.event_id, l.seq, l.order_id, w.made_for_all, true, l.body, now()
       FROM webhooks w JOIN event_log l ON l.seq = 1 WHERE NOT w.made_for_all ORDER BY w.id LIMIT 2 RETURNING webhook_id AS id`);
-    await shop.sql.query('UPDATE webhook_watermark SET part_seq = 1, part_webhook_id = $1', [made.rows[1]?.id]);
+    await shop.sql.query('UPDATE webhook_watermark SET part_seq = 1, part_webhook_id = $1', [enqueued.rows[1]?.id]);
     await shop.sql.query(`INSERT INTO webhook_lanes SELECT webhook_id, order_id FROM webhook_deliveries`);
     shop.happenSilently({ orderId: 1 }, { orderId: 3 });
     await logAsPreviousRelease(shop.sql, shop.feed, 10);

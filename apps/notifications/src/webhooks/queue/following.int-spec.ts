@@ -12,12 +12,12 @@ import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
-interface MadeDelivery {
+interface EnqueuedDelivery {
   readonly seq: number;
   readonly orderId: number;
 }
 
-describe('making deliveries behind the log', () => {
+describe('enqueueing deliveries behind the log', () => {
   let shop: TestWebhooks;
   let receiver: Receiver;
   let webhook: { id: string };
@@ -38,8 +38,8 @@ describe('making deliveries behind the log', () => {
   };
   const logIs = (seq: number): Promise<void> => until(async () => (await watermarks())[0] === seq);
   /** Returns the deliveries by id, in which those of an order are sent. */
-  const made = async (): Promise<MadeDelivery[]> =>
-    (await shop.sql.query<MadeDelivery>('SELECT seq, order_id AS "orderId" FROM webhook_deliveries ORDER BY id')).rows;
+  const enqueued = async (): Promise<EnqueuedDelivery[]> =>
+    (await shop.sql.query<EnqueuedDelivery>('SELECT seq, order_id AS "orderId" FROM webhook_deliveries ORDER BY id')).rows;
   const allArrived = async (): Promise<void> => {
     const count = shop.feed.length;
     await until(async () => (await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`)).rowCount === count, 20_000);
@@ -65,7 +65,7 @@ describe('making deliveries behind the log', () => {
     for (let n = 1; n <= 6; n++) {
       const begun = performance.now();
       shop.happen({ orderId: n, owner });
-      await until(async () => (await made()).some(({ seq }) => seq === n));
+      await until(async () => (await enqueued()).some(({ seq }) => seq === n));
       waits.push(performance.now() - begun);
     }
     // A poll would come after a second on average.
@@ -86,7 +86,7 @@ describe('making deliveries behind the log', () => {
     await allArrived();
   });
 
-  it('covers events of a process that crashed before it made their deliveries', async () => {
+  it('covers events of a process that crashed before it enqueued their deliveries', async () => {
     shop.happenSilently({ orderId: 1 }, { orderId: 1 }, { orderId: 2 });
     await logAndCrash(shop.sql, shop.feed);
     await allArrived();
@@ -100,7 +100,7 @@ describe('making deliveries behind the log', () => {
     expect((await watermarks())[1]).toBe(0);
     await unlock();
     await until(async () => (await watermarks())[1] === 1_500, 20_000);
-    expect((await made()).map(({ seq }) => seq)).toEqual(shop.feed.map(({ seq }) => seq).filter((seq) => seq <= 1_200 || seq > 1_400));
+    expect((await enqueued()).map(({ seq }) => seq)).toEqual(shop.feed.map(({ seq }) => seq).filter((seq) => seq <= 1_200 || seq > 1_400));
   });
 
   it('keeps retention from deleting events without deliveries, however old', async () => {
@@ -120,7 +120,7 @@ describe('making deliveries behind the log', () => {
     expect(await retention.sweep()).toBe(1);
   });
 
-  it('makes one delivery of an event that has two numbers before its delivery is made', async () => {
+  it('enqueues one delivery of an event that has two numbers before its delivery is enqueued', async () => {
     await shop.stopReplicas();
     const [event] = shop.happenSilently({ orderId: 1 });
     await logAndCrash(shop.sql, shop.feed);
@@ -128,10 +128,10 @@ describe('making deliveries behind the log', () => {
     await logAndCrash(shop.sql, shop.feed);
     await shop.addReplica();
     await until(async () => (await watermarks())[1] === 2);
-    expect(await made()).toEqual([{ seq: 1, orderId: 1 }]);
+    expect(await enqueued()).toEqual([{ seq: 1, orderId: 1 }]);
   });
 
-  it('limits a replay to events whose deliveries are made: later ones are sent once', async () => {
+  it('limits a replay to events whose deliveries are enqueued: later ones are sent once', async () => {
     shop.happen({ orderId: 1 });
     await allArrived();
     const unlock = await lockWatermark();
@@ -140,12 +140,12 @@ describe('making deliveries behind the log', () => {
     const replay = await shop.call(notifications.replayEvents, { webhookId: webhook.id, replay: {} }, customer(1));
     expect(replay).toEqual({ scheduled: 1 });
     await unlock();
-    await until(async () => (await made()).length === 4);
-    expect((await made()).map(({ seq }) => seq)).toEqual([1, 1, 2, 3]);
+    await until(async () => (await enqueued()).length === 4);
+    expect((await enqueued()).map(({ seq }) => seq)).toEqual([1, 1, 2, 3]);
   });
 
   describe('of owners without an endpoint', () => {
-    /** A replica that makes no deliveries, so that only logging can move the watermark. */
+    /** A replica that enqueues no deliveries, so that only logging can move the watermark. */
     beforeEach(async () => {
       await shop.stopReplicas();
       await shop.addReplica({}, { NOTIFICATIONS_ROLE: 'stream' });
@@ -165,8 +165,8 @@ describe('making deliveries behind the log', () => {
       await logIs(3);
       expect(await watermarks()).toEqual([3, 0]);
       await shop.addReplica();
-      await until(async () => (await made()).length === 1);
-      expect(await made()).toEqual([{ seq: 2, orderId: 2 }]);
+      await until(async () => (await enqueued()).length === 1);
+      expect(await enqueued()).toEqual([{ seq: 2, orderId: 2 }]);
     });
 
     it('never makes logging wait for the lock of the watermark', async () => {
@@ -177,7 +177,7 @@ describe('making deliveries behind the log', () => {
       await unlock();
     });
 
-    it('is announced to webhooks replicas only if there is something to make', async () => {
+    it('is announced to webhooks replicas only if there is something to enqueue', async () => {
       const messages: boolean[] = [];
       const nats = await Nats.connect({ url: shop.nats.url, name: 'notifications' }, createLogger('test', 'fatal'));
       nats.listen('notifications.fanout', (message) => messages.push(message.json<{ makesDeliveries: boolean }>().makesDeliveries));
@@ -194,13 +194,13 @@ describe('making deliveries behind the log', () => {
       await shop.addReplica();
       await shop.create(receiver.url, {}, staff(9));
       shop.happen({ orderId: 1, owner: 2 });
-      await until(async () => (await made()).length === 1);
+      await until(async () => (await enqueued()).length === 1);
       expect(await watermarks()).toEqual([1, 1]);
     });
   });
 
-  describe('beside replicas of the previous release, which make deliveries in the transaction that logs events', () => {
-    it('makes each delivery once, in order per order, when they log events after those of a current replica', async () => {
+  describe('beside replicas of the previous release, which enqueue deliveries in the transaction that logs events', () => {
+    it('enqueues each delivery once, in order per order, when they log events after those of a current replica', async () => {
       const unlock = await lockWatermark();
       shop.happen({ orderId: 1 }, { orderId: 2 }, { orderId: 1 });
       await logIs(3);
@@ -212,19 +212,19 @@ describe('making deliveries behind the log', () => {
       await logging;
       while ((await logAsPreviousRelease(shop.sql, shop.feed, 1)) > 0);
       await until(async () => (await watermarks())[1] === 8);
-      expect((await made()).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      expect((await enqueued()).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
       await allArrived();
     });
 
-    it('loses nothing when all current replicas stop before they made deliveries of what they had logged', async () => {
+    it('loses nothing when all current replicas stop before they enqueued deliveries of what they had logged', async () => {
       await shop.stopReplicas();
       shop.happenSilently({ orderId: 1 }, { orderId: 1 }, { orderId: 2 });
       await logAndCrash(shop.sql, shop.feed);
       shop.happenSilently({ orderId: 1 }, { orderId: 3 });
       await logAsPreviousRelease(shop.sql, shop.feed, 10);
-      expect((await made()).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
+      expect((await enqueued()).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
       expect(await watermarks()).toEqual([5, 5]);
-      const { rows } = await shop.sql.query<MadeDelivery>('SELECT seq FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY id');
+      const { rows } = await shop.sql.query<EnqueuedDelivery>('SELECT seq FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY id');
       // The first delivery of each order is due, and the endpoint has a turn.
       expect(rows.map(({ seq }) => seq)).toEqual([1, 3, 5]);
       expect((await shop.sql.query('SELECT 1 FROM webhook_queues WHERE turn_at <= now()')).rowCount).toBe(1);
@@ -232,7 +232,7 @@ describe('making deliveries behind the log', () => {
       await allArrived();
     });
 
-    it('makes each delivery once, in order per order, while both log events', async () => {
+    it('enqueues each delivery once, in order per order, while both log events', async () => {
       await shop.addReplica();
       const rounds = 60;
       let isOver = false;
@@ -259,7 +259,7 @@ describe('making deliveries behind the log', () => {
       expect(loggedByPrevious).toBeGreaterThan(0);
       expect(loggedByPrevious).toBeLessThan(rounds * 5);
       await until(async () => (await watermarks())[1] === rounds * 5);
-      const deliveries = await made();
+      const deliveries = await enqueued();
       expect(deliveries.map(({ seq }) => seq).sort((a, b) => a - b)).toEqual(shop.feed.map(({ seq }) => seq));
       for (let order = 1; order <= 7; order++) {
         const seqs = deliveries.filter(({ orderId }) => orderId === order).map(({ seq }) => seq);

@@ -32,7 +32,7 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'make deliveries', intervalMs }, () => this.enqueue(), logger);
+    super({ name: 'enqueue deliveries', intervalMs }, () => this.enqueue(), logger);
     this.size = new StepSize(webhooks.stepRows);
     this.limitMs = webhooks.stepLimitMs;
   }
@@ -44,7 +44,7 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
       step = await this.step();
     } catch (error) {
       if (!wasTooLarge(error)) throw error;
-      this.logger.warn({ err: error, deliveries: this.size.rows }, 'making deliveries took too long, trying with half as many');
+      this.logger.warn({ err: error, deliveries: this.size.rows }, 'enqueueing deliveries took too long, trying with half as many');
       this.size.halve();
       this.metrics.halved('own');
       return this.size.rows > 1;

@@ -99,7 +99,7 @@ describe.each([
   // The role decides only what else the replica does: these two make the same calls at the same points in both.
   if (role === 'both') it('a logged event gets one delivery, in sequence', async () => {
     await atEveryPoint(stage, {
-      name: 'make deliveries',
+      name: 'enqueue deliveries',
       minCalls: 6,
       given: nothing,
       makeDue: happen,
