@@ -61,7 +61,7 @@ test('a store of one\'s own takes the place of the one that was left out, with a
   const debuggerUrl = /Debugger listening on ws:\/\/([^/]+)/.exec(own.output())?.[1];
   assert.equal((await fetch(`http://${debuggerUrl}/json/version`)).status, 200);
 
-  const starts = () => own.output().split('"msg":"answering"').length - 1;
+  const starts = () => own.output().split('"msg":"listening"').length - 1;
   const before = starts();
   const now = new Date();
   utimesSync(join(ROOT, 'apps/store/dist/main.js'), now, now);
