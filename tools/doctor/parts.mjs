@@ -81,7 +81,7 @@ export async function checkHealth(label, url, logs) {
 /** @param {string} what @param {string} outcome */
 function remedyOf(what, outcome) {
   if (outcome.includes('migrations are pending')) return 'stop the shop, then npm start: it migrates first';
-  if (outcome.includes('do not let us hear')) return 'compare the accounts of your NATS server with deploy/nats/nats.conf';
+  if (outcome.includes('deny subscribing')) return 'compare the accounts of your NATS server with deploy/nats/nats.conf';
   if (what === 'nats') return 'check that the server runs and that user and password are right; see NATS below';
   if (what === 'database') return 'check that the server runs and accepts the role; see databases below';
   if (what === 'shutdown') return 'nothing: it is shutting down';

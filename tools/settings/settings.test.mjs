@@ -18,6 +18,9 @@ test('the page states for each setting whether it is required', () => {
   assert.match(page, /^\| `S3_BUCKET` \| \*\*needed\*\* with `IMAGE_STORE=s3` \| /m);
 });
 
-test('settings of every service are documented once', () => {
-  assert.equal(page.match(/`OPS_PORT`/g)?.length, 1);
+test('settings of every service, and of every service with a database, are documented once', () => {
+  for (const variable of ['OPS_PORT', 'PGSSLROOTCERT', '<SERVICE>_DATABASE_POOL_SIZE']) {
+    assert.equal(page.split(`\`${variable}\``).length, 2, variable);
+  }
+  assert.doesNotMatch(page, /STORE_DATABASE_POOL_SIZE/);
 });

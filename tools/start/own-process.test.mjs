@@ -61,7 +61,7 @@ test('a developer\'s own store replaces the one left out, accepts a debugger, an
   const debuggerUrl = /Debugger listening on ws:\/\/([^/]+)/.exec(own.output())?.[1];
   assert.equal((await fetch(`http://${debuggerUrl}/json/version`)).status, 200);
 
-  const starts = () => own.output().split('"msg":"answering"').length - 1;
+  const starts = () => own.output().split('"msg":"listening"').length - 1;
   const before = starts();
   const now = new Date();
   utimesSync(join(ROOT, 'apps/store/dist/main.js'), now, now);

@@ -92,6 +92,6 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   service.loaded();
   await app.listen({ port: options.port, host: options.host, backlog });
   service.started();
-  logger.info({ host: options.host, port: options.port }, 'answering');
+  logger.info({ host: options.host, port: options.port }, 'listening');
   return { url: app.getHttpAdapter().getInstance().listeningOrigin, server: app.getHttpServer(), routes: routes.served };
 }

@@ -41,6 +41,6 @@ const { app, routes } = await createGateway(
 );
 // Plug-ins register their routes in ready().
 await app.getHttpAdapter().getInstance().ready();
-const file = new URL('../../../../docs/api/openapi.json', import.meta.url);
+const file = new URL('../../../docs/api/openapi.json', import.meta.url);
 writeFileSync(file, `${JSON.stringify(makeDocument(routes.served, publicUrl), null, 2)}\n`);
 await app.close();

@@ -46,7 +46,7 @@ export async function startReplicaProcess(environment: Record<string, string>): 
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (chunk: Buffer) => {
         log += chunk.toString();
-        if (log.includes('"msg":"answering"')) resolve();
+        if (log.includes('"msg":"listening"')) resolve();
       });
     }
   });

@@ -13,7 +13,10 @@ export class ReadAudit extends PageRequest {
   /** A UUID: the gateway resolves usernames. */
   @IsOptional()
   @Text({ max: 64 })
-  @Description('The acting user: a username, or the `subject` of an entry, even of a deleted user. A value that is both finds both.')
+  @Description(
+    "The acting user: a username, or the `subject` of an entry, even of a deleted user. If it is one user's name and another user's id, " +
+      'entries of both are returned.',
+  )
   subject?: string;
 
   @IsOptional()
@@ -33,7 +36,7 @@ export interface NamedAuditEntry extends AuditEntry {
 
 export const auditAnswer = listOf(
   objectOf<NamedAuditEntry>('AuditEntry', 'An operation that took effect and that ordinary users may not perform.')({
-    id: described(id, 'Unique among the entries of one service, which `operation` begins with.'),
+    id: described(id, 'Unique within a service, the first part of `operation`.'),
     at: instant,
     operation: text(100),
     requestId: described(text(200), 'The `X-Request-Id` of the request, which the logs also contain.'),

@@ -260,7 +260,7 @@ export const plantOperations = {
       route: 'DELETE /v3/plant/:plantId',
       access: permission('write:plants'),
       summary: 'Delete a plant',
-      description: 'Refused while the plant has placed or approved orders, of which the problem lists the first 100. The message is the id of the plant.',
+      description: 'Refused while the plant has placed or approved orders; the problem lists the first 100. The message is the id of the plant.',
       answer: message('plantId', '1000000001'),
     },
   ),

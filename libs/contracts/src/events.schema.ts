@@ -39,7 +39,7 @@ const placing = objectOf<OrderPlaced['data']>('OrderPlacing')({
   plantId: id,
   quantity: integer(1, 1_000_000),
   shipDate: optional(instant),
-  reservedUntil: optional(described(instant, 'When the order is cancelled unless it is paid. Absent: it does not wait for a payment.')),
+  reservedUntil: optional(described(instant, 'The order is cancelled at this time unless it is paid. Absent: no payment is pending.')),
 });
 const placed = {
   event: oneOf(['order.placed']),

@@ -20,7 +20,7 @@ export class NewApiKey {
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a permission' })
   @SomeOf(permissions, `must contain only values from ${permissions.join(', ')}`)
-  @Schema({ uniqueItems: true, description: 'Default: all permissions of the user. The key never has more than the user.' })
+  @Schema({ uniqueItems: true, description: 'Default: all permissions of the user. The key never has permissions that the user lacks.' })
   permissions?: Permission[];
 
   @IsOptional()
@@ -100,7 +100,7 @@ export const apiKeyOperations = {
       route: 'POST /v3/user/:username/apiKeys',
       access: authenticated,
       summary: 'Create an API key',
-      description: 'The key itself is returned only in this response. It permits no more than its user is permitted.',
+      description: 'The key itself is returned only in this response. It never has more permissions than its user.',
       body: jsonObject('apiKey'),
       secret: true,
       answer: createdApiKeyAnswer,

@@ -64,7 +64,7 @@ export const sessionOperations = {
       route: 'GET /v3/user/:username/sessions',
       access: authenticated,
       summary: 'List open sessions',
-      description: 'Only for the user and with `write:users`. Does not return the session tokens.',
+      description: 'Only for the user and for callers with `write:users`. Does not return the session tokens.',
       answer: listOf(openSessionAnswer),
     },
   ),

@@ -191,10 +191,10 @@ const userAnswer = objectOf<User>('User', 'Visible to everyone: id, username, fi
   username: text(64),
   firstName: optional(text(200)),
   lastName: optional(text(200)),
-  email: optional(described(text(200), 'Visible to the user and with write:users.')),
-  phone: optional(described(text(200), 'Visible to the user and with write:users.')),
+  email: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
+  phone: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
-  role: optional(described(oneOf<Role>(roles), 'Visible with write:users.')),
+  role: optional(described(oneOf<Role>(roles), 'Visible to callers with write:users.')),
 });
 
 const { read, write } = operationsOf<ErrorCode>('identity');
@@ -257,7 +257,7 @@ export const userOperations = {
       // Reads the token itself, since it answers 200 even without a live session. Identity looks up every token sent.
       access: limitedByAddress(1),
       summary: 'Log out',
-      description: 'Ends the session of the token that is sent. Answers the same if it is not open.',
+      description: 'Ends the session of the token that is sent. Returns 200 even if the session has already ended.',
       revokes: true,
       unsafeGet: true,
       readsSession: true,
@@ -271,7 +271,7 @@ export const userOperations = {
       // The user and callers with `write:users` see more.
       access: optionalCredential,
       summary: 'Read a user',
-      description: 'E-mail address and telephone number are returned only to the user and with `write:users`.',
+      description: 'E-mail address and telephone number are returned only to the user and to callers with `write:users`.',
       answer: userAnswer,
     },
   ),
@@ -282,7 +282,7 @@ export const userOperations = {
       route: 'GET /v3/user',
       access: permission('write:users'),
       summary: 'List users',
-      description: 'Sorted by username, regardless of case. Needs `write:users`.',
+      description: 'Sorted by username, regardless of case. Requires `write:users`.',
       query: ['q', 'role', 'limit', 'cursor'],
       answer: listOf(userAnswer, 1_000),
     },

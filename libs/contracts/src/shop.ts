@@ -14,7 +14,7 @@ const report = {
     services: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'Per service: `ready`, or why not.',
+      description: 'Per service: `ready`, or why it is not.',
     },
   },
   required: ['ready', 'services'],

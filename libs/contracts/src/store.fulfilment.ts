@@ -88,7 +88,7 @@ export const fulfilmentOperations = {
       route: 'DELETE /v3/store/order/:orderId',
       access: permission('write:orders', 'manage:orders'),
       summary: 'Cancel an order',
-      description: 'Its units return to stock at once; the order remains readable. Cancelling it again answers the same order.',
+      description: 'Its units return to stock at once; the order remains readable. Cancelling it again returns the same order.',
       answer: orderAnswer,
     },
   ),

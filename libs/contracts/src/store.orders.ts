@@ -45,12 +45,12 @@ export class NewOrder {
 
   @IsOptional()
   @DateTime()
-  @Description('Only delays the simulated delivery, which does not come before it. May be in the past.')
+  @Description('Earliest time of the simulated delivery; has no other effect. May be in the past.')
   shipDate?: string;
 
   @IsOptional()
   @OneOf(orderStatuses)
-  @Description('Ignored, because the store sets it; must be a valid status.')
+  @Description('Must be a valid status, but is ignored: the store sets it.')
   status?: OrderStatus;
 
   @IsOptional()
@@ -176,7 +176,7 @@ export const orderAnswer = objectOf<Order>('Order')({
   status: orderStatus,
   complete: described(boolean, 'Whether the order is delivered.'),
   placedAt: optional(described(instant, 'When the order was placed.')),
-  reservedUntil: optional(described(instant, 'When the order is cancelled unless it is paid. Absent: it does not wait for a payment.')),
+  reservedUntil: optional(described(instant, 'The order is cancelled at this time unless it is paid. Absent: no payment is pending.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),
   refund: optional(described(refundStatus, '`due`: a payment must be refunded. `completed`: it was refunded.')),

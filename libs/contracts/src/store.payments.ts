@@ -136,7 +136,7 @@ export const paymentOperations = {
       route: 'POST /v3/store/refund/:refundId/completion',
       access: permission('write:payments'),
       summary: 'Complete a refund',
-      description: 'Reports that the money was returned. Repeating the same reference answers the same; another reference is refused.',
+      description: 'Reports that the money was returned. Repeating the same reference returns the same refund; another reference is refused.',
       body: jsonObject('completion'),
       answer: refundAnswer,
     },

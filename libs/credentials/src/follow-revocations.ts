@@ -30,7 +30,7 @@ export function followRevocations(service: Service, log: RevocationLog): void {
   let hasWaited = false;
   void log.waitUntilFresh(firstReadLimitMs).then(() => (hasWaited = true));
   service.readiness.require('revocations', () => {
-    if (!hasWaited) throw new Error('not seen yet');
+    if (!hasWaited) throw new Error('revocation log not read yet');
   });
   service.onClose({
     name: 'stop following revocations',

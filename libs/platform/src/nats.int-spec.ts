@@ -124,7 +124,7 @@ describe('a connection', () => {
       { url: nats.url, name: 'early' },
       createLogger('test', 'warn', { write: (line: string) => void log.push(line) }),
     );
-    await until(() => log.some((line) => line.includes('nats not there yet')));
+    await until(() => log.some((line) => line.includes('nats unreachable, retrying')));
     await nats.restart();
     const connection = closing(await connecting, (one) => one.close(1_000));
     expect(connection.isUp).toBe(true);

@@ -162,7 +162,7 @@ export class Nats {
       switch (status.type) {
         case 'staleConnection':
           this.up = false;
-          this.logger.warn('nats connection stalled, leaving it');
+          this.logger.warn('nats connection stalled, reconnecting');
           this.destroyStaleSocket();
           break;
         case 'disconnect':
@@ -175,7 +175,7 @@ export class Nats {
           this.logger.info('nats reconnected');
           break;
         case 'error':
-          this.logger.error({ err: status.error }, 'nats refused something');
+          this.logger.error({ err: status.error }, 'nats server refused a subscription or message');
           break;
         default:
       }
@@ -219,7 +219,7 @@ async function firstConnection(
     try {
       return await connect(options);
     } catch (error) {
-      if (attempt % 40 === 0) logger.warn({ err: error }, 'nats not there yet');
+      if (attempt % 40 === 0) logger.warn({ err: error }, 'nats unreachable, retrying');
       await new Promise((resolve) => setTimeout(resolve, firstConnectPauseMs));
     }
   }

@@ -43,7 +43,7 @@ export class ExportService implements OnApplicationShutdown {
     return new Promise((resolve, reject) => {
       this.holdSnapshot((snapshot) => resolve({ snapshot }))
         .catch((error: unknown) => {
-          this.logger.warn({ err: error }, 'export ended early');
+          this.logger.warn({ err: error }, 'export failed');
           reject(error instanceof Error ? error : new Error(String(error)));
         })
         .finally(() => this.releaseSlot());

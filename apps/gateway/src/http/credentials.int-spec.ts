@@ -184,7 +184,7 @@ describe('credentials at the gateway', () => {
     shop.identity.isUnresponsive = true;
     const { service } = await startReplica(shop.nats);
     try {
-      expect(await service.readiness.report()).toMatchObject({ ready: false, checks: { start: 'ok', revocations: 'not seen yet' } });
+      expect(await service.readiness.report()).toMatchObject({ ready: false, checks: { start: 'ok', revocations: 'revocation log not read yet' } });
       shop.identity.isUnresponsive = false;
       await until(async () => (await service.readiness.report()).ready);
     } finally {

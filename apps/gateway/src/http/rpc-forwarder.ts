@@ -126,7 +126,7 @@ export class RpcForwarder {
       await this.revocations.catchUp();
     } catch (error) {
       // The operation took effect, so it is answered. Within a second the cached credentials expire here, as everywhere.
-      this.logger.warn({ err: error, requestId: request.id }, 'revocation not seen yet');
+      this.logger.warn({ err: error, requestId: request.id }, 'revocation not applied yet');
     }
   }
 

@@ -74,7 +74,7 @@ export class Transfers {
     } finally {
       await this.forwarder.call(request, catalog.endExport, { snapshot }).catch((error: unknown) => {
         // The catalog ends an idle export itself.
-        this.logger.info({ err: error, requestId: request.id }, 'export not ended');
+        this.logger.info({ err: error, requestId: request.id }, 'ending the export failed');
       });
     }
   }

@@ -42,7 +42,7 @@ export interface paths {
         post: operations["changePlant"];
         /**
          * Delete a plant
-         * @description Refused while the plant has placed or approved orders, of which the problem lists the first 100. The message is the id of the plant.
+         * @description Refused while the plant has placed or approved orders; the problem lists the first 100. The message is the id of the plant.
          */
         delete: operations["deletePlant"];
         options?: never;
@@ -250,7 +250,7 @@ export interface paths {
         post?: never;
         /**
          * Cancel an order
-         * @description Its units return to stock at once; the order remains readable. Cancelling it again answers the same order.
+         * @description Its units return to stock at once; the order remains readable. Cancelling it again returns the same order.
          */
         delete: operations["cancelOrder"];
         options?: never;
@@ -366,7 +366,7 @@ export interface paths {
         put?: never;
         /**
          * Complete a refund
-         * @description Reports that the money was returned. Repeating the same reference answers the same; another reference is refused.
+         * @description Reports that the money was returned. Repeating the same reference returns the same refund; another reference is refused.
          */
         post: operations["completeRefund"];
         delete?: never;
@@ -465,7 +465,7 @@ export interface paths {
         };
         /**
          * List users
-         * @description Sorted by username, regardless of case. Needs `write:users`.
+         * @description Sorted by username, regardless of case. Requires `write:users`.
          */
         get: operations["listUsers"];
         put?: never;
@@ -529,7 +529,7 @@ export interface paths {
         };
         /**
          * Log out
-         * @description Ends the session of the token that is sent. Answers the same if it is not open.
+         * @description Ends the session of the token that is sent. Returns 200 even if the session has already ended.
          */
         get: operations["logout"];
         put?: never;
@@ -549,7 +549,7 @@ export interface paths {
         };
         /**
          * Read a user
-         * @description E-mail address and telephone number are returned only to the user and with `write:users`.
+         * @description E-mail address and telephone number are returned only to the user and to callers with `write:users`.
          */
         get: operations["getUser"];
         /**
@@ -597,7 +597,7 @@ export interface paths {
         };
         /**
          * List open sessions
-         * @description Only for the user and with `write:users`. Does not return the session tokens.
+         * @description Only for the user and for callers with `write:users`. Does not return the session tokens.
          */
         get: operations["listSessions"];
         put?: never;
@@ -647,7 +647,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description The key itself is returned only in this response. It permits no more than its user is permitted.
+         * @description The key itself is returned only in this response. It never has more permissions than its user.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -1250,11 +1250,11 @@ export interface components {
             quantity?: number;
             /**
              * Format: date-time
-             * @description Only delays the simulated delivery, which does not come before it. May be in the past.
+             * @description Earliest time of the simulated delivery; has no other effect. May be in the past.
              */
             shipDate?: string;
             /**
-             * @description Ignored, because the store sets it; must be a valid status.
+             * @description Must be a valid status, but is ignored: the store sets it.
              * @enum {string}
              */
             status?: "placed" | "approved" | "delivered" | "cancelled";
@@ -1280,7 +1280,7 @@ export interface components {
             placedAt?: string;
             /**
              * Format: date-time
-             * @description When the order is cancelled unless it is paid. Absent: it does not wait for a payment.
+             * @description The order is cancelled at this time unless it is paid. Absent: no payment is pending.
              */
             reservedUntil?: string;
             carrier?: string;
@@ -1415,13 +1415,13 @@ export interface components {
             username: string;
             firstName?: string;
             lastName?: string;
-            /** @description Visible to the user and with write:users. */
+            /** @description Visible to the user and to callers with write:users. */
             email?: string;
-            /** @description Visible to the user and with write:users. */
+            /** @description Visible to the user and to callers with write:users. */
             phone?: string;
             userStatus?: number;
             /**
-             * @description Visible with write:users.
+             * @description Visible to callers with write:users.
              * @enum {string}
              */
             role?: "customer" | "staff" | "admin";
@@ -1469,7 +1469,7 @@ export interface components {
         };
         NewApiKey: {
             name: string;
-            /** @description Default: all permissions of the user. The key never has more than the user. */
+            /** @description Default: all permissions of the user. The key never has permissions that the user lacks. */
             permissions?: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
             expiresAt?: string;
@@ -1701,7 +1701,7 @@ export interface components {
         AuditEntry: {
             /**
              * Format: int64
-             * @description Unique among the entries of one service, which `operation` begins with.
+             * @description Unique within a service, the first part of `operation`.
              */
             id: number;
             /** Format: date-time */
@@ -1759,7 +1759,7 @@ export interface components {
             shipDate?: string;
             /**
              * Format: date-time
-             * @description When the order is cancelled unless it is paid. Absent: it does not wait for a payment.
+             * @description The order is cancelled at this time unless it is paid. Absent: no payment is pending.
              */
             reservedUntil?: string;
         };
@@ -6167,7 +6167,7 @@ export interface operations {
                      */
                     "application/json": {
                         ready: boolean;
-                        /** @description Per service: `ready`, or why not. */
+                        /** @description Per service: `ready`, or why it is not. */
                         services: {
                             [key: string]: string;
                         };
@@ -6187,7 +6187,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         ready: boolean;
-                        /** @description Per service: `ready`, or why not. */
+                        /** @description Per service: `ready`, or why it is not. */
                         services: {
                             [key: string]: string;
                         };
@@ -6199,7 +6199,7 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
-                /** @description The acting user: a username, or the `subject` of an entry, even of a deleted user. A value that is both finds both. */
+                /** @description The acting user: a username, or the `subject` of an entry, even of a deleted user. If it is one user's name and another user's id, entries of both are returned. */
                 subject?: string;
                 /** @description The operation, as in `operation` of an entry. */
                 operation?: string;

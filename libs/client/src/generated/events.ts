@@ -61,7 +61,7 @@ export interface components {
             shipDate?: string;
             /**
              * Format: date-time
-             * @description When the order is cancelled unless it is paid. Absent: it does not wait for a payment.
+             * @description The order is cancelled at this time unless it is paid. Absent: no payment is pending.
              */
             reservedUntil?: string;
         };

@@ -116,8 +116,8 @@ export class CallerClocks {
     caller.skewMs = skewMs;
     if (isFar === wasFar) return;
     const fields = { peer: callerOf(caller.prefix), aheadSeconds: Math.round(skewMs / 100) / 10 };
-    if (isFar) this.logger.warn(fields, 'clocks differ by more than is promised');
-    else this.logger.info(fields, 'clocks differ by no more than is promised');
+    if (isFar) this.logger.warn(fields, 'clock skew exceeds the supported limit');
+    else this.logger.info(fields, 'clock skew is within the limit again');
   }
 
   private ask(prefix: string): Promise<Reply> {

@@ -132,7 +132,7 @@ describe('a caller whose clock differs', () => {
       caller.send(`${name} 5000`);
       await until(() => caller.output.includes(`${name} done`));
     }
-    expect(warn.mock.calls).toEqual([[{ peer: 'gateway', aheadSeconds: expect.closeTo(660, 0) }, 'clocks differ by more than is promised']]);
+    expect(warn.mock.calls).toEqual([[{ peer: 'gateway', aheadSeconds: expect.closeTo(660, 0) }, 'clock skew exceeds the supported limit']]);
   });
 });
 

@@ -17,7 +17,7 @@ export async function migrate(service: string, settings: DatabaseSettings, owner
     const migrations = await Database.migrate(asOwner, logger, roleOf(settings.url));
     logger.info({ migrations }, 'schema is up to date');
   } catch (error) {
-    logger.fatal({ reason: reasonOf(error) }, 'not migrated');
+    logger.fatal({ reason: reasonOf(error) }, 'migration failed');
     process.exitCode = 1;
   }
 }

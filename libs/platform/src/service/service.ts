@@ -143,7 +143,7 @@ export class Service {
     this.loaded();
     await app.listen();
     this.started();
-    this.logger.info('answering');
+    this.logger.info('listening');
     return app;
   }
 
@@ -199,7 +199,7 @@ export class Service {
     process.on('uncaughtException', (error) => {
       if (this.stopping !== undefined) {
         // A part that was still starting fails now; the shutdown continues.
-        this.logger.warn({ err: error }, 'failed while stopping');
+        this.logger.warn({ err: error }, 'error during shutdown');
         return;
       }
       this.logger.fatal({ err: error }, 'uncaught error, the process ends');
@@ -216,7 +216,7 @@ export class Service {
       const nats = this.nats as Nats | undefined;
       if (!nats?.isUp) throw new Error('not connected');
       const refused = nats.refusedSubjects;
-      if (refused.length > 0) throw new Error(`its accounts do not let us hear ${refused.join(', ')}`);
+      if (refused.length > 0) throw new Error(`NATS account permissions deny subscribing to ${refused.join(', ')}`);
       if (!nats.hasConfirmedSubscriptions) throw new Error('subscriptions not confirmed yet');
     });
     this.operations = await startOperationsServer(

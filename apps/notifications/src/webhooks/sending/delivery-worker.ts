@@ -250,7 +250,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       if (await this.results.submit(0, { job, sent, outcome })) this.metrics.ended(outcome.state);
     } catch (error) {
       // When its lease ends, the delivery is sent once more.
-      this.logger.warn({ err: error, delivery: job.claimed.id }, 'the outcome of a delivery was not recorded');
+      this.logger.warn({ err: error, delivery: job.claimed.id }, 'recording the outcome of a delivery failed');
     } finally {
       this.leases.delete(job);
     }
@@ -304,7 +304,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
           this.logger.info({ webhook: id, reason }, 'webhook disabled');
         }
       } catch (error) {
-        this.logger.warn({ err: error, webhook: id, reason }, 'a webhook was not disabled');
+        this.logger.warn({ err: error, webhook: id, reason }, 'disabling a webhook failed');
       }
     }
   }
@@ -319,7 +319,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       await this.database.transaction((tx) => giveBack(tx, jobs.map(({ claimed, lease }) => ({ id: claimed.id, lease }))));
     } catch (error) {
       // Their leases end anyway; continue with the shutdown.
-      this.logger.warn({ err: error, deliveries: jobs.length }, 'claimed deliveries were not released');
+      this.logger.warn({ err: error, deliveries: jobs.length }, 'releasing claimed deliveries failed');
     }
   }
 
