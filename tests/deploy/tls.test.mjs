@@ -53,6 +53,9 @@ after(async () => {
 
 /** @param {string} name of a service and its database */
 const databaseUrl = (name) => (servers.urls[name] ?? '').replace('127.0.0.1', 'localhost');
+/** For connections of this test, which know the CA. @param {string} name */
+const trustingUrl = (name) => `${databaseUrl(name)}?sslmode=verify-full&sslrootcert=${known}`;
+const poolVariable = (/** @type {string} */ service) => `${service.toUpperCase()}_DATABASE_POOL_SIZE`;
 const natsUrl = () => servers.nats.url.replace('nats://127.0.0.1', 'tls://localhost');
 
 /** @param {string} service @param {Record<string, string>} given */
@@ -78,20 +81,22 @@ const environmentOf = (service, given) => ({
 /** Starts a service process. @param {string} service @param {Record<string, string>} [given] */
 async function start(service, given = {}) {
   const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
   const env = environmentOf(service, { ...given, OPS_PORT: `${port}` });
   const child = spawn(pinnedNode(), [join(ROOT, 'apps', service, 'dist', 'main.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   processes.add(child);
   let log = '';
   child.stdout.on('data', (text) => (log += text));
-  const health = async () => (await checkHealth(service, `http://127.0.0.1:${port}`, 'logs')).map(line).join('\n');
+  const isThere = () => child.exitCode === null && child.signalCode === null;
   return {
-    health,
-    isThere: () => child.exitCode === null && child.signalCode === null,
+    health: async () => (await checkHealth(service, url, 'logs')).map(line).join('\n'),
+    metrics: async () => (await fetch(`${url}/metrics`)).text(),
+    isThere,
     log: () => log,
     stop: async () => {
       processes.delete(child);
       child.kill('SIGKILL');
-      await once(child, 'exit');
+      if (isThere()) await once(child, 'exit');
     },
   };
 }
@@ -100,10 +105,13 @@ async function start(service, given = {}) {
 const migrate = (service, given = {}) =>
   attempt(pinnedNode(), [join(ROOT, 'apps', service, 'dist', 'migrate.js')], { cwd: ROOT, env: environmentOf(service, given) });
 
-/** @param {() => string | Promise<string>} read @param {RegExp} wanted */
-async function becomes(read, wanted) {
+/**
+ * Waits until a text of a service matches. Fails at once when its process has ended; the limit only finds what hangs.
+ * @param {Awaited<ReturnType<typeof start>>} service @param {'health' | 'log'} what @param {RegExp} wanted
+ */
+async function becomes(service, what, wanted) {
   let last = '';
-  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(100)) if (wanted.test((last = await read()))) return;
+  for (const end = Date.now() + 120_000; Date.now() < end && service.isThere(); await sleep(100)) if (wanted.test((last = await service[what]()))) return;
   assert.match(last, wanted);
 }
 
@@ -115,10 +123,18 @@ describe('TLS inside', () => {
     await assert.rejects(new Client({ connectionString: databaseUrl('store') }).connect(), /no encryption/);
   });
 
-  test('with the CA, migrations run and all services become ready', async () => {
+  test('with the CA, migrations run and all services become ready', async (context) => {
     for (const { code, output } of await Promise.all(DATABASES.map((service) => migrate(service)))) assert.equal(code, 0, output);
-    const started = await Promise.all(SERVICES.map((service) => start(service)));
-    for (const { health } of started) await becomes(health, /^ok {5}\w+ \/readyz: all its dependencies are ready/);
+    const started = await Promise.all(SERVICES.map((service) => start(service, { [poolVariable(service)]: '4' })));
+    for (const one of started) await becomes(one, 'health', /^ok {5}\w+ \/readyz: all its dependencies are ready/);
+    for (const [n, service] of SERVICES.entries()) {
+      if (service === 'gateway') continue;
+      await context.test(`${service} opens at most ${poolVariable(service)} connections, and exposes that limit as a metric`, async () => {
+        assert.match((await started[n]?.metrics()) ?? '', new RegExp(`^db_pool_size\\{service="${service}"\\} 4$`, 'm'));
+        const opened = await connectionsOf(service);
+        assert.ok(opened > 0 && opened <= 4, `${opened} connections`);
+      });
+    }
     await Promise.all(started.map(({ stop }) => stop()));
   });
 
@@ -141,14 +157,14 @@ describe('TLS inside', () => {
       assert.match(output, REFUSED);
       assert.match(output, /^\{.*"msg":"migration failed"\}\n$/, 'one line');
       const catalog = await start('catalog', refusing);
-      await becomes(catalog.health, REFUSED);
+      await becomes(catalog, 'health', REFUSED);
       assert.match(await catalog.health(), /WRONG {2}catalog requires database/);
       await catalog.stop();
     });
 
     test(`a NATS server whose certificate is ${what} gets no login`, async () => {
       const catalog = await start('catalog', { NATS_CA: authority === 'none' ? '' : stranger.file });
-      await becomes(catalog.log, REFUSED);
+      await becomes(catalog, 'log', REFUSED);
       assert.match(await catalog.health(), /WRONG {2}catalog requires nats: not connected/);
       await catalog.stop();
     });
@@ -157,7 +173,7 @@ describe('TLS inside', () => {
   test('certificates for another host are rejected, even if the CA signed them', async () => {
     await serve(ours, 'another.example');
     const catalog = await start('catalog');
-    await becomes(catalog.log, /does not match certificate's altnames.*nats unreachable, retrying/);
+    await becomes(catalog, 'log', /does not match certificate's altnames.*nats unreachable, retrying/);
     await catalog.stop();
     const { code, output } = await migrate('catalog');
     assert.notEqual(code, 0);
@@ -167,14 +183,14 @@ describe('TLS inside', () => {
 
   test('the CA can be replaced without restarting services', async () => {
     const [catalog, gateway] = [await start('catalog'), await start('gateway')];
-    for (const { health } of [catalog, gateway]) await becomes(health, /^ok {5}\w+ \/readyz/);
+    for (const one of [catalog, gateway]) await becomes(one, 'health', /^ok {5}\w+ \/readyz/);
     const next = new Authority(folder, 'next');
     copyFileSync(next.file, known);
     await serve(next, 'localhost');
     await cutConnections();
-    for (const { health } of [catalog, gateway]) await becomes(health, /^ok {5}\w+ \/readyz/);
+    for (const one of [catalog, gateway]) await becomes(one, 'health', /^ok {5}\w+ \/readyz/);
     assert.ok(catalog.isThere() && gateway.isThere());
-    await becomes(catalog.log, /nats disconnected[^]*nats reconnected/);
+    await becomes(catalog, 'log', /nats disconnected[^]*nats reconnected/);
     await Promise.all([catalog.stop(), gateway.stop()]);
   });
 });
@@ -192,8 +208,20 @@ async function serve(authority, host) {
 
 /** Closes the catalog's connections to its database. */
 async function cutConnections() {
-  const client = new Client({ connectionString: `${databaseUrl('catalog')}?sslmode=verify-full&sslrootcert=${known}` });
+  const client = new Client({ connectionString: trustingUrl('catalog') });
   await client.connect();
   await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()');
   await client.end();
+}
+
+/** Returns the number of a service's connections to its database. @param {string} service @returns {Promise<number>} */
+async function connectionsOf(service) {
+  const client = new Client({ connectionString: trustingUrl(service), application_name: 'test' });
+  await client.connect();
+  try {
+    const { rows } = await client.query('SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = $1', [service]);
+    return rows[0].count;
+  } finally {
+    await client.end();
+  }
 }

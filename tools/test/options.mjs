@@ -5,12 +5,13 @@ import { ROOT } from '../start/toolchain.mjs';
 
 /**
  * Lanes run concurrently; the steps of a lane run one after another. Two lanes keep two cores busy, because most steps also wait; three are
- * slower, and tests exceed their limits. The unit tests come last, since they wait least. The first lane prints as it runs, and begins
- * with lint, which takes seconds.
+ * slower, and tests exceed their limits. Both take about as long. The first lane prints as it runs, and begins with lint, which takes
+ * seconds. The unit tests come last, since they wait least: alone, they keep both cores busy. Console tests leave more time to the first
+ * steps, some of which measure time.
  */
-const LANES = /** @type {const} */ ([['lint', 'tools', 'console', 'unit'], ['artefacts', 'acceptance']]);
+const LANES = /** @type {const} */ ([['lint', 'tools', 'artefacts', 'acceptance'], ['console', 'unit']]);
 
-/** Short steps for the lanes that end first. */
+/** Short steps for the lane that ends first. */
 const LAST = /** @type {const} */ (['deploy']);
 
 /** Runs alone after the lanes: it measures how long recoveries take. */

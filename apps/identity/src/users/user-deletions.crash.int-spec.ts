@@ -14,12 +14,17 @@ describe('a crash or lost message at any point of deleting a user', () => {
   /** State of the fake store: closed customers, and open orders by user. */
   const closed = new Set<string>();
   const openOrders = new Map<string, number[]>();
+  /** The last attempt that the fake store refused, by user, and attempts that came after a newer one was refused. */
+  const refused = new Map<string, number>();
+  const stale: number[] = [];
   beforeAll(async () => {
     shop = await TestIdentity.withoutReplica();
     fakeStore = await startFake(shop.natsUrl, 'store', [
-      fake(store.closeCustomer, ({ userId }) => {
+      fake(store.closeCustomer, ({ userId, attempt = 0 }) => {
+        if (attempt < (refused.get(userId) ?? 0)) stale.push(attempt);
         const open = openOrders.get(userId) ?? [];
-        if (open.length === 0) closed.add(userId);
+        if (open.length > 0) refused.set(userId, attempt);
+        else closed.add(userId);
         return { openOrders: open };
       }),
     ]);
@@ -88,7 +93,9 @@ describe('a crash or lost message at any point of deleting a user', () => {
         const refusal = { code: 'user-has-open-orders', details: { orders: [5] } };
         await expect(remove(shop.caller.client, username)).rejects.toMatchObject(refusal);
         await settle(userId);
+        expect(stale).toEqual([]);
         expect([await isThere(userId), closed.has(userId)]).toEqual([true, false]);
+        expect(await count(`SELECT 1 FROM revocations WHERE kind = 'user' AND id = $1`, userId)).toBe(0);
         await expect(shop.check('session', token)).resolves.toMatchObject({ userId });
         await expect(shop.login(username, password)).resolves.toMatchObject({ token: expect.any(String) });
       },

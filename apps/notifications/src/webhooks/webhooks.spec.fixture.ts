@@ -66,6 +66,8 @@ export class TestWebhooks {
   identityEpoch = 'epoch 1';
   /** Users about whom identity answers with an error. */
   readonly failingUsers = new Set<string>();
+  /** Users about whom identity was asked, in order. */
+  readonly lookups: string[] = [];
   /** Identity answers about users when this is resolved. */
   usersAreKnown: Promise<void> = Promise.resolve();
 
@@ -240,6 +242,7 @@ export class TestWebhooks {
       })),
       fake(identity.resolveSubject, async ({ userId }) => {
         await this.usersAreKnown;
+        this.lookups.push(userId);
         if (this.failingUsers.has(userId)) throw new CodedError('internal', 'The user cannot be read.');
         const permissions = this.users.has(userId) ? this.users.get(userId) : permissionsOfRole.staff;
         if (!permissions) throw new CodedError('credential-refused', 'The user is gone.');

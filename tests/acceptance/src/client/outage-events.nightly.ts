@@ -1,0 +1,14 @@
+import { describe, expect, it } from '@jest/globals';
+import * as library from '@plant-shop/client';
+import { createPlant } from '../shop.js';
+import { followThroughKills } from './guarantees.js';
+import { killInTurn } from './kill-in-turn.js';
+
+// Not in every build: R15 of the chaos run kills both services under consumers that use this library, and judges every event.
+
+describe('the client library, while notifications and identity are killed and connections break', () => {
+  it('delivers each event once and in order to a consumer that is killed too', async () => {
+    const { id } = await createPlant({ quantity: 1_000 });
+    expect(await followThroughKills(library, id, 12, { meanwhile: () => killInTurn(['notifications', 'identity']) })).toEqual([]);
+  }, 180_000);
+});
