@@ -4,8 +4,6 @@ import { createPlant } from '../shop.js';
 import { followThroughKills } from './guarantees.js';
 import { killInTurn } from './kill-in-turn.js';
 
-// Not in every build: R15 of the chaos run kills both services under consumers that use this library, and judges every event.
-
 describe('the client library, while notifications and identity are killed and connections break', () => {
   it('delivers each event once and in order to a consumer that is killed too', async () => {
     const { id } = await createPlant({ quantity: 1_000 });

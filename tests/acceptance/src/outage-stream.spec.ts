@@ -4,8 +4,6 @@ import { allReady, kill } from './internals.js';
 import { createPlant, gatewayUrl, placeOrder, until } from './shop.js';
 import { pageOfEvents, streamUrl } from './stream.js';
 
-// Not in every build: R15 of the chaos run kills notifications under consumers that use this library, and judges every event.
-
 describe('when notifications is killed repeatedly while orders are placed', () => {
   it('a client that resumes with its last cursor gets every event once and in order', async () => {
     const orders = 100;

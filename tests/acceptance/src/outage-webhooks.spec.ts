@@ -3,8 +3,6 @@ import { Receiver } from '@plant-shop/testing/receiver';
 import { allReady, kill } from './internals.js';
 import { createPlant, ok, placeOrder, send, staff, until } from './shop.js';
 
-// Not in every build: R5 of the chaos run kills store and notifications under receivers that fail at times, and judges every POST.
-
 interface Event {
   readonly data: { readonly orderId: number; readonly newStatus: string };
 }
