@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Client } from 'pg';
 import { attempt } from '../../tools/start/command.mjs';
 import { startServers } from '../../tools/doctor/servers.fixture.mjs';
 import { freePort } from '../../tools/start/ports.mjs';
@@ -16,7 +16,6 @@ import { renderers } from './render.mjs';
 import { OVERLAYS, ROLES, SERVICES } from './services.mjs';
 import { settingsOf } from './settings.mjs';
 
-const { Client } = createRequire(join(ROOT, 'libs/platform/package.json'))('pg');
 const WITH_DATABASE = SERVICES.filter((service) => service !== 'gateway');
 const [program] = await renderers();
 const skip = program ? false : 'no kubectl is installed, and none could be downloaded (Debian\'s kubernetes-client)';
