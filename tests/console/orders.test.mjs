@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { ROOT } from '../../tools/start/toolchain.mjs';
+import { Client } from 'pg';
 import { Chrome } from './kit/console.mjs';
 import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
-
-const { Client } = createRequire(join(ROOT, 'libs/platform/package.json'))('pg');
 
 /** @param {number} plantId @param {number} [quantity] */
 const placeOrder = async (plantId, quantity = 1) => (await admin.POST('/store/order', { body: { plantId, quantity } })).data.id;

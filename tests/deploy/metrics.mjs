@@ -1,11 +1,8 @@
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { filesBelow } from '../../tools/start/stamp.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { textOf } from './services.mjs';
-
-/** The default metrics of the library. */
-const { collectDefaultMetrics, Registry } = createRequire(join(ROOT, 'libs/platform/package.json'))('prom-client');
 
 /** Returns the names of all metrics that services expose: the default ones, and each name in a file that creates metrics. @returns {Set<string>} */
 export function exposedMetrics() {
@@ -15,7 +12,7 @@ export function exposedMetrics() {
   const makers = sources.filter((text) => /from 'prom-client'|platform\/service\/metrics'|from '\.\/metrics\.js'/.test(text));
   // Created as `new Counter({ name: '…'`, or by a function that takes the name as an argument.
   const names = makers.flatMap((text) => [...text.matchAll(/(?:name: |\(|, |^\s*)'([a-z]+(?:_[a-z]+)+)'/gm)].map(([, name = '']) => name));
-  return new Set([...registry.getMetricsAsArray().map((/** @type {{ name: string }} */ { name }) => name), ...names]);
+  return new Set([...registry.getMetricsAsArray().map(({ name }) => name), ...names]);
 }
 
 /** Returns the metrics in a Prometheus query, without the suffixes of histograms. @param {string} query */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Client } from 'pg';
 import { attempt } from '../../tools/start/command.mjs';
 import { checkDatabases } from '../../tools/doctor/databases.mjs';
 import { line } from '../../tools/doctor/finding.mjs';
@@ -22,7 +22,6 @@ import { SERVICES } from './services.mjs';
 
 // Services with Postgres and NATS servers that require TLS and have certificates of a private CA.
 
-const { Client } = createRequire(join(ROOT, 'libs/platform/package.json'))('pg');
 const DATABASES = SERVICES.filter((service) => service !== 'gateway');
 
 const folder = mkdtempSync(join(tmpdir(), 'plant-shop-tls-'));

@@ -1,6 +1,7 @@
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import { OAuthClientEntity } from './oauth/oauth-client.entity.js';
+import { UserEntity } from './users/user.entity.js';
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
@@ -10,5 +11,5 @@ export const identityDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, po
   applicationName: 'identity',
   poolSize,
   migrations: migrationsFolder,
-  entities: [OAuthClientEntity],
+  entities: [OAuthClientEntity, UserEntity],
 });

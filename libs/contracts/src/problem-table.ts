@@ -1,4 +1,4 @@
-import type { ErrorCode } from './errors.js';
+import type { PlatformCode } from '@plant-shop/platform/errors';
 
 /** Codes that no service answers with: the gateway and the stream raise them. */
 export type HttpCode =
@@ -14,8 +14,6 @@ export type HttpCode =
   | 'headers-too-large'
   | 'request-timeout';
 
-export type ProblemCode = ErrorCode | HttpCode;
-
 export interface ProblemKind {
   readonly status: number;
   /** The same for every occurrence (RFC 9457, section 3.1.3). */
@@ -25,8 +23,8 @@ export interface ProblemKind {
   readonly remedy: string;
 }
 
-/** Maps every error code to HTTP; without an entry for a new code this does not compile. */
-export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
+/** All error codes. Without an entry for a code of the platform or of HTTP this does not compile. */
+const kinds = {
   // the request itself
   'route-not-found': {
     status: 404,
@@ -393,6 +391,11 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
     meaning: 'The shop has a defect, which has been logged.',
     remedy: 'Contact the shop with the requestId.',
   },
-};
+} satisfies Record<PlatformCode | HttpCode, ProblemKind> & Record<string, ProblemKind>;
+
+export type ProblemCode = keyof typeof kinds;
+
+/** Maps every error code to HTTP. */
+export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = kinds;
 
 export const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(problemTable, code);

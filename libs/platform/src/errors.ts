@@ -22,19 +22,17 @@ export interface ErrorDetails {
  * - `unavailable`: nothing happened; the caller may try again.
  * - `outcome-unknown`: the request was sent and no answer came, or the connection was lost during a COMMIT. Never retried blindly.
  */
-export const platformCodes = [
-  'invalid-input',
-  'invalid-cursor',
-  'idempotency-key-reused',
-  'unavailable',
-  'outcome-unknown',
-  'overloaded',
-  'malformed-frame',
-  'unknown-operation',
-  'payload-too-large',
-  'internal',
-] as const;
-export type PlatformCode = (typeof platformCodes)[number];
+export type PlatformCode =
+  | 'invalid-input'
+  | 'invalid-cursor'
+  | 'idempotency-key-reused'
+  | 'unavailable'
+  | 'outcome-unknown'
+  | 'overloaded'
+  | 'malformed-frame'
+  | 'unknown-operation'
+  | 'payload-too-large'
+  | 'internal';
 
 /** An error that may be sent to callers: a stable code, a text that says what the caller can do, and details. */
 export class CodedError extends Error {

@@ -11,7 +11,6 @@ import { answered, startGateway } from './gateway.mjs';
 
 // The gateway's own packages: this package would get separate copies of those with peer dependencies.
 const gatewayPackage = createRequire(new URL('../../../apps/gateway/package.json', import.meta.url));
-gatewayPackage('reflect-metadata');
 const { default: compress } = gatewayPackage('@fastify/compress');
 const { Controller, Get, Module } = gatewayPackage('@nestjs/common');
 const { NestFactory } = gatewayPackage('@nestjs/core');

@@ -1,8 +1,5 @@
-import { createRequire } from 'node:module';
 import { Duplex } from 'node:stream';
-
-/** The driver as the store's process loads it. */
-const pg = createRequire(new URL('../../../libs/platform/package.json', import.meta.url))('pg');
+import pg from 'pg';
 
 /** Types of Postgres, by their object identifiers. */
 export const types = { bigint: 20, text: 25, timestamptz: 1184, uuid: 2950 };

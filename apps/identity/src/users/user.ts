@@ -1,23 +1,12 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { User } from '@plant-shop/contracts/identity';
-import type { Role } from '@plant-shop/contracts/permissions';
 import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { UserEntity } from './user.entity.js';
 
-/** A row of the table `users`; absent fields are null. */
-export interface UserRecord {
-  readonly userId: string;
-  readonly id: number;
-  readonly username: string;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  readonly email: string | null;
-  readonly phone: string | null;
-  readonly userStatus: number | null;
-  readonly role: Role;
-  readonly version: number;
-}
+/** A user as read from the database. */
+export type UserRecord = Omit<UserEntity, 'passwordHash'>;
 
 /**
  * Returns the form by which names are compared. Folds ASCII only, like the column `username_key`: `toLowerCase` would turn a

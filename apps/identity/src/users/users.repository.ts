@@ -3,8 +3,8 @@ import type { Role } from '@plant-shop/contracts/permissions';
 import type { TextPageBounds } from '@plant-shop/platform/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
+import { UserEntity } from './user.entity.js';
 import { assertNoConflicts, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -61,12 +61,8 @@ export async function findUserById(db: Reader, userId: string): Promise<UserReco
 }
 
 /** Returns the user, locked against changes and deletion until the transaction ends. */
-export async function lockUser(tx: Transaction, userId: string): Promise<UserRecord | undefined> {
-  const [user] = await tx.query<UserRecord>(`SELECT ${columns} FROM users WHERE user_id = $1 FOR NO KEY UPDATE`, [
-    userId,
-  ]);
-  return user;
-}
+export const lockUser = (tx: Transaction, userId: string): Promise<UserRecord | null> =>
+  tx.repository(UserEntity).findOne({ where: { userId }, lock: { mode: 'for_no_key_update' } });
 
 export interface StoredPassword {
   readonly userId: string;
@@ -147,35 +143,18 @@ export function insertUsers(tx: Transaction, users: readonly UserToInsert[]): Pr
 }
 
 /**
- * Changes the given fields.
+ * Changes the given fields. An id of 0 leaves the id as it is.
  * @throws DomainError `username-taken`, `user-id-taken`
  */
 export async function changeUser(
   tx: Transaction,
   userId: string,
-  changes: UserChanges,
-  passwordHash: string | undefined,
+  { id, ...changes }: Omit<UserChanges, 'password'> & { readonly passwordHash?: string },
 ): Promise<UserRecord> {
+  const users = tx.repository(UserEntity);
   try {
-    const changed = await tx.query<UserRecord>(
-      `UPDATE users SET
-         id = coalesce($2, id), username = coalesce($3, username), first_name = coalesce($4, first_name),
-         last_name = coalesce($5, last_name), email = coalesce($6, email), phone = coalesce($7, phone),
-         user_status = coalesce($8, user_status), password_hash = coalesce($9, password_hash), version = version + 1
-       WHERE user_id = $1 RETURNING ${columns}`,
-      [
-        userId,
-        changes.id || null,
-        changes.username ?? null,
-        changes.firstName ?? null,
-        changes.lastName ?? null,
-        changes.email ?? null,
-        changes.phone ?? null,
-        changes.userStatus ?? null,
-        passwordHash ?? null,
-      ],
-    );
-    return onlyRow(changed);
+    await users.update(userId, { ...changes, ...(id && { id }) });
+    return await users.findOneByOrFail({ userId });
   } catch (error) {
     const constraint = constraintOf(error);
     if (constraint === 'username_taken') assertNoConflicts([usernameTaken('/user')]);
@@ -185,9 +164,9 @@ export async function changeUser(
 }
 
 export async function setRole(tx: Transaction, userId: string, role: Role): Promise<UserRecord> {
-  return onlyRow(
-    await tx.query<UserRecord>(`UPDATE users SET role = $2, version = version + 1 WHERE user_id = $1 RETURNING ${columns}`, [userId, role]),
-  );
+  const users = tx.repository(UserEntity);
+  await users.update(userId, { role });
+  return users.findOneByOrFail({ userId });
 }
 
 /**
@@ -214,6 +193,5 @@ export async function hasOtherAdmin(tx: Transaction, userId: string): Promise<bo
  * first: it returns the clients, whose revocation must be logged.
  * @returns false if there is no such user
  */
-export async function deleteUser(tx: Transaction, userId: string): Promise<boolean> {
-  return (await tx.execute('DELETE FROM users WHERE user_id = $1', [userId])) > 0;
-}
+export const deleteUser = async (tx: Transaction, userId: string): Promise<boolean> =>
+  (await tx.repository(UserEntity).delete(userId)).affected === 1;

@@ -130,14 +130,14 @@ export class UsersService {
     const found = requireManageable(context.principal, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
-    const { password } = changes;
+    const { password, ...others } = changes;
     if (password !== undefined) this.checkPasswords([{ password, pointer: '/user' }]);
     const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
     const changed = await this.database.transaction(async (tx) => {
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
-      const record = await changeUser(tx, userId, changes, passwordHash);
+      const record = await changeUser(tx, userId, { ...others, ...(passwordHash !== undefined && { passwordHash }) });
       if (passwordHash !== undefined) {
         const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
         await appendRevocations(tx, await endSessionsAndGrants(tx, userId, keptTokenHash));
