@@ -1,8 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { AuditController } from './audit/audit.controller.js';
-import { DueOrderMover } from './checkout/due-order-mover.js';
 import { DueOrdersLoop } from './checkout/due-orders.loop.js';
+import { DueOrdersService } from './checkout/due-orders.service.js';
 import { SetAsideGauge } from './checkout/set-aside.gauge.js';
 import { CustomersController } from './customers/customers.controller.js';
 import { CustomersService } from './customers/customers.service.js';
@@ -11,7 +11,6 @@ import { OrderFeed } from './feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from './options.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
-import { PlacingService } from './orders/placing.service.js';
 import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
@@ -34,7 +33,6 @@ export class StoreModule {
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
-        PlacingService,
         OrdersService,
         PaymentsService,
         RefundsService,
@@ -43,7 +41,7 @@ export class StoreModule {
         StockService,
         CustomersService,
         ReconcileService,
-        DueOrderMover,
+        DueOrdersService,
         DueOrdersLoop,
         SetAsideGauge,
         InventoryCompactor,

@@ -15,7 +15,7 @@ import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import type { StoreConfig } from './config.js';
 import { migrationsFolder, storeDatabase } from './database.js';
-import { PlacingService } from './orders/placing.service.js';
+import { OrdersService } from './orders/orders.service.js';
 import { startStore } from './start.js';
 
 const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -84,10 +84,10 @@ export class StoreFixture {
   }
 
   /** Adds a replica and returns its service, for tests that depend on the turn of the event loop in which orders arrive. */
-  async placingService(): Promise<PlacingService> {
+  async ordersService(): Promise<OrdersService> {
     const service = await Service.embedded('store', testConfig(this.nats.url));
     this.replicas.push(service);
-    return (await startStore(service, this.config)).get(PlacingService);
+    return (await startStore(service, this.config)).get(OrdersService);
   }
 
   /** For tests that crash replicas. The test must stop the testbed. */

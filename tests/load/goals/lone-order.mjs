@@ -4,11 +4,11 @@ import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { Database } from '../../../libs/platform/dist/postgres/database.js';
 import { storeDatabase } from '../../../apps/store/dist/database.js';
 import { OrderIds } from '../../../apps/store/dist/orders/order-ids.js';
-import { placeBatch } from '../../../apps/store/dist/orders/placing.service.js';
+import { placeBatch } from '../../../apps/store/dist/orders/orders.service.js';
 import { percentile } from '../client.mjs';
 
 const ORDERS = 500;
-const due = /** @type {const} */ ({ move: 'expire', inMs: 900_000 });
+const policy = /** @type {const} */ ({ provider: 'external', orderTtlMs: 900_000, approvalDelayMs: 5_000, deliveryDelayMs: 15_000 });
 
 /**
  * Places single orders alternately by the store's lane and by a plain transaction with the same rules and one statement per row, on
@@ -22,7 +22,7 @@ export async function loneOrder({ stack, plants }) {
   try {
     const ids = new OrderIds(database);
     const batcher = new Batcher({ name: 'place orders', lanes: 1, maxBatch: 256 }, (batch) =>
-      database.transaction(async (tx) => (await placeBatch(tx, /** @type {any[]} */ (batch), due)).results),
+      database.transaction(async (tx) => (await placeBatch(tx, /** @type {any[]} */ (batch), policy)).results),
     );
     /** @type {number[]} */
     const batched = [];

@@ -114,9 +114,9 @@ describe('due transitions', () => {
     // All become due at the same instant, while two replicas poll.
     await shop.rows('UPDATE orders SET due_at = now()');
     await until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status = 'placed'`)).length === 0);
-    const moves = await shop.rows(`SELECT order_id, count(*) FROM order_transitions WHERE new_status = 'cancelled' GROUP BY 1`);
-    expect(moves).toHaveLength(ids.length);
-    expect(moves.every((one) => one['count'] === 1)).toBe(true);
+    const changes = await shop.rows(`SELECT order_id, count(*) FROM order_transitions WHERE new_status = 'cancelled' GROUP BY 1`);
+    expect(changes).toHaveLength(ids.length);
+    expect(changes.every((one) => one['count'] === 1)).toBe(true);
   });
 
   it('expiry, approval and cancel of one order have one outcome: 300 races', async () => {
@@ -145,12 +145,12 @@ describe('due transitions', () => {
       checked: 1,
       findings: [{ orderId, drift: 'order-set-aside', outcome, move: 'expire', sqlState: '23514', constraint: 'no_thirteen' }],
     });
-    /** Places 600 orders that are due at once. Postgres rejects the oldest as long as the constraint exists. */
-    const placeWithBad = async (): Promise<number> => {
+    /** Places orders that are due at once. Postgres rejects the oldest as long as the constraint exists. */
+    const placeWithBad = async (count: number): Promise<number> => {
       const plantId = await shop.plant(10_000);
       const order = { plantId, quantity: bad };
       const { id } = await shop.caller.call(store.placeOrder, { order }, customer(1));
-      await Promise.all(Array.from({ length: 599 }, () => place(plantId)));
+      await Promise.all(Array.from({ length: count - 1 }, () => place(plantId)));
       await shop.rows(`ALTER TABLE orders ADD CONSTRAINT no_thirteen CHECK (quantity <> ${bad} OR status = 'placed')`);
       await shop.rows(`UPDATE orders SET due_at = now() - (quantity * interval '1 second')`);
       return id;
@@ -159,7 +159,8 @@ describe('due transitions', () => {
 
     it('is set aside, and all others are processed', async () => {
       shop = await StoreFixture.start({ replicas: 2 });
-      const orderId = await placeWithBad();
+      // More than one batch of 500.
+      const orderId = await placeWithBad(600);
       await until(async () => (await openOrders()).length === 1, 20_000);
       expect(await openOrders()).toEqual([{ quantity: bad }]);
       expect(await shop.rows('SELECT order_id::int AS id, due_move, sqlstate, broken FROM orders_set_aside')).toEqual([
@@ -174,7 +175,7 @@ describe('due transitions', () => {
 
     it('is shown to the operator, and processed once the cause is removed', async () => {
       shop = await StoreFixture.start({ replicas: 1 });
-      const orderId = await placeWithBad();
+      const orderId = await placeWithBad(20);
       await until(async () => (await openOrders()).length === 1, 20_000);
       expect(await shop.caller.call(store.reconcileOrders, dryRun)).toEqual(finding(orderId, 'found'));
       expect(await shop.caller.call(store.reconcileOrders, {})).toEqual(finding(orderId, 'left'));
@@ -186,7 +187,7 @@ describe('due transitions', () => {
 
     it('is processed when an operator retries it while another transaction holds it', async () => {
       shop = await StoreFixture.start({ replicas: 1 });
-      const orderId = await placeWithBad();
+      const orderId = await placeWithBad(20);
       await until(async () => (await openOrders()).length === 1, 20_000);
       await dropConstraint();
       const { retried } = await shop.holding('SELECT 1 FROM orders WHERE id = $1', [orderId], async (waiting) => {
@@ -201,7 +202,7 @@ describe('due transitions', () => {
 
     it('is retried after it has changed, and no longer set aside once processed', async () => {
       shop = await StoreFixture.start({ replicas: 1 });
-      const orderId = await placeWithBad();
+      const orderId = await placeWithBad(20);
       await until(async () => (await openOrders()).length === 1, 20_000);
       await dropConstraint();
       await shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' } }, staff);

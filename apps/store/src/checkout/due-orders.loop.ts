@@ -5,8 +5,8 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { type CheckoutPolicy, dueAfterPlacing } from '../orders/order.js';
-import { DueOrderMover } from './due-order-mover.js';
 import { msToNextDue } from './due-orders.repository.js';
+import { DueOrdersService } from './due-orders.service.js';
 
 const batch = 500;
 
@@ -23,14 +23,14 @@ const longestPauseMs = 1_000;
  */
 @Injectable()
 export class DueOrdersLoop extends BackgroundLoop {
-  constructor(database: Database, mover: DueOrderMover, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
+  constructor(database: Database, dueOrders: DueOrdersService, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
     const intervalMs = withinPauses(shortestDelayMs(checkout));
     super(
       { name: 'due orders', intervalMs },
       async () => {
         const inMs = await msToNextDue(database);
         if (inMs === undefined || inMs > 0) return pauseMs(inMs, intervalMs);
-        return (await mover.moveBatch(batch)) === batch || shortestPauseMs;
+        return (await dueOrders.applyBatch(batch)) === batch || shortestPauseMs;
       },
       logger,
     );

@@ -4,11 +4,11 @@ import type { DueTransition } from '../orders/order.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** An order whose transition `move` is due at this version. */
+/** An order whose `transition` is due at this version. */
 export interface DueOrder {
   readonly id: number;
   readonly version: number;
-  readonly move: DueTransition['move'];
+  readonly transition: DueTransition['transition'];
 }
 
 /** True for orders that are not set aside at their present version. A scalar subquery, so that Postgres looks each order up by its key. */
@@ -30,7 +30,7 @@ export async function msToNextDue(db: Reader): Promise<number | undefined> {
 
 const lockDue: Statement = {
   name: 'lock-due-orders',
-  text: `SELECT id, version, due_move AS move FROM orders WHERE due_at <= now() AND ${isNotSetAside}
+  text: `SELECT id, version, due_move AS transition FROM orders WHERE due_at <= now() AND ${isNotSetAside}
          ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
@@ -41,7 +41,7 @@ export function lockDueOrders(tx: Transaction, limit: number): Promise<DueOrder[
 
 const lockDueById: Statement = {
   name: 'lock-due-orders-by-id',
-  text: `SELECT id, version, due_move AS move FROM orders WHERE id = ANY($1) AND due_at <= now()
+  text: `SELECT id, version, due_move AS transition FROM orders WHERE id = ANY($1) AND due_at <= now()
          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
@@ -52,7 +52,7 @@ export function lockDueOrdersById(tx: Transaction, orderIds: readonly number[]):
 
 const lockDueOne: Statement = {
   name: 'lock-due-order',
-  text: 'SELECT id, version, due_move AS move FROM orders WHERE id = $1 AND due_at <= now() FOR NO KEY UPDATE',
+  text: 'SELECT id, version, due_move AS transition FROM orders WHERE id = $1 AND due_at <= now() FOR NO KEY UPDATE',
 };
 
 /** Locks and returns an order if it is still due, set aside or not. Waits for a transaction that holds it. */
@@ -73,7 +73,7 @@ const insert: Statement = {
 /** Sets an order aside. @returns false when another replica had already done so */
 export async function setOrderAside(db: Reader, order: DueOrder, error: unknown): Promise<boolean> {
   const broken = constraintOf(error) ?? '';
-  const rows = await db.query(insert, [order.id, order.version, order.move, sqlStateOf(error) ?? '', broken]);
+  const rows = await db.query(insert, [order.id, order.version, order.transition, sqlStateOf(error) ?? '', broken]);
   return rows.length > 0;
 }
 
@@ -90,7 +90,7 @@ const stillDue = `FROM orders_set_aside AS aside JOIN orders ON orders.id = asid
 /** Lists orders that are set aside, by ascending id. */
 export function findSetAside(db: Reader, after: number, limit: number): Promise<SetAside[]> {
   return db.query<SetAside>(
-    `SELECT orders.id, orders.version, orders.due_move AS move, aside.sqlstate AS "sqlState", aside.broken
+    `SELECT orders.id, orders.version, orders.due_move AS transition, aside.sqlstate AS "sqlState", aside.broken
      ${stillDue} AND orders.id > $1 ORDER BY orders.id LIMIT $2`,
     [after, limit],
   );

@@ -4,17 +4,17 @@ import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { customer, StoreFixture } from '../store.spec.fixture.js';
-import type { PlacingService } from './placing.service.js';
+import type { OrdersService } from './orders.service.js';
 
 /** The number of clients from which on a lane lingers. */
 const clients = 4;
 
 describe('the orders of a lane', () => {
   let shop: StoreFixture;
-  let placing: PlacingService;
+  let orders: OrdersService;
   beforeAll(async () => {
     shop = await StoreFixture.start();
-    placing = await shop.placingService();
+    orders = await shop.ordersService();
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -27,7 +27,7 @@ describe('the orders of a lane', () => {
 
   it('that arrive in different turns, while the lane lingers for clients that it has just answered, share a batch', async () => {
     const plantId = await shop.plant(100_000);
-    const place = async (): Promise<number> => (unwrapResponse(await placing.placeOrder(contextFor(customer(1)), { plantId })).value as Order).id;
+    const place = async (): Promise<number> => (unwrapResponse(await orders.placeOrder(contextFor(customer(1)), { plantId })).value as Order).id;
     const placeAfterBatch = async (): Promise<number[]> => {
       await Promise.all(Array.from({ length: clients }, place));
       const first = place();

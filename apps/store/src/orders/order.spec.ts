@@ -10,16 +10,15 @@ import {
   type ApprovedOrder,
   cancel,
   type CheckoutPolicy,
+  completeRefund,
   deliver,
   type DeliveredOrder,
-  dueAfterPlacing,
   expire,
   markRefundDue,
   type OrderRequest,
   type OrderState,
   place,
   type PlacingFacts,
-  placingTimes,
   ship,
   type StatusChange,
   transfer,
@@ -31,25 +30,26 @@ const alice = '00000000-0000-4000-8000-00000000000a';
 const bob = '00000000-0000-4000-8000-00000000000b';
 const at = new Date('2026-11-22T10:00:00.000Z');
 const staff = { actor: 'staff', at };
+const customer = { actor: alice, at };
 const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2 };
 const simulated: CheckoutPolicy = { ...external, provider: 'simulated' };
 
-const request = (given: Partial<OrderRequest> = {}): OrderRequest => ({ id: 1, plantId: 7, quantity: 3, shipDate: null, ownerId: alice, ...given });
+const request = (given: Partial<OrderRequest> = {}): OrderRequest => ({ id: 1, plantId: 7, quantity: 3, shipDate: null, ...given });
 const facts = (given: Partial<PlacingFacts> = {}): PlacingFacts => ({
   stock: { listing: 'available', free: 10 },
   isCustomerClosed: false,
   isIdTaken: false,
   ...given,
 });
-const placed = (given: Partial<OrderRequest> = {}, policy = external) => place(request(given), facts(), placingTimes(at, dueAfterPlacing(policy)));
+const placed = (given: Partial<OrderRequest> = {}, policy = external) => place(request(given), facts(), customer, policy);
 
-const moves: Readonly<Record<Transition, (order: OrderState) => StatusChange>> = {
+const rules: Readonly<Record<Transition, (order: OrderState) => StatusChange>> = {
   approve: (order) => approve(order, staff, external),
   deliver: (order) => deliver(order, staff),
   cancel: (order) => cancel(order, staff),
   expire: (order) => expire(order, at),
 };
-const moveNames = Object.keys(moves) as Transition[];
+const allTransitions = Object.keys(rules) as Transition[];
 
 const approvedOrder: ApprovedOrder = approve(placed().order, staff, external).order;
 const deliveredOrder: DeliveredOrder = deliver(approvedOrder, staff).order;
@@ -68,12 +68,12 @@ describe('the lifecycle of an order', () => {
   it('is exactly the table of the specification', () => {
     expect(orders.map(({ status }) => status).sort()).toEqual([...orderStatuses].sort());
     const allowed = orders.flatMap((order) =>
-      moveNames.flatMap((move) => {
-        const change = outcomeOf(() => moves[move](order));
-        return typeof change === 'string' ? [] : [`${order.status} -${move}-> ${change.order.status}`];
+      allTransitions.flatMap((transition) => {
+        const change = outcomeOf(() => rules[transition](order));
+        return typeof change === 'string' ? [] : [`${order.status} -${transition}-> ${change.order.status}`];
       }),
     );
-    const table = Object.entries(transitions).map(([move, { from, to }]) => `${from} -${move}-> ${to}`);
+    const table = Object.entries(transitions).map(([transition, { from, to }]) => `${from} -${transition}-> ${to}`);
     expect(allowed.sort()).toEqual(table.sort());
     expect(table).toEqual([
       'approved -deliver-> delivered',
@@ -85,8 +85,8 @@ describe('the lifecycle of an order', () => {
 
   it('raises the version with each step, and emits an event for each change of status', () => {
     for (const order of orders) {
-      for (const move of moveNames) {
-        const change = outcomeOf(() => moves[move](order));
+      for (const transition of allTransitions) {
+        const change = outcomeOf(() => rules[transition](order));
         if (typeof change === 'string') continue;
         expect(change.order.version).toBe(order.version + 1);
         expect(change.event).toEqual({
@@ -102,11 +102,11 @@ describe('the lifecycle of an order', () => {
     const ways: readonly (readonly Transition[])[] = [['approve', 'deliver'], ['cancel'], ['expire']];
     fc.assert(
       fc.property(fc.constantFrom(...ways), fc.integer({ min: 1, max: 1_000_000 }), (way, quantity) => {
-        const first = place(request({ quantity }), facts({ stock: { listing: 'available', free: quantity } }), placingTimes(at, dueAfterPlacing(external)));
+        const first = place(request({ quantity }), facts({ stock: { listing: 'available', free: quantity } }), customer, external);
         let order: OrderState = first.order;
         let after = addUnits(noUnits, first.units);
-        for (const move of way) {
-          const change = moves[move](order);
+        for (const transition of way) {
+          const change = rules[transition](order);
           order = change.order;
           after = addUnits(after, change.units);
         }
@@ -135,7 +135,7 @@ describe('placing', () => {
     ['plant-not-available', { quantity: 11 }, { stock: { listing: 'pending', free: 10 } }],
     ['insufficient-stock', { quantity: 11 }, {}],
   ])('is refused as %s, even if later checks fail too', (code, given, found) => {
-    expect(outcomeOf(() => place(request(given), facts(found), placingTimes(at, dueAfterPlacing(external))))).toBe(code);
+    expect(outcomeOf(() => place(request(given), facts(found), customer, external))).toBe(code);
   });
 
   it('names the units that are left', () => {
@@ -143,9 +143,9 @@ describe('placing', () => {
   });
 
   it('sets when the order expires, or when the simulated provider approves it', () => {
-    expect(placed().order).toMatchObject({ dueMove: 'expire', dueAt: new Date('2026-11-22T10:01:00.000Z') });
+    expect(placed().order).toMatchObject({ dueTransition: 'expire', dueAt: new Date('2026-11-22T10:01:00.000Z') });
     expect(placed().event).toMatchObject({ event: 'order.placed', data: { reservedUntil: '2026-11-22T10:01:00.000Z' } });
-    expect(placed({}, simulated).order).toMatchObject({ dueMove: 'approve', dueAt: new Date('2026-11-22T10:00:00.001Z') });
+    expect(placed({}, simulated).order).toMatchObject({ dueTransition: 'approve', dueAt: new Date('2026-11-22T10:00:00.001Z') });
     expect(placed({}, simulated).event.data).not.toHaveProperty('reservedUntil');
   });
 
@@ -172,7 +172,7 @@ describe('placing', () => {
         for (const one of requests) {
           const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
           const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id) };
-          const step = outcomeOf(() => place(one, found, placingTimes(at, dueAfterPlacing(external))));
+          const step = outcomeOf(() => place(one, found, { actor: one.ownerId, at }, external));
           if (typeof step !== 'string') {
             stock.set(one.plantId, { ...row, ...addUnits(row, step.units) });
             taken.add(one.id);
@@ -191,7 +191,7 @@ describe('a due transition', () => {
     expect(applyDueTransition(placed().order, 'approve', at, simulated)).toMatchObject({
       actor: 'store',
       reason: 'payment succeeded (simulated)',
-      due: { move: 'deliver', inMs: 2 },
+      due: { transition: 'deliver', inMs: 2 },
     });
     expect(applyDueTransition(approvedOrder, 'deliver', at, simulated)).toMatchObject({ actor: 'store', reason: 'delivered (simulated)' });
   });
@@ -201,7 +201,7 @@ describe('a due transition', () => {
     ['in the past', -3_600_000, 2],
   ])('is the simulated delivery, not before a ship date %s', (_, fromNowMs, inMs) => {
     const shipDate = new Date(at.getTime() + fromNowMs);
-    expect(applyDueTransition({ ...placed().order, shipDate }, 'approve', at, simulated)).toMatchObject({ due: { move: 'deliver', inMs } });
+    expect(applyDueTransition({ ...placed().order, shipDate }, 'approve', at, simulated)).toMatchObject({ due: { transition: 'deliver', inMs } });
   });
 
   it('is not applied to an order whose status has changed', () => {
@@ -229,7 +229,7 @@ describe('steps that change no status', () => {
       'delivered: order-transition-refused',
       'cancelled: order-transition-refused',
     ]);
-    expect(ship(approvedOrder, shipment, staff)).toMatchObject({ order: { ...shipment, version: 3 }, event: { event: 'order.shipped', data: shipment } });
+    expect(ship(approvedOrder, shipment, staff)).toMatchObject({ order: { ...shipment, version: 3 }, shipment, event: { event: 'order.shipped', data: shipment } });
   });
 
   it('transfer open orders only, and not to closed accounts', () => {
@@ -246,5 +246,14 @@ describe('steps that change no status', () => {
 
   it('mark an order of any status as due for a refund', () => {
     for (const order of orders) expect(markRefundDue(order, 'staff').order).toEqual({ ...order, version: order.version + 1, refund: 'due' });
+  });
+
+  it('complete a refund of an order of any status, and the order’s once no other refund is due', () => {
+    for (const order of orders) {
+      const due = markRefundDue(order, 'staff').order;
+      const refundOf = (otherRefundsDue: number) => completeRefund(due, { refundId: 5, otherRefundsDue, actor: 'staff' });
+      expect(refundOf(1).order).toEqual({ ...due, version: due.version + 1, refund: 'due' });
+      expect(refundOf(0)).toEqual({ order: { ...due, version: due.version + 1, refund: 'completed' }, actor: 'staff', reason: 'refunded', refundId: 5 });
+    }
   });
 });

@@ -2,7 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { OrderStatus, RefundStatus, Shipment } from '@plant-shop/contracts/store';
 import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
-import { isoFormatter } from './iso-text.js';
+import { isoText } from './iso-text.js';
 
 interface OrderFields {
   readonly id: number;
@@ -31,9 +31,9 @@ interface Paid {
 
 export interface PlacedOrder extends OrderFields, Unpaid {
   readonly status: 'placed';
-  /** When the store applies `dueMove` without a request; null: never. */
+  /** When the store applies `dueTransition` without a request; null: never. */
   readonly dueAt: Date | null;
-  readonly dueMove: DueAfterPlacing['move'] | null;
+  readonly dueTransition: DueAfterPlacing['transition'] | null;
 }
 export interface ApprovedOrder extends OrderFields, Paid {
   readonly status: 'approved';
@@ -61,11 +61,12 @@ export const transitions = {
 
 export type Transition = keyof typeof transitions;
 
-export const canTransition = (order: Pick<OrderState, 'status'>, move: Transition): boolean => order.status === transitions[move].from;
+export const canTransition = (order: Pick<OrderState, 'status'>, transition: Transition): boolean =>
+  order.status === transitions[transition].from;
 
 /** A transition that the store applies without a request, `inMs` milliseconds from now by the database's clock. */
 export interface DueTransition<Next extends Transition = 'approve' | 'deliver' | 'expire'> {
-  readonly move: Next;
+  readonly transition: Next;
   readonly inMs: number;
 }
 
@@ -81,8 +82,8 @@ export interface CheckoutPolicy {
 /** Returns the transition that ends the wait for payment: simulated approval if it comes before the expiry, else the expiry. */
 export function dueAfterPlacing(policy: CheckoutPolicy): DueAfterPlacing {
   return policy.provider === 'simulated' && policy.approvalDelayMs < policy.orderTtlMs
-    ? { move: 'approve', inMs: policy.approvalDelayMs }
-    : { move: 'expire', inMs: policy.orderTtlMs };
+    ? { transition: 'approve', inMs: policy.approvalDelayMs }
+    : { transition: 'expire', inMs: policy.orderTtlMs };
 }
 
 /**
@@ -92,7 +93,7 @@ export function dueAfterPlacing(policy: CheckoutPolicy): DueAfterPlacing {
 export function dueAfterApproval({ shipDate }: Pick<OrderState, 'shipDate'>, at: Date, policy: CheckoutPolicy): DueTransition | undefined {
   if (policy.provider !== 'simulated') return undefined;
   const untilShipDateMs = shipDate === null ? 0 : shipDate.getTime() - at.getTime();
-  return { move: 'deliver', inMs: Math.max(policy.deliveryDelayMs, untilShipDateMs) };
+  return { transition: 'deliver', inMs: Math.max(policy.deliveryDelayMs, untilShipDateMs) };
 }
 
 /** The result of a rule: the order after the step, and the timeline entry and event to write in the same transaction. */
@@ -104,6 +105,14 @@ export interface Step<After extends OrderState = OrderState> {
   readonly reason: string;
   /** Absent: only the timeline shows the step. */
   readonly event?: OrderEvent;
+}
+
+/** A step that leaves the status as it is. */
+export interface Amendment<After extends OrderState = OrderState> extends Step<After> {
+  /** What the timeline shows of a shipment; absent: the step is none. */
+  readonly shipment?: Shipment;
+  /** The refund that the step makes due or completes; absent: none. */
+  readonly refundId?: number;
 }
 
 export interface Placement extends Step<PlacedOrder> {
@@ -135,14 +144,9 @@ export interface OrderRequest {
   readonly plantId: number;
   readonly quantity: number;
   readonly shipDate: Date | null;
-  readonly ownerId: string;
 }
 
-/**
- * The facts that `place` decides by. `stock` and `isCustomerClosed` stay locked until the order is written, except the stock of an
- * unknown plant, which has no row. A chosen id is locked too. A drawn one is not looked up at first: if it is taken, the write fails
- * and the batch is placed again.
- */
+/** The facts that `place` decides by. */
 export interface PlacingFacts {
   /** A plant that the store does not know counts as retired. */
   readonly stock: { readonly listing: PlantListing; readonly free: number };
@@ -150,28 +154,16 @@ export interface PlacingFacts {
   readonly isIdTaken: boolean;
 }
 
-/** The times of orders that are placed together. They share the `Date` objects, so that iso-text.ts formats each time only once. */
-export interface PlacingTimes {
-  readonly at: Date;
-  readonly due: DueAfterPlacing;
-  /** When `due` is due. */
-  readonly dueAt: Date;
-}
-
-export const placingTimes = (at: Date, due: DueAfterPlacing): PlacingTimes => ({ at, due, dueAt: new Date(at.getTime() + due.inMs) });
-
-const timestampOf = isoFormatter();
-const reservedUntilOf = isoFormatter();
-
 /**
- * Places an order and reserves its units.
+ * Places an order, which belongs to the actor, and reserves its units.
  * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `plant-not-available`, `insufficient-stock`; the first
  * that applies, in this order
  */
 export function place(
-  { id, plantId, quantity, shipDate, ownerId }: OrderRequest,
+  { id, plantId, quantity, shipDate }: OrderRequest,
   { stock, isCustomerClosed, isIdTaken }: PlacingFacts,
-  { at, due, dueAt }: PlacingTimes,
+  { actor, at }: StepContext,
+  policy: CheckoutPolicy,
 ): Placement {
   if (stock.listing === 'retired') {
     throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
@@ -192,6 +184,8 @@ export function place(
       { available: stock.free },
     );
   }
+  const due = dueAfterPlacing(policy);
+  const dueAt = new Date(at.getTime() + due.inMs);
   return {
     order: {
       id,
@@ -199,28 +193,28 @@ export function place(
       quantity,
       shipDate,
       status: 'placed',
-      ownerId,
+      ownerId: actor,
       version: 1,
       placedAt: at,
       dueAt,
-      dueMove: due.move,
+      dueTransition: due.transition,
       paidAt: null,
       carrier: null,
       trackingNumber: '',
       refund: null,
     },
-    actor: ownerId,
+    actor,
     reason: 'placed',
     units: { free: -quantity, reserved: quantity, sold: 0 },
     event: {
       event: 'order.placed',
-      timestamp: timestampOf(at),
+      timestamp: isoText(at),
       data: {
         orderId: id,
         plantId,
         quantity,
         ...(shipDate && { shipDate: shipDate.toISOString() }),
-        ...(due.move === 'expire' && { reservedUntil: reservedUntilOf(dueAt) }),
+        ...(due.transition === 'expire' && { reservedUntil: isoText(dueAt) }),
       },
     },
   };
@@ -266,9 +260,14 @@ export function expire(order: OrderState, at: Date): StatusChange<CancelledOrder
 }
 
 /** Applies a due transition. Returns undefined when the order's status no longer allows it. */
-export function applyDueTransition(order: OrderState, move: DueTransition['move'], at: Date, policy: CheckoutPolicy): StatusChange | undefined {
-  if (!canTransition(order, move)) return undefined;
-  switch (move) {
+export function applyDueTransition(
+  order: OrderState,
+  transition: DueTransition['transition'],
+  at: Date,
+  policy: CheckoutPolicy,
+): StatusChange | undefined {
+  if (!canTransition(order, transition)) return undefined;
+  switch (transition) {
     case 'approve':
       return approve(order, { actor: storeActor, at }, policy);
     case 'deliver':
@@ -276,7 +275,7 @@ export function applyDueTransition(order: OrderState, move: DueTransition['move'
     case 'expire':
       return expire(order, at);
     default:
-      return move satisfies never;
+      return transition satisfies never;
   }
 }
 
@@ -284,13 +283,14 @@ export function applyDueTransition(order: OrderState, move: DueTransition['move'
  * Records a shipment. The carrier's tracking number replaces the assigned one, also in later events.
  * @throws DomainError `order-transition-refused`
  */
-export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, { actor, at }: StepContext): Step<ApprovedOrder> {
+export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, { actor, at }: StepContext): Amendment<ApprovedOrder> {
   if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
   const data = { orderId: order.id, plantId: order.plantId, carrier, trackingNumber };
   return {
     order: { ...order, carrier, trackingNumber, version: order.version + 1 },
     actor,
     reason: 'shipped',
+    shipment: { carrier, trackingNumber },
     event: { event: 'order.shipped', timestamp: at.toISOString(), data },
   };
 }
@@ -299,14 +299,14 @@ export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, {
  * Hands an open order to another user. Earlier events stay with the former owner; later ones go to the new owner.
  * @throws DomainError `customer-closed`, `order-transition-refused`
  */
-export function transfer(order: OrderState, to: { readonly ownerId: string; readonly isCustomerClosed: boolean }, actor: string): Step<OpenOrder> {
+export function transfer(order: OrderState, to: { readonly ownerId: string; readonly isCustomerClosed: boolean }, actor: string): Amendment<OpenOrder> {
   if (to.isCustomerClosed) throw customerClosed();
   if (order.status !== 'placed' && order.status !== 'approved') throw transitionRefused(order, 'only open orders are transferred');
   return { order: { ...order, ownerId: to.ownerId, version: order.version + 1 }, actor, reason: 'transferred' };
 }
 
 /** Marks an order as due for a refund. The event (`refundDueEvent`) follows once the refund has an id. */
-export const markRefundDue = (order: OrderState, actor: string): Step => ({
+export const markRefundDue = (order: OrderState, actor: string): Amendment => ({
   order: { ...order, version: order.version + 1, refund: 'due' },
   actor,
   reason: 'refund due',
@@ -316,6 +316,22 @@ export const refundDueEvent = (refundId: number, { id, plantId }: Pick<OrderStat
   event: 'refund.due',
   timestamp: at.toISOString(),
   data: { refundId, orderId: id, plantId },
+});
+
+/** A refund whose money was returned. */
+export interface ReturnedRefund {
+  readonly refundId: number;
+  /** The number of other refunds of the order that are still due. */
+  readonly otherRefundsDue: number;
+  readonly actor: string;
+}
+
+/** Completes a refund of an order, and the order's refund status once no other refund is due. */
+export const completeRefund = (order: OrderState, { refundId, otherRefundsDue, actor }: ReturnedRefund): Amendment => ({
+  order: { ...order, version: order.version + 1, refund: otherRefundsDue > 0 ? 'due' : 'completed' },
+  actor,
+  reason: 'refunded',
+  refundId,
 });
 
 /**

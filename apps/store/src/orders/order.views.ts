@@ -2,11 +2,8 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
-import { isoFormatter } from './iso-text.js';
+import { isoText } from './iso-text.js';
 import { type OrderState, storeActor } from './order.js';
-
-const placedAtOf = isoFormatter();
-const reservedUntilOf = isoFormatter();
 
 /**
  * Returns the order if the principal may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
@@ -29,8 +26,8 @@ export function toOrder(state: OrderState, owner?: string): Order {
     ...(state.shipDate && { shipDate: state.shipDate.toISOString() }),
     status: state.status,
     complete: state.status === 'delivered',
-    placedAt: placedAtOf(state.placedAt),
-    ...(state.status === 'placed' && state.dueMove === 'expire' && state.dueAt && { reservedUntil: reservedUntilOf(state.dueAt) }),
+    placedAt: isoText(state.placedAt),
+    ...(state.status === 'placed' && state.dueTransition === 'expire' && state.dueAt && { reservedUntil: isoText(state.dueAt) }),
     ...(state.carrier !== null && { carrier: state.carrier }),
     ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
     ...(state.refund !== null && { refund: state.refund }),

@@ -14,18 +14,14 @@ import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer'
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrdersService } from './orders.service.js';
-import { PlacingService } from './placing.service.js';
 
 @Controller()
 export class OrdersController {
-  constructor(
-    private readonly placing: PlacingService,
-    private readonly orders: OrdersService,
-  ) {}
+  constructor(private readonly orders: OrdersService) {}
 
   @Answers(store.placeOrder)
   placeOrder({ order }: PlaceOrder, context: RpcContext): Promise<Versioned<Order> | Replayed> {
-    return this.placing.placeOrder(context, order);
+    return this.orders.placeOrder(context, order);
   }
 
   @Answers(store.getOrder)

@@ -1,32 +1,130 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import { type ListOrders, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
+import { type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
+import type { FeedNudge } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
+import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/batcher';
 import { CodedError } from '@plant-shop/platform/errors';
+import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { sizeHistogram } from '@plant-shop/platform/service/metrics';
+import { Registry } from 'prom-client';
 import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { assertVersion, cancel, type OrderState, requireOrder, transfer } from './order.js';
+import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { lockStock } from '../stock/stock.repository.js';
+import {
+  assertVersion,
+  cancel,
+  type CheckoutPolicy,
+  dueAfterPlacing,
+  type OrderRequest,
+  type OrderState,
+  place,
+  type Placement,
+  type PlacingFacts,
+  requireOrder,
+  transfer,
+} from './order.js';
 import { requireVisible, toOrder, toTimelineEntry, versionedOrder } from './order.views.js';
-import { listOrders, type OrderFilter } from './order-lists.repository.js';
-import { amendOrder, findOrder, findTransitions, lockOrder, lockOrdersAndStock, writeStatusChanges } from './orders.repository.js';
+import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
+import {
+  claimOrderIds,
+  findOrder,
+  findTransitions,
+  listOrders,
+  lockOrder,
+  lockOrdersAndStock,
+  type OrderFilter,
+  type Traced,
+  transactionStart,
+  writeAmendments,
+  writePlacedOrders,
+  writeStatusChanges,
+} from './orders.repository.js';
+
+/** A new order that waits for its batch. */
+interface QueuedOrder extends Omit<OrderRequest, 'id'> {
+  /** The client's id; undefined: the store draws one. */
+  readonly chosenId: number | undefined;
+  readonly ownerId: string;
+  readonly idempotency: IdempotencyKey | undefined;
+  /** Trace context of the request; undefined: it is not traced. */
+  readonly traceparent?: string | undefined;
+  readonly deadline: Deadline;
+}
+
+/** An order of a batch. */
+export type BatchOrder = WithId<Omit<QueuedOrder, 'deadline'>>;
+
+type Answer = Versioned<Order> | Replayed;
+
+interface BatchOutcome {
+  /** One per order: the placed order, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
+  readonly results: readonly (Answer | CodedError)[];
+  /** See `writePlacedOrders`; undefined: no order was placed. */
+  readonly numberedEvents: (() => FeedNudge | undefined) | undefined;
+}
+
+/**
+ * Half of 256 clients: while Postgres writes one full batch, this process and the gateway handle the other half. Up to 128 clients, `lingers`
+ * joins the halves instead. Larger batches are hardly cheaper per order (docs/performance/experiments.md).
+ */
+const maxBatch = 128;
+/** Retired plants and plants that the store does not know are refused alike. */
+const unknownPlantStock: PlacingFacts['stock'] = { listing: 'retired', free: 0 };
 
 const allOwners = '*';
 
-/** Reads, lists, transfers and cancels orders. `PlacingService` places them. */
+/** Places, reads, lists, transfers and cancels orders. */
 @Injectable()
 export class OrdersService {
+  private readonly batcher: Batcher<QueuedOrder, Answer>;
+  private readonly ids: OrderIds;
+  private readonly policy: CheckoutPolicy;
+
   constructor(
     private readonly database: Database,
     private readonly rpc: RpcClient,
     private readonly feed: OrderFeed,
-  ) {}
+    metrics: Registry,
+    @Inject(STORE_OPTIONS) options: StoreOptions,
+  ) {
+    this.policy = options.checkout;
+    this.ids = new OrderIds(database);
+    const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders per batch');
+    const batching: BatcherOptions = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
+    this.batcher = new Batcher(batching, dropExpired<QueuedOrder, Answer>('store', (queued) => this.placeQueued(queued)));
+  }
+
+  /** The number of new orders that wait for a batch. */
+  get waiting(): number {
+    return this.batcher.waiting;
+  }
+
+  /**
+   * Places an order in the next batch of its plant's lane. Resolves after the batch has committed.
+   * @throws DomainError as `place`; CodedError `idempotency-key-reused`
+   */
+  placeOrder({ principal, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Answer> {
+    return this.batcher.submit(order.plantId, {
+      chosenId: order.id === 0 ? undefined : order.id,
+      plantId: order.plantId,
+      quantity: order.quantity ?? 1,
+      shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
+      ownerId: principal.subject,
+      idempotency,
+      traceparent,
+      deadline,
+    });
+  }
 
   async get(context: RpcContext, orderId: number): Promise<Versioned<Order>> {
     const order = requireVisible(context.principal, orderId, await findOrder(this.database, orderId));
@@ -68,7 +166,7 @@ export class OrdersService {
         const closed = await lockAgainstClosing(tx, [userId]);
         const order = requireOrder(orderId, await lockOrder(tx, orderId), ifVersion);
         const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.principal.subject);
-        await amendOrder(tx, step);
+        writeAmendments(tx, [step]);
         audit(tx, actorOf(context), store.transferOrder, orderId);
         return versionedOrder(step.order);
       }),
@@ -98,6 +196,15 @@ export class OrdersService {
     return cancelled;
   }
 
+  /** Places a batch and announces its events. */
+  private async placeQueued(queued: readonly QueuedOrder[]): Promise<BatchOutcome['results']> {
+    const { results, numberedEvents } = await this.ids.assign(queued, (orders, options) =>
+      this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options)),
+    );
+    if (numberedEvents) this.feed.announcePlaced(numberedEvents());
+    return results;
+  }
+
   /**
    * Resolves the user id whose orders are listed; undefined: all owners.
    * @throws DomainError `forbidden`, `user-not-found`
@@ -125,6 +232,50 @@ export class OrdersService {
       throw error;
     }
   }
+}
+
+/**
+ * Places a batch in one transaction with the result of placing its orders one by one: each order sees the stock that the accepted
+ * orders before it left, and a refused order changes nothing. Takes two round trips, unless drawn ids are locked:
+ * 1. all locks, in the order that every transaction keeps: idempotency keys, customers, ids, stock by ascending plant id;
+ * 2. one write, pipelined with the COMMIT.
+ * If a customer has never ordered, one more round trip between them inserts and locks the row, after the stock. That is against the
+ * order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
+ * So all that `place` decides by stays locked until the orders are written, but for two: an unknown plant has no row, and a drawn id is
+ * not looked up at first. If it is taken, the write fails (`OrderIds.assign`).
+ * Rejected: locking and writing in one statement. Modifying CTEs run in no defined order, and `ON CONFLICT DO NOTHING` does not
+ * return the row that won.
+ */
+export async function placeBatch(
+  tx: Transaction,
+  batch: readonly BatchOrder[],
+  policy: CheckoutPolicy,
+  { locksDrawnIds = false }: IdOptions = {},
+): Promise<BatchOutcome> {
+  const [answers, closedCustomers, takenIds, stocks, at] = await Promise.all([
+    SavedAnswers.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? [])),
+    lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId))),
+    claimOrderIds(tx, unique(chosenIdsOf(batch))),
+    lockStock(tx, unique(batch.map((one) => one.plantId))),
+    transactionStart(tx),
+  ]);
+  const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
+  const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
+  const placed: Traced<Placement>[] = [];
+  const results = orders.map((order) =>
+    answers.answerOnce(order.idempotency, () => {
+      const stock = stockLeft.get(order.plantId) ?? unknownPlantStock;
+      const facts = { stock, isCustomerClosed: closedCustomers.has(order.ownerId), isIdTaken: takenIds.has(order.id) };
+      const step = place(order, facts, { actor: order.ownerId, at }, policy);
+      takenIds.add(order.id);
+      stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });
+      placed.push({ ...step, traceparent: order.traceparent });
+      return versionedOrder(step.order);
+    }),
+  );
+  const numberedEvents = placed.length === 0 ? undefined : writePlacedOrders(tx, placed, dueAfterPlacing(policy));
+  answers.write(tx);
+  return { results, numberedEvents };
 }
 
 /** Identifies the list that a cursor belongs to: a cursor of another filter is refused. */

@@ -8,11 +8,11 @@ import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { customer, StoreFixture } from '../store.spec.fixture.js';
-import { place as decide, placingTimes } from './order.js';
+import { type CheckoutPolicy, dueAfterPlacing, place as decide } from './order.js';
 import { findOrder, findTransitions, transactionStart, writePlacedOrders } from './orders.repository.js';
-import { type BatchOrder, placeBatch } from './placing.service.js';
+import { type BatchOrder, placeBatch } from './orders.service.js';
 
-const due = { move: 'expire', inMs: 60_000 } as const;
+const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0 };
 const alice = customer(1).subject;
 
 describe('orders that are placed in one batch', () => {
@@ -33,19 +33,20 @@ describe('orders that are placed in one batch', () => {
     const id = given.chosenId ?? ++ids;
     return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, idempotency: undefined, ...given };
   };
-  const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, due))).results;
+  const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, policy))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
 
   // `write-placed-orders` repeats in SQL what `place` decides for every order.
-  it.each([due, { move: 'approve', inMs: 1_500 } as const])('are stored as `place` decided ($move)', async (after) => {
+  it.each(['external', 'simulated'] as const)('are stored as `place` decided, with the %s provider', async (provider) => {
     const plantId = await shop.plant(10);
-    const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z'), ownerId: alice };
+    const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z') };
+    const checkout = { ...policy, provider };
     const decided = await database.transaction(async (tx) => {
       await lockAgainstClosing(tx, [alice]);
       const [stock] = await lockStock(tx, [plantId]);
-      const times = placingTimes(await transactionStart(tx), after);
-      const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false }, times);
-      writePlacedOrders(tx, [placement], after);
+      const context = { actor: alice, at: await transactionStart(tx) };
+      const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false }, context, checkout);
+      writePlacedOrders(tx, [placement], dueAfterPlacing(checkout));
       return placement;
     });
     expect(await findOrder(database, request.id)).toEqual(decided.order);

@@ -15,6 +15,7 @@ import { Registry } from 'prom-client';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import {
+  type Amendment,
   approve,
   canTransition,
   type CheckoutPolicy,
@@ -25,7 +26,7 @@ import {
   type StatusChange,
 } from '../orders/order.js';
 import { versionedOrder } from '../orders/order.views.js';
-import { lockOrdersAndStock, type LockedOrders, type Traced, writeRefundsDue, writeStatusChanges } from '../orders/orders.repository.js';
+import { lockOrdersAndStock, type LockedOrders, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
 import { findPayments, findRefundIds, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
 
@@ -128,7 +129,7 @@ export async function applyPaymentReports(
 }
 
 /** A payment that became due for refund, with the step of its order. */
-type PaymentDueForRefund = Traced & PaymentId;
+type PaymentDueForRefund = Traced<Amendment> & PaymentId;
 
 /** The changes that a batch collects, in order of arrival. */
 interface BatchChanges {
@@ -177,7 +178,7 @@ async function writePaymentsDueForRefund(tx: Transaction, at: Date, refundsDue: 
     if (refundId === undefined) throw new Error(`payment ${step.reference} of order ${step.orderId} is not saved`);
     return { ...step, refundId, event: refundDueEvent(refundId, step.order, at) };
   });
-  writeRefundsDue(tx, at, steps);
+  writeAmendments(tx, steps, at);
 }
 
 /** The states of payments: as stored, overlaid with the changes of this transaction. */

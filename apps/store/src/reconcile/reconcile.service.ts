@@ -11,8 +11,8 @@ import type {
 } from '@plant-shop/contracts/reconcile';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
-import { DueOrderMover } from '../checkout/due-order-mover.js';
 import { findSetAside, type SetAside } from '../checkout/due-orders.repository.js';
+import { DueOrdersService } from '../checkout/due-orders.service.js';
 import { findAllStock, findCustomers, readHighestNumbers } from './reconcile.repository.js';
 
 /** Sorts before every UUID in use. */
@@ -23,7 +23,7 @@ const noUser = '00000000-0000-0000-0000-000000000000';
 export class ReconcileService {
   constructor(
     private readonly database: Database,
-    private readonly dueOrders: DueOrderMover,
+    private readonly dueOrders: DueOrdersService,
   ) {}
 
   highestNumbers(): Promise<HighestNumbers> {
@@ -47,17 +47,17 @@ export class ReconcileService {
   }
 
   private async retry(order: SetAside): Promise<OrderFinding> {
-    const error = await this.dueOrders.moveAgain(order.id);
+    const error = await this.dueOrders.retry(order.id);
     if (!error) return toFinding(order, 'mended');
     return toFinding({ ...order, sqlState: sqlStateOf(error) ?? '', broken: constraintOf(error) ?? '' }, 'left');
   }
 }
 
-const toFinding = ({ id, move, sqlState, broken }: SetAside, outcome: OrderFinding['outcome']): OrderFinding => ({
+const toFinding = ({ id, transition, sqlState, broken }: SetAside, outcome: OrderFinding['outcome']): OrderFinding => ({
   orderId: id,
   drift: 'order-set-aside',
   outcome,
-  move,
+  move: transition,
   sqlState,
   ...(broken && { constraint: broken }),
 });

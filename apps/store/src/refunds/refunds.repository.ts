@@ -1,8 +1,7 @@
 import type { PageBounds } from '@plant-shop/platform/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type RefundStatus, refundStatuses } from '@plant-shop/contracts/store';
-import type { OrderState } from '../orders/order.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -43,22 +42,26 @@ export async function findRefund(db: Reader, refundId: number): Promise<RefundSt
   return refund;
 }
 
-/** Completes a refund: writes the refund, its order and the timeline in one statement. */
-export async function writeCompletion(tx: Transaction, refund: RefundState, order: OrderState, actor: string): Promise<RefundState> {
-  const [completed] = await tx.query<RefundState>(
-    `WITH timeline AS (
-       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, refund_id, traceparent)
-       VALUES ($2, $3, $4, clock_timestamp(), $5, 'refunded', $6, $1, $8)
-     ), others AS (
-       SELECT count(*) AS due FROM payments WHERE order_id = $2 AND state = 'refund-due' AND refund_id <> $1
-     ), owner AS (
-       UPDATE orders SET version = $3, refund = CASE WHEN others.due > 0 THEN 'due' ELSE 'completed' END FROM others WHERE id = $2
-     )
-     UPDATE payments SET state = 'refunded', refunded_at = clock_timestamp(), refund_reference = $7
-     WHERE refund_id = $1 AND state = 'refund-due' RETURNING ${columns}`,
-    [refund.id, order.id, order.version + 1, order.status, actor, order.ownerId, refund.reference, ifSampled(tracing?.active?.traceparent)],
-  );
-  if (!completed) throw new Error(`refund ${refund.id} is not due, and its order is locked`);
+const countOthersDue: Statement = {
+  name: 'count-other-refunds-due',
+  text: `SELECT count(*) AS count FROM payments WHERE order_id = $1 AND state = 'refund-due' AND refund_id <> $2`,
+};
+
+/** Returns the number of the order's other refunds that are due. Call it while the order is locked. */
+export async function countOtherRefundsDue(tx: Transaction, orderId: number, refundId: number): Promise<number> {
+  return onlyRow(await tx.query<{ count: number }>(countOthersDue, [orderId, refundId])).count;
+}
+
+const complete: Statement = {
+  name: 'complete-refund',
+  text: `UPDATE payments SET state = 'refunded', refunded_at = clock_timestamp(), refund_reference = $2
+         WHERE refund_id = $1 AND state = 'refund-due' RETURNING ${columns}`,
+};
+
+/** Writes that the money of a due refund was returned under `reference`. Its order must be locked. */
+export async function writeCompletion(tx: Transaction, refundId: number, reference: string): Promise<RefundState> {
+  const [completed] = await tx.query<RefundState>(complete, [refundId, reference]);
+  if (!completed) throw new Error(`refund ${refundId} is not due, and its order is locked`);
   return completed;
 }
 

@@ -7,9 +7,9 @@ import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { requireOrder } from '../orders/order.js';
-import { lockOrder } from '../orders/orders.repository.js';
-import { findRefund, listRefunds, type RefundState, writeCompletion } from './refunds.repository.js';
+import { completeRefund, requireOrder } from '../orders/order.js';
+import { lockOrder, writeAmendments } from '../orders/orders.repository.js';
+import { countOtherRefundsDue, findRefund, listRefunds, type RefundState, writeCompletion } from './refunds.repository.js';
 
 /** Payments that arrived too late or twice (`payments/payment.ts` decides), from due to refunded. */
 @Injectable()
@@ -38,12 +38,14 @@ export class RefundsService {
         const { orderId } = requireRefund(refundId, await findRefund(tx, refundId));
         const order = requireOrder(orderId, await lockOrder(tx, orderId));
         // Read again after the lock: another completion may have committed during the wait.
-        const refund = requireRefund(refundId, await findRefund(tx, refundId));
+        const [found, otherRefundsDue] = await Promise.all([findRefund(tx, refundId), countOtherRefundsDue(tx, orderId, refundId)]);
+        const refund = requireRefund(refundId, found);
         if (refund.completedAt !== null) {
           if (refund.reference === reference) return toRefund(refund);
           throw new DomainError('refund-completed', `Refund ${refundId} was completed as ${refund.reference} on ${refund.completedAt.toISOString()}.`);
         }
-        const completed = await writeCompletion(tx, { ...refund, reference }, order, context.principal.subject);
+        const completed = await writeCompletion(tx, refundId, reference);
+        writeAmendments(tx, [completeRefund(order, { refundId, otherRefundsDue, actor: context.principal.subject })]);
         audit(tx, actorOf(context), store.completeRefund, refundId);
         return toRefund(completed);
       }),

@@ -8,7 +8,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrderFeed } from '../feed/order-feed.js';
 import { deliver, requireOrder, ship } from '../orders/order.js';
 import { versionedOrder } from '../orders/order.views.js';
-import { amendOrder, lockOrder, lockOrdersAndStock, readClock, writeStatusChanges } from '../orders/orders.repository.js';
+import { lockOrder, lockOrdersAndStock, readClock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 
 @Injectable()
 export class ShipmentsService {
@@ -26,7 +26,7 @@ export class ShipmentsService {
       runOnce(tx, context.idempotency, async () => {
         const [order, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
         const step = ship(requireOrder(orderId, order, ifVersion), shipment, { actor: context.principal.subject, at });
-        await amendOrder(tx, step, at);
+        writeAmendments(tx, [step], at);
         audit(tx, actorOf(context), store.shipOrder, orderId);
         return versionedOrder(step.order);
       }),

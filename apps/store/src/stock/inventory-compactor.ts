@@ -12,7 +12,7 @@ const batch = 5_000;
 export class InventoryCompactor extends BackgroundLoop {
   constructor(database: Database, @InjectLogger() logger: Logger) {
     super(
-      { name: 'fold inventory', intervalMs: 1_000 },
+      { name: 'compact inventory', intervalMs: 1_000 },
       async () => (await database.transaction((tx) => compactInventory(tx, batch))) === batch,
       logger,
     );

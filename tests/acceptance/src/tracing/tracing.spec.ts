@@ -112,7 +112,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
   it('links the later steps of an order: approval in the background, numbering, following, push and webhook', async () => {
     const approving = await linkedWith(await rpcHandling(), 'due orders');
     expect(approving).toMatchObject({ service: 'store', parentSpanId: '' });
-    await statementsOf(approving, 'lock-due-orders', 'write-moved-orders', 'COMMIT');
+    await statementsOf(approving, 'lock-due-orders', 'write-status-changes', 'COMMIT');
     const numbering = await linkedWith(approving, 'number feed');
     expect(numbering).toMatchObject({ service: 'store' });
     await statementsOf(numbering, 'feed-set-numbers');

@@ -28,7 +28,7 @@ export interface Bug {
 const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const rules = 'apps/store/dist/orders/order.js';
-const placing = 'apps/store/dist/orders/placing.service.js';
+const orders = 'apps/store/dist/orders/orders.service.js';
 const payments = 'apps/store/dist/payments/payments.service.js';
 const savedAnswers = 'libs/platform/dist/idempotency/saved-answers.js';
 
@@ -66,22 +66,22 @@ export const bugs: readonly Bug[] = [
   {
     id: 'missing-transition',
     name: 'a status change occasionally writes no transition',
-    edits: [{ file: repository, find: 'FROM moved ORDER BY id', replace: 'FROM moved WHERE id % 5 <> 0 ORDER BY id' }],
+    edits: [{ file: repository, find: 'FROM changed ORDER BY id', replace: 'FROM changed WHERE id % 5 <> 0 ORDER BY id' }],
     breaks: ['timeline'],
   },
   {
     id: 'early-answer',
     name: 'an order is answered before its commit',
     edits: [{
-      file: placing,
-      find: 'await this.database.transaction((tx) => placeBatch(tx, orders, dueAfterPlacing(this.policy), options));',
-      replace: `await new Promise((resolve, reject) => {
+      file: orders,
+      find: 'this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options))',
+      replace: `new Promise((resolve, reject) => {
         this.database.transaction(async (tx) => {
-          const { results } = await placeBatch(tx, orders, dueAfterPlacing(this.policy), options);
+          const { results } = await placeBatch(tx, orders, this.policy, options);
           resolve({ results, numberedEvents: () => undefined });
           await new Promise((committing) => setTimeout(committing, 500));
         }).catch(reject);
-      });`,
+      })`,
     }],
     breaks: ['register', 'acknowledged'],
     faults: kills('store-1'),
@@ -93,7 +93,7 @@ export const bugs: readonly Bug[] = [
       { file: 'apps/store/dist/customers/customers.repository.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
       // Widens the race window, so that a short run hits it.
       {
-        file: placing,
+        file: orders,
         find: 'const results = orders.map(',
         replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = orders.map(',
       },
@@ -145,7 +145,7 @@ export const bugs: readonly Bug[] = [
       },
       // Widens the race window, so that a short run hits it.
       {
-        file: placing,
+        file: orders,
         find: 'const results = orders.map(',
         replace: 'await new Promise((passing) => setTimeout(passing, 300));\n    const results = orders.map(',
       },
@@ -157,7 +157,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'order-key-ignored',
     name: 'the Idempotency-Key of orders is ignored',
-    edits: [{ file: placing, find: '            idempotency,\n            traceparent,', replace: '            idempotency: undefined,\n            traceparent,' }],
+    edits: [{ file: orders, find: '            idempotency,\n            traceparent,', replace: '            idempotency: undefined,\n            traceparent,' }],
     breaks: ['once-per-key'],
   },
   {
@@ -190,11 +190,11 @@ export const bugs: readonly Bug[] = [
     id: 'event-outside',
     name: 'the event is appended after the transaction',
     edits: [
-      { file: placing, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
-      { file: repository, find: 'FROM moved ORDER BY id', replace: 'FROM moved WHERE false' },
+      { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
+      { file: repository, find: 'FROM changed ORDER BY id', replace: 'FROM changed WHERE false' },
       {
         file: repository,
-        find: 'tx.send(writeMoved, [',
+        find: 'tx.send(writeChanges, [',
         replace: `setTimeout(() => {
         for (const { order, previousStatus, actor, reason, eventId, body } of changes) {
           void globalThis.ownDatabase.query(
@@ -204,7 +204,7 @@ export const bugs: readonly Bug[] = [
           ).catch(() => undefined);
         }
     }, 2_000);
-    tx.send(writeMoved, [`,
+    tx.send(writeChanges, [`,
       },
     ],
     breaks: ['timeline'],
@@ -214,7 +214,7 @@ export const bugs: readonly Bug[] = [
     id: 'placed-event-outside',
     name: 'the event of a new order is appended after the transaction',
     edits: [
-      { file: placing, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
+      { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: "'placed', owner_id, event_id, body, traceparent, numbers", replace: "'placed', owner_id, NULL::uuid, NULL::text, traceparent, numbers" },
       { file: repository, find: "${assignNumbers('cardinality($1)')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
       {
@@ -246,20 +246,20 @@ export const bugs: readonly Bug[] = [
   {
     id: 'early-expiry',
     name: 'orders expire long before their time',
-    edits: [{ file: rules, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'expire', inMs: 3_000 }" }],
+    edits: [{ file: rules, find: ": { transition: 'expire', inMs: policy.orderTtlMs }", replace: ": { transition: 'expire', inMs: 3_000 }" }],
     breaks: ['expiry'],
   },
   {
     id: 'self-approval',
     name: 'orders are approved without payment',
-    edits: [{ file: rules, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'approve', inMs: 1_500 }" }],
+    edits: [{ file: rules, find: ": { transition: 'expire', inMs: policy.orderTtlMs }", replace: ": { transition: 'approve', inMs: 1_500 }" }],
     breaks: ['unasked'],
   },
   {
     id: 'self-delivery',
     name: 'paid orders are delivered without a request',
     edits: [
-      { file: rules, find: 'due: dueAfterApproval(order, at, policy),', replace: "due: { move: 'deliver', inMs: 500 }," },
+      { file: rules, find: 'due: dueAfterApproval(order, at, policy),', replace: "due: { transition: 'deliver', inMs: 500 }," },
     ],
     breaks: ['unasked'],
   },

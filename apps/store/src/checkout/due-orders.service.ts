@@ -14,7 +14,7 @@ import { deleteSetAside, type DueOrder, lockDueOrder, lockDueOrders, lockDueOrde
  * the order that is rejected alone, and sets that one aside. Otherwise every poll would fail on the same oldest orders.
  */
 @Injectable()
-export class DueOrderMover {
+export class DueOrdersService {
   constructor(
     private readonly database: Database,
     private readonly feed: OrderFeed,
@@ -23,31 +23,30 @@ export class DueOrderMover {
   ) {}
 
   /** Processes one batch. @returns how many orders were due; fewer than `limit`: other replicas have the rest, or none is left */
-  async moveBatch(limit: number): Promise<number> {
+  async applyBatch(limit: number): Promise<number> {
     let due: readonly DueOrder[] = [];
     try {
       await this.database.transaction(async (tx) => {
         due = await lockDueOrders(tx, limit);
-        await this.move(tx, due);
+        await this.apply(tx, due);
       });
     } catch (error) {
       if (due.length === 0 || !isDataError(error)) throw error;
-      await this.moveHalves(due, error);
+      await this.applyHalves(due, error);
     }
     if (due.length > 0) this.feed.announce();
     return due.length;
   }
 
   /**
-   * Retries an order that is set aside. Waits for a transaction that holds it, because only a moved or changed order is no longer
-   * set aside.
+   * Retries an order that is set aside. Waits for a transaction that holds it, because only a changed order is no longer set aside.
    * @returns undefined when the order is no longer set aside; else the error with which Postgres still rejects it
    */
-  async moveAgain(orderId: number): Promise<Error | undefined> {
+  async retry(orderId: number): Promise<Error | undefined> {
     try {
       await this.database.transaction(async (tx) => {
         const due = await lockDueOrder(tx, orderId);
-        if (due) await this.move(tx, [due]);
+        if (due) await this.apply(tx, [due]);
         await deleteSetAside(tx, orderId);
       });
       this.feed.announce();
@@ -59,37 +58,37 @@ export class DueOrderMover {
   }
 
   /** @param error the error with which Postgres rejected the orders together */
-  private async moveHalves(refused: readonly DueOrder[], error: unknown): Promise<void> {
+  private async applyHalves(refused: readonly DueOrder[], error: unknown): Promise<void> {
     const [first, ...others] = refused;
     if (first && others.length === 0) return this.setAside(first, error);
     const middle = refused.length >> 1;
     for (const half of [refused.slice(0, middle), refused.slice(middle)]) {
       try {
-        await this.moveById(half.map(({ id }) => id));
+        await this.applyById(half.map(({ id }) => id));
       } catch (refusal) {
         if (!isDataError(refusal)) throw refusal;
-        await this.moveHalves(half, refusal);
+        await this.applyHalves(half, refusal);
       }
     }
   }
 
-  private async moveById(orderIds: readonly number[]): Promise<void> {
-    await this.database.transaction(async (tx) => this.move(tx, await lockDueOrdersById(tx, orderIds)));
+  private async applyById(orderIds: readonly number[]): Promise<void> {
+    await this.database.transaction(async (tx) => this.apply(tx, await lockDueOrdersById(tx, orderIds)));
     this.feed.announce();
   }
 
-  private async move(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
+  private async apply(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
     if (due.length === 0) return;
     const locked = await lockOrdersAndStock(tx, due.map(({ id }) => id));
-    const changes = due.flatMap(({ id, move }) => {
+    const changes = due.flatMap(({ id, transition }) => {
       const order = locked.orders.get(id);
-      return (order && applyDueTransition(order, move, locked.at, this.options.checkout)) ?? [];
+      return (order && applyDueTransition(order, transition, locked.at, this.options.checkout)) ?? [];
     });
     writeStatusChanges(tx, locked, changes);
   }
 
   private async setAside(order: DueOrder, error: unknown): Promise<void> {
     const isNew = await setOrderAside(this.database, order, error);
-    if (isNew) this.logger.error({ err: error, orderId: order.id, move: order.move }, 'order set aside');
+    if (isNew) this.logger.error({ err: error, orderId: order.id, transition: order.transition }, 'order set aside');
   }
 }
