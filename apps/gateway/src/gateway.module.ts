@@ -17,6 +17,7 @@ import { ImagesController } from './images/images.controller.js';
 import { Uploads } from './images/uploads.js';
 import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
 import { RateLimit } from './limits/rate-limit.js';
+import { SharedCounts } from './limits/shared-counts.js';
 import { OAuthController } from './oauth/oauth.controller.js';
 import { DocsController } from './docs/docs.controller.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
@@ -55,6 +56,7 @@ export class GatewayModule {
             new RequestAuthenticator(new CredentialChecker(rpc, log, options), limit),
         },
         { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
+        SharedCounts,
         { provide: ConcurrencyLimiter, useValue: limiter },
         { provide: ConnectionDrain, useValue: drain },
         {

@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
-import { identity, type Revocation } from '@plant-shop/contracts/identity';
-import { type CredentialKind, type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { identity } from '@plant-shop/contracts/identity';
 import { type Order, store } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import type { Service } from '@plant-shop/platform/service/service';
+import { FakeIdentity } from '@plant-shop/service-testing/identity';
 import { type Fake, fake, startFake, startService } from '@plant-shop/service-testing/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
@@ -16,16 +15,8 @@ import { type Gateway, startGateway } from './start.js';
 
 // The gateway over real NATS, with fake services behind it. Payloads are validated by the contracts.
 
+export { digestOf, userId } from '@plant-shop/service-testing/identity';
 export const publicUrl = 'https://plants.example';
-export const userId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
-
-interface FakeCredential {
-  readonly kind: CredentialKind;
-  readonly id: string;
-  readonly userId: string;
-  readonly permissions: readonly Permission[];
-  readonly expiresAt?: string;
-}
 
 /** A call to a fake service. */
 export interface RecordedCall {
@@ -33,81 +24,6 @@ export interface RecordedCall {
   readonly payload: unknown;
   readonly context: RpcContext;
 }
-
-/** Identity as the gateway sees it: credentials by digest, and a numbered revocation log. */
-export class FakeIdentity {
-  readonly credentials = new Map<string, FakeCredential>();
-  readonly subjects = new Map<string, readonly Permission[]>();
-  readonly log: Revocation[] = [];
-  signingKeys: readonly Readonly<Record<string, unknown>>[] = [];
-  checks = 0;
-  private added = 0;
-  /** While true, pulls of the revocation log hang. */
-  isUnresponsive = false;
-  /** How long a check of a credential takes, in milliseconds. */
-  checkDelayMs = 0;
-  /** How far identity's clock is ahead of the gateway's. */
-  clockAheadMs = 0;
-
-  /** Returns identity's clock, in milliseconds since the epoch. */
-  time(): number {
-    return Date.now() + this.clockAheadMs;
-  }
-
-  addCredential(secret: string, credential: Partial<FakeCredential> & { readonly kind: CredentialKind }): void {
-    const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + ++this.added);
-    this.credentials.set(digestOf(secret), { id, userId: userId(1), permissions, ...credential });
-  }
-
-  revoke(kind: Revocation['kind'], id: string): void {
-    this.log.push({ position: this.log.length + 1, kind, id });
-    for (const [digest, credential] of this.credentials) {
-      if (credential.id === id || credential.userId === id) this.credentials.delete(digest);
-    }
-    this.subjects.delete(id);
-  }
-
-  /** Changes what the user's credentials permit and when they expire. */
-  changeUser(userId: string, now: Pick<FakeCredential, 'permissions' | 'expiresAt'>): void {
-    for (const [digest, credential] of this.credentials) {
-      if (credential.userId === userId) this.credentials.set(digest, { ...credential, ...now });
-    }
-    this.subjects.set(userId, now.permissions);
-    this.log.push({ position: this.log.length + 1, kind: 'userChanged', id: userId });
-  }
-
-  /** Returns the id of a session or API key, for `revoke`. */
-  idOf(secret: string): string {
-    const known = this.credentials.get(digestOf(secret));
-    if (!known) throw new Error(`${secret} is not known`);
-    return known.id;
-  }
-
-  fakes(): Fake[] {
-    return [
-      fake(identity.checkCredential, async ({ digest, kind }) => {
-        this.checks++;
-        if (this.checkDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.checkDelayMs));
-        const known = this.credentials.get(digest);
-        const isLive = known?.expiresAt === undefined || Date.parse(known.expiresAt) > this.time();
-        if (known?.kind !== kind || !isLive) throw new DomainError('credential-refused', 'The credential is not valid.');
-        return { ...known, position: this.log.length };
-      }),
-      fake(identity.resolveSubject, (payload) => {
-        const known = this.subjects.get(payload.userId);
-        if (!known) throw new DomainError('credential-refused', 'The user is gone.');
-        return { permissions: [...known], position: this.log.length };
-      }),
-      fake(identity.readRevocations, async ({ after }) => {
-        while (this.isUnresponsive) await new Promise((resolve) => setTimeout(resolve, 20));
-        return { head: this.log.length, entries: this.log.slice(after, after + 1_000), time: this.time() };
-      }),
-      fake(identity.readSigningKeys, () => ({ keys: this.signingKeys })),
-    ];
-  }
-}
-
-export const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
 export interface Shop {
   readonly nats: TestNats;

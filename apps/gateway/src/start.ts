@@ -24,8 +24,6 @@ import { secureAnswers } from './security-headers.js';
 import { createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
-import { RateLimit } from './limits/rate-limit.js';
-import { shareCounts } from './limits/shared-counts.js';
 import type { GatewayOptions } from './options.js';
 import { ProblemFilter } from './problems/problem.filter.js';
 
@@ -85,8 +83,6 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   const { logger } = service;
   const { app, routes, drain } = await createGateway(service, options);
   followRevocations(service, app.get(RevocationLog));
-  const sharing = shareCounts(service.nats, app.get(RateLimit));
-  service.onClose({ name: 'stop sharing counts', limitMs: 100, run: () => sharing.stop() });
   service.beforeClose({ name: 'announce the end', limitMs: 2_500, run: () => drain.announce(app.getHttpServer()) });
   service.beforeClose({ name: 'finish requests', limitMs: 6_000, run: () => app.close() });
   service.loaded();

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { createLogger } from '@plant-shop/platform/logging';
+import type { Nats } from '@plant-shop/platform/nats';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Readiness } from '@plant-shop/platform/service/readiness';
 import { Registry } from 'prom-client';
 import { createGateway } from './start.js';
@@ -8,15 +10,16 @@ import { makeDocument } from './openapi/document.js';
 // `npm run openapi`: writes docs/api/openapi.json from the routes as served at the default address.
 
 const publicUrl = 'http://127.0.0.1:8080';
-/** Only the routes are read; nothing is called. */
-const unused = {} as never;
+// Only the routes are read. Background loops start with the app, and find no other service.
+const nats = { isUp: false, listen: () => ({ stop: () => undefined }) } as unknown as Nats;
+const rpc = { call: () => Promise.reject(new Error('there are no services')) } as unknown as RpcClient;
 
 const { app, routes } = await createGateway(
   {
     name: 'gateway',
     logger: createLogger('gateway', 'error'),
-    nats: unused,
-    rpc: unused,
+    nats,
+    rpc,
     metrics: new Registry(),
     readiness: new Readiness(),
     database: undefined,

@@ -135,6 +135,13 @@ interface Finding {
   readonly openOrders?: readonly number[];
 }
 
+/** What a repair reports about itself. */
+export type RepairResult = Pick<Finding, 'outcome' | 'openOrders'>;
+
+/** Returns the result of a repair that the store refuses while orders are open. */
+export const mendedUnless = (openOrders: readonly number[] = []): RepairResult =>
+  openOrders.length > 0 ? { outcome: 'left', openOrders } : { outcome: 'mended' };
+
 export interface PlantFinding extends Finding {
   readonly plantId: number;
   readonly drift: PlantDrift;

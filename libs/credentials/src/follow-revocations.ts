@@ -20,24 +20,19 @@ export const revocationLogOf = (rpc: RpcClient, logger: Logger): RevocationLog =
  */
 const firstReadLimitMs = 3_000;
 
-/** Follows the log for as long as the service runs. The service becomes ready once it has read the log, or after 3 s. */
+/**
+ * Connects the log, a provider of the service's app, to the service: nudges, its age as a metric, and readiness. The service becomes
+ * ready once it has read the log, or after 3 s.
+ */
 export function followRevocations(service: Service, log: RevocationLog): void {
   const nudges = service.nats.listen(revocationsSubject, () => log.nudge());
   gauge(service.metrics, 'revocation_log_age_seconds', 'Age of the last complete view of the revocation log', () =>
     Math.min(log.ageMs / 1_000, Number.MAX_SAFE_INTEGER),
   );
-  log.start();
   let hasWaited = false;
   void log.waitUntilFresh(firstReadLimitMs).then(() => (hasWaited = true));
   service.readiness.require('revocations', () => {
     if (!hasWaited) throw new Error('revocation log not read yet');
   });
-  service.onClose({
-    name: 'stop following revocations',
-    limitMs: 1_500,
-    run: async () => {
-      nudges.stop();
-      await log.stop();
-    },
-  });
+  service.onClose({ name: 'stop hearing of revocations', limitMs: 100, run: () => nudges.stop() });
 }

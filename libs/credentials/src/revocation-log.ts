@@ -1,6 +1,7 @@
 import type { ReadRevocations, Revocation, Revocations } from '@plant-shop/contracts/identity';
 import { theService, unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 
 /** Reads the revocations after a position of identity's log; rejects without an answer within `limitMs`. */
 export type PullRevocations = (position: ReadRevocations, limitMs: number) => Promise<Revocations>;
@@ -57,7 +58,7 @@ interface Waiter {
  *
  * Each answer also carries the time of identity's database, by which credentials expire: `identityTime`.
  */
-export class RevocationLog {
+export class RevocationLog extends BackgroundLoop {
   /** Position and id of the last entry that is known here. */
   private knownPosition = 0;
   private knownId: string | undefined;
@@ -72,18 +73,18 @@ export class RevocationLog {
   private readonly revokedCredentials = new Set<string>();
   private readonly listeners: RevocationListener[] = [];
   private waiters: Waiter[] = [];
-  private nudged = false;
-  private wake: (() => void) | undefined;
-  private stopped = false;
-  private running: Promise<void> | undefined;
+  private isPulling = false;
+  private wasNudged = false;
   private wasFresh = false;
   private isFailing = false;
 
   constructor(
     private readonly pull: PullRevocations,
-    private readonly logger: Logger,
+    logger: Logger,
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    super({ name: 'follow revocations', intervalMs: pullIntervalMs }, () => this.pullRound(), logger);
+  }
 
   /** The position up to which revocations are known here. */
   get position(): number {
@@ -126,22 +127,16 @@ export class RevocationLog {
     this.listeners.push(listener);
   }
 
-  start(): void {
-    this.running ??= this.follow();
-  }
-
-  async stop(): Promise<void> {
-    this.stopped = true;
-    this.wake?.();
-    await this.running;
+  override async stop(): Promise<void> {
+    await super.stop();
     this.answerWaiters(this.waiters, stopping());
   }
 
   /** Pulls at once, because the log may have grown. */
   nudge(): void {
-    this.nudged = true;
+    this.wasNudged = true;
     // While pulls fail, only the timer triggers them: `waitUntilFresh` would otherwise pull without a pause.
-    if (!this.isFailing) this.wake?.();
+    if (!this.isPulling && !this.isFailing) this.poke();
   }
 
   /**
@@ -181,21 +176,24 @@ export class RevocationLog {
     while (!this.isFresh && !this.stopped && this.now() < until) await this.catchUp().catch(() => undefined);
   }
 
-  private async follow(): Promise<void> {
-    while (!this.stopped) {
-      this.nudged = false;
-      const waiting = this.waiters;
-      this.waiters = [];
-      try {
-        await this.pullToHead();
-        this.isFailing = false;
-        this.answerWaiters(waiting);
-      } catch (error) {
-        this.isFailing = true;
-        this.reportStale(error);
-        this.answerWaiters(waiting, error);
-      }
-      await this.pause();
+  /** @returns whether to pull again at once: after a nudge during the pull, whose answer may be older, unless it failed */
+  private async pullRound(): Promise<boolean> {
+    this.isPulling = true;
+    this.wasNudged = false;
+    const waiting = this.waiters;
+    this.waiters = [];
+    try {
+      await this.pullToHead();
+      this.isFailing = false;
+      this.answerWaiters(waiting);
+      return this.wasNudged;
+    } catch (error) {
+      this.isFailing = true;
+      this.reportStale(error);
+      this.answerWaiters(waiting, error);
+      return false;
+    } finally {
+      this.isPulling = false;
     }
   }
 
@@ -301,18 +299,6 @@ export class RevocationLog {
 
   private forget(reason: ForgetReason): void {
     for (const listener of this.listeners) listener.forget(reason);
-  }
-
-  private async pause(): Promise<void> {
-    if (this.stopped || (this.nudged && !this.isFailing)) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, pullIntervalMs);
-      this.wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.wake = undefined;
   }
 }
 

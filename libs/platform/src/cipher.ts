@@ -1,7 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-
-const ivBytes = 12;
-const tagBytes = 16;
+import { createHmac, hkdfSync } from 'node:crypto';
+import { open, seal } from './aes-gcm.js';
 
 interface Key {
   readonly id: string;
@@ -62,10 +60,7 @@ export class Cipher {
   }
 
   encrypt(text: string, purpose: string): Encrypted {
-    const iv = randomBytes(ivBytes);
-    const cipher = createCipheriv('aes-256-gcm', this.current.encryption, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(purpose));
-    const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-    return { keyId: this.current.id, bytes: Buffer.concat([this.prefix, iv, cipher.getAuthTag(), encrypted]) };
+    return { keyId: this.current.id, bytes: Buffer.concat([this.prefix, seal(this.current.encryption, text, 'first', purpose)]) };
   }
 
   /** @throws Error when another secret or purpose was used to encrypt, or the ciphertext was changed */
@@ -90,7 +85,7 @@ export class Cipher {
   private tryKeys(bytes: Buffer, purpose: string): string | undefined {
     for (const { encryption } of this.keys) {
       try {
-        return decryptWith(encryption, bytes.subarray(this.prefix.length), purpose);
+        return open(encryption, bytes.subarray(this.prefix.length), 'first', purpose);
       } catch {
         // Wrong key: try the next one.
       }
@@ -108,11 +103,3 @@ const deriveKey = (secret: string, name: string): Key => ({
 });
 
 const fingerprintOf = ({ fingerprints }: Key, text: string): Buffer => createHmac('sha256', fingerprints).update(text).digest();
-
-function decryptWith(key: Buffer, bytes: Buffer, purpose: string): string {
-  const textAt = ivBytes + tagBytes;
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), { authTagLength: tagBytes })
-    .setAAD(Buffer.from(purpose))
-    .setAuthTag(bytes.subarray(ivBytes, textAt));
-  return Buffer.concat([decipher.update(bytes.subarray(textAt)), decipher.final()]).toString('utf8');
-}

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import * as oauth from 'oauth4webapi';
-import { createPlant, type Customer, fresh, gatewayUrl, login, newCustomer, ok, placeOrder, problem, send, staff } from './shop.js';
+import { createPlant, type Customer, fresh, gatewayUrl, login, newCustomer, ok, placeOrder, problem, send, sendLogin, staff } from './shop.js';
 
 const pageOrigin = 'http://localhost:3000';
 const plantAdmin = { grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: 'plant-secret' };
@@ -21,9 +21,8 @@ describe('a client with an invalid credential', () => {
 
   it('can log in and register', async () => {
     const { username, password } = customer;
-    const query = new URLSearchParams({ username, password }).toString();
     for (const as of [stale, { apiKey: 'no-such-key' }, { ...stale, apiKey: 'no-such-key', sessionToken: 'wrong' }]) {
-      const { message } = await ok(send<{ message: string }>('GET', `/v3/user/login?${query}`, { as }));
+      const { message } = await ok(sendLogin(username, password, as));
       await ok(send('GET', '/v3/store/inventory', { as: { bearer: message } }));
       await ok(send('POST', '/v3/user', { as, json: { username: fresh('again'), password: 'a good password' } }));
       await ok(send('POST', '/v3/user/createWithList', { as, json: [{ username: fresh('again'), password: 'a good password' }] }));

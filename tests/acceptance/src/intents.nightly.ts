@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { allReady, kill, reconcile, rows } from './internals.js';
 import { type Answer, createPlant, fresh, newCustomer, ok, placeOrder, type Problem, send, staff, until } from './shop.js';
@@ -22,7 +23,6 @@ const perRound = 40;
 /** Work of a killed process is retried when its lease expires. */
 const settledWithinMs = 40_000;
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const soon = () => pause(Math.random() * 700);
 
 async function outcomeOf(answer: Promise<Answer<unknown>>): Promise<Outcome> {

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { send, staff, until } from './shop.js';
+import { send, setting, staff, until } from './shop.js';
 
 // Access for the few tests that must kill services, or restore and read databases, which clients cannot do.
 
@@ -19,22 +20,31 @@ interface Run {
 }
 
 /** The launcher's run file: processes and addresses. */
-export const run = (): Run => JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')) as Run;
+export const run = (): Run => JSON.parse(readFileSync(setting('RUN_FILE'), 'utf8')) as Run;
+
+/** The folder of the processes' logs. */
+export const logFolder = (): string => join(dirname(setting('RUN_FILE')), 'logs');
 
 export const databases = ['catalog', 'store', 'identity', 'notifications'] as const;
 export type Database = (typeof databases)[number];
 
-/** Kills a service with SIGKILL; the launcher restarts it. */
+/** Kills a service with SIGKILL; the launcher restarts it. Ignores processes that have ended already. */
 export function kill(service: string): void {
-  for (const { pid } of run().services[service] ?? []) if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  for (const { pid } of run().services[service] ?? []) {
+    try {
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
 }
 
 /** Waits until all services are ready and the gateway follows identity's log of revocations again, a moment later. */
-export const allReady = (): Promise<void> =>
+export const allReady = (limitMs = 30_000): Promise<void> =>
   until(async () => {
     if ((await send('GET', '/readyz')).status !== 200) return false;
     return (await send('GET', '/v3/store/inventory', { as: staff })).status === 200;
-  }, 30_000);
+  }, limitMs);
 
 /** Executes a statement in a service's database as superuser. */
 export async function rows<Row extends pg.QueryResultRow>(

@@ -1,16 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
+import { kill } from './internals.js';
 import { createPlant, fresh, ok, type Order, problem, send, staff, until } from './shop.js';
-
-interface RunFile {
-  services: Record<string, { pid?: number }[]>;
-}
-
-function killStore(): void {
-  const run = JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')) as RunFile;
-  for (const { pid } of run.services['store'] ?? []) if (pid !== undefined) process.kill(pid, 'SIGKILL');
-}
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Retries until the outcome is known, as a correct client does. */
 async function placeWithRetries(plantId: number, key: string): Promise<{ id: number; tries: number }> {
@@ -41,7 +32,7 @@ describe('2,000 requests for 200 orders while the store is killed repeatedly', (
     );
     for (let kills = 0; kills < 3; kills++) {
       await pause(700);
-      killStore();
+      kill('store');
     }
     const answers = await requests;
     const idsOf = new Map(keys.map((key) => [key, new Set(answers.filter((one) => one.key === key).map((one) => one.id))]));

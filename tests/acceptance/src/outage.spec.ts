@@ -1,24 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { createPlant, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
-
-interface RunFile {
-  services: Record<string, { pid?: number }[]>;
-}
-
-const runFile = process.env['RUN_FILE'] ?? '';
-
-function kill(service: string): void {
-  const run = JSON.parse(readFileSync(runFile, 'utf8')) as RunFile;
-  for (const { pid } of run.services[service] ?? []) {
-    try {
-      if (pid !== undefined) process.kill(pid, 'SIGKILL');
-    } catch {
-      // The process is being restarted.
-    }
-  }
-}
+import { allReady, kill, logFolder } from './internals.js';
+import { createPlant, newCustomer, ok, placeOrder, problem, send, sendLogin, staff, until } from './shop.js';
 
 /** Keeps a service down during `work`: the launcher restarts it at once, as Kubernetes would, so it is killed repeatedly. */
 async function whileDown<T>(service: string, work: () => Promise<T>): Promise<T> {
@@ -29,10 +13,9 @@ async function whileDown<T>(service: string, work: () => Promise<T>): Promise<T>
     return await work();
   } finally {
     clearInterval(again);
-    await allReady();
+    await allReady(15_000);
   }
 }
-const allReady = () => until(async () => (await send('GET', '/readyz')).status === 200);
 
 describe('when a service is down', () => {
   it.each([
@@ -61,14 +44,12 @@ describe('the log', () => {
   it('contains no password, token, key or query string', async () => {
     const canary = 'canary-password-31337';
     const username = `canary-${Date.now().toString(36)}`;
-    const loginWith = (password: string) =>
-      send<{ message: string }>('GET', `/v3/user/login?username=${username}&password=${password}`);
     await ok(send('POST', '/v3/user', { json: { username, password: canary } }));
-    const { message } = await ok(loginWith(canary));
-    await loginWith(`wrong-${canary}`);
+    const { message } = await ok(sendLogin(username, canary));
+    await sendLogin(username, `wrong-${canary}`);
     await send('GET', `/v3/nothing?secret=${canary}`);
     await send('GET', '/v3/store/inventory', { as: { bearer: message, apiKey: 'special-key' } });
-    const folder = join(dirname(runFile), 'logs');
+    const folder = logFolder();
     const log = () => readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
     // When this request is in the log, so are all earlier ones.
     const last = `last-of-${username}`;

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { contentOf, type Credentials, request, type RequestOptions } from '@plant-shop/testing/http';
+import { until as poll } from '@plant-shop/testing/until';
 import { type Document, DocumentJudge } from './document.js';
 
 // These tests know only what a client knows about the shop: its address, the demo credentials and HTTP.
@@ -116,18 +117,12 @@ export async function newCustomer(): Promise<Customer> {
   return { ...user, bearer: await login(user.username, user.password) };
 }
 
+/** Sends a login. @returns the answer, whose message is the session token */
+export const sendLogin = (username: string, password: string, as?: Credentials): Promise<Answer<{ message: string }>> =>
+  send('GET', `/v3/user/login?${new URLSearchParams({ username, password }).toString()}`, { ...(as && { as }) });
+
 /** Logs in. @returns the session token */
-export async function login(username: string, password: string): Promise<string> {
-  const query = new URLSearchParams({ username, password }).toString();
-  const { message } = await ok(send<{ message: string }>('GET', `/v3/user/login?${query}`));
-  return message;
-}
+export const login = async (username: string, password: string): Promise<string> => (await ok(sendLogin(username, password))).message;
 
 /** Polls a condition every 50 ms. Throws if it is still false after `limitMs`. */
-export async function until(condition: () => Promise<boolean>, limitMs = 15_000): Promise<void> {
-  const end = performance.now() + limitMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`the condition was not met within ${limitMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+export const until = (condition: () => Promise<boolean>, limitMs = 15_000): Promise<void> => poll(condition, limitMs, 50);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, placeOrder, problem, send, sendLogin, staff, until } from './shop.js';
 
 interface User {
   id: number;
@@ -8,8 +8,6 @@ interface User {
 }
 
 const inventoryAs = (bearer: string) => send('GET', '/v3/store/inventory', { as: { bearer } });
-const loginAs = (username: string, password: string) =>
-  send<{ message: string }>('GET', `/v3/user/login?${new URLSearchParams({ username, password }).toString()}`);
 
 describe('users', () => {
   it('POST /user returns the user without the password', async () => {
@@ -120,7 +118,7 @@ describe('users', () => {
     await ok(send('PUT', `/v3/user/${customer.username}`, { as: customer, json: { password: 'a new password' } }));
     await until(async () => (await inventoryAs(other)).status === 401, 1_000);
     await ok(inventoryAs(customer.bearer));
-    await problem(loginAs(customer.username, customer.password), 401, 'login-failed');
+    await problem(sendLogin(customer.username, customer.password), 401, 'login-failed');
     await login(customer.username, 'a new password');
   });
 
@@ -141,7 +139,7 @@ describe('users', () => {
 describe('sessions', () => {
   it('GET /user/login returns the token, its expiry and the attempts left, with no-store', async () => {
     const customer = await newCustomer();
-    const answer = await loginAs(customer.username, customer.password);
+    const answer = await sendLogin(customer.username, customer.password);
     expect(answer.body).toEqual({ code: 200, type: 'SUCCESS', message: expect.stringMatching(/^[\w-]{40,}$/) });
     expect(answer.headers.get('cache-control')).toBe('no-store');
     expect(Number(answer.headers.get('x-rate-limit'))).toBeGreaterThan(0);
@@ -151,7 +149,7 @@ describe('sessions', () => {
   it('an unknown username and a wrong password get the same answer', async () => {
     const customer = await newCustomer();
     const fail = async (username: string) => {
-      const { requestId, ...rest } = await problem(loginAs(username, 'wrong'), 401, 'login-failed');
+      const { requestId, ...rest } = await problem(sendLogin(username, 'wrong'), 401, 'login-failed');
       expect(requestId).toBeTruthy();
       return rest;
     };

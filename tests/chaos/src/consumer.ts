@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { until } from './clock.js';
+import { becomesTrue } from '@plant-shop/testing/until';
 import type { EventType, Follower, SeenEvent } from './history.js';
 import type { JournalEntry } from './programs/follow.js';
 import type { FollowingJob } from './programs/follow-events.js';
@@ -24,7 +24,7 @@ export class Consumer implements Follower {
 
   /** Resolves when the consumer receives every event from now on. */
   async started(): Promise<void> {
-    if (!(await until(() => this.entries.length > 0, startLimitMs))) throw new Error(`${this.name} did not start: ${this.crashes.join('; ')}`);
+    if (!(await becomesTrue(() => this.entries.length > 0, startLimitMs))) throw new Error(`${this.name} did not start: ${this.crashes.join('; ')}`);
   }
 
   get types(): readonly EventType[] | undefined {

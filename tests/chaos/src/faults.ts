@@ -1,5 +1,6 @@
 import type { Balancer } from '@plant-shop/testing/balancer';
-import { now, pause, until } from './clock.js';
+import { becomesTrue } from '@plant-shop/testing/until';
+import { now, pause } from './clock.js';
 import type { Window } from './history.js';
 import { endOf, type Fault, nameOf } from './plan.js';
 import { instancesOf, type Stack } from './stack.js';
@@ -157,7 +158,7 @@ export class Faults {
     await pause(withdrawalMs);
     const from = now();
     const pid = this.signal(target, 'SIGTERM');
-    await until(() => this.stack.pidOf(target) !== pid, startLimitMs, 10);
+    await becomesTrue(() => this.stack.pidOf(target) !== pid, startLimitMs, 10);
     this.endings.push(now() - from);
     if (!(await this.ready([target], startLimitMs))) throw new Error(`${target} did not come back`);
     this.balancer.readmit(target);
@@ -168,7 +169,7 @@ export class Faults {
     const opsPorts = this.stack.instances.filter(({ label }) => targets.includes(label)).map(({ opsPort }) => opsPort);
     const isReady = (opsPort: number): Promise<boolean> =>
       fetch(`http://127.0.0.1:${opsPort}/readyz`, { signal: AbortSignal.timeout(2_000) }).then(({ ok }) => ok, () => false);
-    return until(async () => (await Promise.all(opsPorts.map(isReady))).every(Boolean), limitMs);
+    return becomesTrue(async () => (await Promise.all(opsPorts.map(isReady))).every(Boolean), limitMs);
   }
 
   /** Runs `work` while these instances are cut off from their databases. */
@@ -222,7 +223,7 @@ export class Faults {
     const pid = this.signal(target, 'SIGKILL');
     const deaths = this.deaths.get(target) ?? [];
     this.deaths.set(target, [...deaths, death]);
-    void until(() => this.stack.pidOf(target) !== pid, startLimitMs, 10)
+    void becomesTrue(() => this.stack.pidOf(target) !== pid, startLimitMs, 10)
       .then(() => this.ready([target]))
       .then(() => (death.to = now()));
   }

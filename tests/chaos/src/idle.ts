@@ -1,8 +1,9 @@
+import { becomesTrue } from '@plant-shop/testing/until';
 import type { Testbed } from './trial.js';
 import { settleLimitMs } from './trial.js';
 import type { Violation } from './checks/violation.js';
 import { Client, staffKey } from './client.js';
-import { now, until } from './clock.js';
+import { now } from './clock.js';
 import { Faults } from './faults.js';
 import { isDone } from './history.js';
 import { instancesOf } from './stack.js';
@@ -21,7 +22,7 @@ export async function waitUntilIdle({ stack, balancer, databases, say }: Testbed
   const isReady = await new Faults(stack, balancer, say).ready();
   let why: readonly string[] = isReady ? ['pending work could not be queried'] : ['not every process is ready'];
   const gateways = instancesOf(stack, 'gateway').map(({ label, port }) => new Client(label, `http://127.0.0.1:${port ?? 0}`, () => undefined, staffKey));
-  const isIdle = await until(async () => {
+  const isIdle = await becomesTrue(async () => {
     try {
       const { left } = await databases.pendingWork([]);
       why = left.length > 0 ? left : (await Promise.all(gateways.map(slowOrders))).flat();

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
+import { becomesTrue } from '@plant-shop/testing/until';
 import type { Trial } from './trial.js';
 import type { Violation } from './checks/violation.js';
-import { now, pause, until } from './clock.js';
+import { now, pause } from './clock.js';
 import { Consumer } from './consumer.js';
 import { type Call, eventTypes, type FinalOrder } from './history.js';
 import type { PlacingCall } from './programs/place-orders.js';
@@ -174,9 +175,9 @@ async function breakNetwork(network: Link, restMs: () => number, isOver: () => b
  */
 async function killAgain(consumer: Consumer, random: Random, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
-    await until(() => consumer.hasHandled || isOver(), maxWaitBeforeKillMs, 20);
+    await becomesTrue(() => consumer.hasHandled || isOver(), maxWaitBeforeKillMs, 20);
     await pause(random.between(0, 3_000));
-    if (consumer.savesCursorFirst) await until(() => consumer.isHandling || isOver(), maxWaitForEventMs, 1);
+    if (consumer.savesCursorFirst) await becomesTrue(() => consumer.isHandling || isOver(), maxWaitForEventMs, 1);
     consumer.kill();
   }
 }

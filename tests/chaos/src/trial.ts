@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { createShop } from '@plant-shop/client';
 import { Balancer } from '@plant-shop/testing/balancer';
 import type { Credentials } from '@plant-shop/testing/http';
+import { becomesTrue } from '@plant-shop/testing/until';
 import { backlogOf } from './backlog.js';
 import { check } from './checks/check.js';
 import type { Violation } from './checks/violation.js';
 import { Client, staffKey } from './client.js';
-import { now, pause, until } from './clock.js';
+import { now, pause } from './clock.js';
 import type { Consumer } from './consumer.js';
 import { Databases } from './database.js';
 import { Faults } from './faults.js';
@@ -249,7 +250,7 @@ export class Trial {
   private async settle(limitMs: number): Promise<string[]> {
     if (!(await this.faults.ready())) return ['not every process was ready again'];
     let why: string[] = ['pending work could not be queried'];
-    await until(async () => {
+    await becomesTrue(async () => {
       try {
         why = await this.pendingWork();
       } catch (error) {

@@ -28,20 +28,22 @@ function constant(value, facts) {
   return { payload: () => payload, ...(facts && { facts }) };
 }
 
-/** Replaces NATS and the services: answers each frame of calls in the next turn of the event loop. */
+/** Replaces NATS and the services: answers each frame of calls in the next turn of the event loop. Drops other messages. */
 export class Bus {
   isUp = true;
   /** @type {((message: { subject: string, data: Uint8Array }) => void) | undefined} */
   #inbox;
   connection = {
-    publish: (/** @type {string} */ subject, /** @type {Uint8Array} */ frame, /** @type {{ reply: string }} */ { reply }) => {
+    publish: (/** @type {string} */ subject, /** @type {Uint8Array} */ frame, /** @type {{ reply: string } | undefined} */ options) => {
+      if (!options) return;
+      const { reply } = options;
       setImmediate(() => this.#inbox?.({ subject: reply, data: answered(subject.slice('rpc.'.length), frame) }));
     },
   };
 
-  /** @param {string} _subject @param {(message: { subject: string, data: Uint8Array }) => void} onMessage */
-  listen(_subject, onMessage) {
-    this.#inbox = onMessage;
+  /** @param {string} subject @param {(message: { subject: string, data: Uint8Array }) => void} onMessage */
+  listen(subject, onMessage) {
+    if (subject.endsWith('.*')) this.#inbox = onMessage;
     return { stop: () => undefined, drain: async () => undefined };
   }
 }
@@ -87,15 +89,12 @@ export async function startGateway() {
     },
   );
   await app.getHttpAdapter().getInstance().ready();
-  const log = app.get(RevocationLog);
-  log.start();
-  await log.waitUntilFresh(3_000);
+  await app.get(RevocationLog).waitUntilFresh(3_000);
   return {
     server: app.getHttpServer(),
     end: async () => {
-      await log.stop();
-      rpc.close();
       await app.close();
+      rpc.close();
     },
   };
 }

@@ -117,7 +117,7 @@ export class PlantsService {
       assertVersion(before, ifVersion);
       const after = await writePlant(tx, before, { ...before, ...changes(before) });
       if (after.status !== before.status) {
-        await intendToList(tx, after.incarnation, after.version, leaseMsOf(context));
+        intendToList(tx, [after], leaseMsOf(context));
       }
       return after;
     });

@@ -1,5 +1,5 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import { IntentTable, leaseEnd } from '@plant-shop/platform/saga/intent-table';
+import { IntentTable } from '@plant-shop/platform/saga/intent-table';
 import type { PendingPlant, StockIntent } from './stock-intent.js';
 
 const intentColumns = `stock_intents.incarnation, opens, units, lists_version AS "listsVersion",
@@ -16,35 +16,20 @@ export const stockIntents = new IntentTable<number, PendingPlant>({
   columns,
 });
 
-export function intendToOpen(
+const recordOpenings = stockIntents.recorderOf({ incarnation: 'bigint', opens: 'boolean', units: 'bigint' });
+const recordListings = stockIntents.recorderOf({ incarnation: 'bigint', lists_version: 'bigint' });
+
+export const intendToOpen = (
   tx: Transaction,
   plants: readonly { readonly incarnation: number; readonly units: number | null }[],
   leaseMs: number,
-): void {
-  tx.send(
-    {
-      name: 'intend-to-open',
-      text: `INSERT INTO stock_intents (incarnation, opens, units, next_try_at)
-             SELECT t.incarnation, true, t.units, ${leaseEnd('$3')} FROM unnest($1::bigint[], $2::bigint[]) AS t (incarnation, units)`,
-    },
-    [plants.map(({ incarnation }) => incarnation), plants.map(({ units }) => units), leaseMs],
-  );
-}
+): void => recordOpenings(tx, plants.map(({ incarnation, units }) => ({ incarnation, opens: true, units })), leaseMs);
 
-const list: Statement = {
-  name: 'intend-to-list',
-  text: `INSERT INTO stock_intents (incarnation, lists_version, next_try_at)
-         VALUES ($1, $2, ${leaseEnd('$3')}) ON CONFLICT (incarnation) DO UPDATE SET lists_version = $2`,
-};
-
-export async function intendToList(
+export const intendToList = (
   tx: Transaction,
-  incarnation: number,
-  version: number,
+  plants: readonly { readonly incarnation: number; readonly version: number }[],
   leaseMs: number,
-): Promise<void> {
-  await tx.execute(list, [incarnation, version, leaseMs]);
-}
+): void => recordListings(tx, plants.map(({ incarnation, version }) => ({ incarnation, lists_version: version })), leaseMs);
 
 const pending: Statement = {
   name: 'find-pending-plants',

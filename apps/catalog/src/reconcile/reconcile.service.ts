@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
-import type {
-  PlantFinding,
-  RaisedNumber,
-  RaiseNumbers,
-  ReconciledPage,
-  ReconcilePlants,
+import {
+  mendedUnless,
+  type PlantFinding,
+  type RaisedNumber,
+  type RaiseNumbers,
+  type ReconciledPage,
+  type ReconcilePlants,
+  type RepairResult,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
@@ -27,11 +29,6 @@ import { findPlantsToCompare } from './reconcile.repository.js';
 /** The store does not know versions that changed no status, and a backup may be old. Negligible beside 2^53. */
 const versionMargin = 1_000_000_000;
 const attemptMargin = 1_000_000;
-
-type MendResult = Pick<PlantFinding, 'outcome' | 'openOrders'>;
-const mended: MendResult = { outcome: 'mended' };
-const mendedUnless = (openOrders: readonly number[] = []): MendResult =>
-  openOrders.length > 0 ? { outcome: 'left', openOrders } : mended;
 
 /**
  * Compares plants with the store's stock after one of the two databases was restored. Repairs differences with the same intents and
@@ -83,7 +80,7 @@ export class ReconcileService {
   }
 
   /** @returns undefined if the plant has changed meanwhile: nothing differs any more, or an intent will complete it */
-  private async mend(context: RpcContext, drift: Drift): Promise<MendResult | undefined> {
+  private async mend(context: RpcContext, drift: Drift): Promise<RepairResult | undefined> {
     switch (drift.drift) {
       case 'stock-missing':
         // With no units: the number left is unknown, and selling units that do not exist is worse than selling none.
@@ -93,7 +90,7 @@ export class ReconcileService {
       case 'listing-differs':
         return this.sync(context, drift.plant, async (tx, found) => {
           const { incarnation, version } = isBehind(drift.plant, drift.stock) ? await writePlant(tx, found, found) : found;
-          await intendToList(tx, incarnation, version, leaseMsOf(context));
+          intendToList(tx, [{ incarnation, version }], leaseMsOf(context));
         });
       case 'plant-deleted':
         return this.deleteAgain(context, drift.plant);
@@ -108,7 +105,7 @@ export class ReconcileService {
     context: RpcContext,
     plant: ComparedPlant,
     intend: (tx: Transaction, found: PlantState) => Promise<void>,
-  ): Promise<MendResult | undefined> {
+  ): Promise<RepairResult | undefined> {
     const [pending] = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
       if (!found) return [];
@@ -118,10 +115,10 @@ export class ReconcileService {
     });
     if (!pending) return undefined;
     await this.intents.sync(context, pending);
-    return mended;
+    return { outcome: 'mended' };
   }
 
-  private async deleteAgain(context: RpcContext, plant: ComparedPlant): Promise<MendResult | undefined> {
+  private async deleteAgain(context: RpcContext, plant: ComparedPlant): Promise<RepairResult | undefined> {
     const deletion = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
       return found && stockIntents.begin(tx, plant.incarnation, actorOf(context), leaseMsOf(context));
@@ -134,11 +131,8 @@ export class ReconcileService {
   private async retireStock(
     context: RpcContext,
     { plantId, incarnation }: { readonly plantId: number; readonly incarnation: number },
-  ): Promise<MendResult> {
-    const attempt = await this.database.transaction(async (tx) => {
-      audit(tx, actorOf(context), catalog.reconcilePlants, plantId);
-      return stockIntents.drawAttempt(tx);
-    });
+  ): Promise<RepairResult> {
+    const attempt = await stockIntents.drawAttempt(this.database, context, catalog.reconcilePlants, plantId);
     const { openOrders } = await this.rpc.call(store.retirePlant, { plantId, incarnation, attempt }, context);
     return mendedUnless(openOrders);
   }

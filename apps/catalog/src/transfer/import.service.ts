@@ -53,13 +53,10 @@ export class ImportService {
     const updated = changes.filter((one) => one.kind === 'updated');
     const leaseMs = leaseMsOf(context);
     const incarnations = await insertPlants(tx, created);
-    if (created.length > 0) {
-      intendToOpen(tx, created.map(({ id, units }) => ({ incarnation: incarnations.get(id) ?? 0, units })), leaseMs);
-    }
+    intendToOpen(tx, created.map(({ id, units }) => ({ incarnation: incarnations.get(id) ?? 0, units })), leaseMs);
     const versions = await writePlants(tx, updated);
-    for (const { before, after } of updated) {
-      if (after.status !== before.status) await intendToList(tx, after.incarnation, versions.get(after.id) ?? 0, leaseMs);
-    }
+    const listed = updated.filter(({ before, after }) => after.status !== before.status);
+    intendToList(tx, listed.map(({ after }) => ({ incarnation: after.incarnation, version: versions.get(after.id) ?? 0 })), leaseMs);
     auditAll(tx, actorOf(context), catalog.importPlants, [...created.map(({ id }) => id), ...updated.map(({ after }) => after.id)]);
   }
 }

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { echoes, publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('the health of the shop', () => {
   let shop: Shop;

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { permissions } from '@plant-shop/contracts/permissions';
 import { until } from '@plant-shop/testing/until';
@@ -5,7 +6,6 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { echoes, publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
 
 const tenMinutes = 600_000;
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("credentials while the gateway's clock differs from identity's", () => {
   let shop: Shop;

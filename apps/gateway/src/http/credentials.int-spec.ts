@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
@@ -15,7 +16,6 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { digestOf, echoes, publicUrl, type Shop, startReplica, startShop, userId } from '../gateway.spec.fixture.js';
 
 const plant = { name: 'Fern' };
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Repeats the request until its status is `wanted`. Fails if a request that begins a second or more after this call is

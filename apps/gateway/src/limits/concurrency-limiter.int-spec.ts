@@ -2,15 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { fake } from '@plant-shop/service-testing/service';
+import { until } from '@plant-shop/testing/until';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
-
-const until = async (condition: () => Promise<boolean>): Promise<void> => {
-  const end = performance.now() + 5_000;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error('timed out');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-};
 
 describe('load beyond the limits', () => {
   let shop: Shop;
@@ -53,7 +46,7 @@ describe('load beyond the limits', () => {
     const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
     const served = exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
-    await until(async () => (await shop.get('/v3/plant/2')).status === 503);
+    await until(async () => (await shop.get('/v3/plant/2')).status === 503, 5_000);
     const refused = await exchange('GET /v3/plant/2 HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(refused).toMatch(/^HTTP\/1\.1 503 /);
     expect(refused.toLowerCase()).toContain('\r\nconnection: close\r\n');
@@ -65,7 +58,7 @@ describe('load beyond the limits', () => {
     const never = fake(catalog.getPlant, () => new Promise<never>(() => undefined));
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
     void exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
-    await until(async () => (await shop.get('/v3/plant/2')).status === 503);
+    await until(async () => (await shop.get('/v3/plant/2')).status === 503, 5_000);
     expect((await shop.get('/livez')).status).toBe(200);
   });
 
@@ -74,10 +67,10 @@ describe('load beyond the limits', () => {
     for (let n = 0; n < 3; n++) void exchange(post(400_000, 'x'.repeat(340_000)));
     const create = () => shop.send('POST', '/v3/user', { username: 'a', password: 'b', firstName: 'x'.repeat(60_000) });
     const inMemory = async () => (await shop.service.metrics.getSingleMetric('http_body_bytes_in_flight')?.get())?.values[0]?.value;
-    await until(async () => (await inMemory()) === 1_020_000);
+    await until(async () => (await inMemory()) === 1_020_000, 5_000);
     expect(await (await create()).json()).toMatchObject({ code: 'overloaded' });
     for (const socket of sockets.splice(0)) socket.destroy();
-    await until(async () => (await inMemory()) === 0);
+    await until(async () => (await inMemory()) === 0, 5_000);
     expect((await create()).status).not.toBe(503);
   }, 20_000);
 

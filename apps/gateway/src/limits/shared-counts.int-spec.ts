@@ -5,7 +5,7 @@ import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
 import { echoes, startReplica, startShop, stopReplica } from '../gateway.spec.fixture.js';
 import { RateLimit } from './rate-limit.js';
-import { shareCounts } from './shared-counts.js';
+import { SharedCounts } from './shared-counts.js';
 
 const perMinute = 100;
 const timeoutMs = 15_000;
@@ -29,7 +29,8 @@ describe('the counts of gateways', () => {
   /** One gateway's limiter, in a minute that never ends. */
   const replica = async (server: TestNats): Promise<RateLimit> => {
     const limit = new RateLimit(perMinute, () => 0);
-    const sharing = shareCounts(await connect(server), limit);
+    const sharing = new SharedCounts(await connect(server), limit, createLogger('test', 'fatal'));
+    sharing.start();
     closers.push(() => sharing.stop());
     return limit;
   };

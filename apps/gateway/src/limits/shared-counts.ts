@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { Nats } from '@plant-shop/platform/nats';
-import type { ReplicaCounts, RateLimit } from './rate-limit.js';
+import { Injectable } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { RateLimit, type ReplicaCounts } from './rate-limit.js';
 
 /** Between gateways only: the accounts in deploy/nats/nats.conf allow no other service to publish or subscribe. */
 const subject = 'gateway.counts';
@@ -18,31 +22,45 @@ const hashForm = /^[\w-]{16}$/;
  * Replicates rate limit counts between gateways: publishes changed counts every 200 ms and merges those of the others. No
  * request waits for it. While NATS is down each gateway counts alone, and publishes its counts when NATS is back.
  */
-export function shareCounts(nats: Pick<Nats, 'connection' | 'isUp' | 'listen'>, limit: RateLimit): { stop: () => void } {
-  // Random per process; the counts of an ended process are dropped with their window.
-  const replica = randomBytes(6).toString('base64url');
-  const listener = nats.listen(subject, (message) => {
-    const received = parse(message.data);
-    if (received && received.replica !== replica) limit.merge(received);
-  });
-  let intervals = 0;
-  const timer = setInterval(() => {
+@Injectable()
+export class SharedCounts extends BackgroundLoop {
+  /** Random per process; the counts of an ended process are dropped with their window. */
+  private readonly replica = randomBytes(6).toString('base64url');
+  private listener: { stop: () => void } | undefined;
+  private intervals = 0;
+
+  constructor(
+    private readonly nats: Nats,
+    private readonly limit: RateLimit,
+    @InjectLogger() logger: Logger,
+  ) {
+    super({ name: 'share counts', intervalMs: publishIntervalMs }, async () => this.publish(), logger);
+  }
+
+  override start(): void {
+    this.listener ??= this.nats.listen(subject, (message) => {
+      const received = parse(message.data);
+      if (received && received.replica !== this.replica) this.limit.merge(received);
+    });
+    super.start();
+  }
+
+  override async stop(): Promise<void> {
+    this.listener?.stop();
+    await super.stop();
+  }
+
+  private publish(): false {
     // While NATS is down, its client would buffer messages and send them late.
-    if (!nats.isUp) return;
-    if (++intervals % republishEvery === 0) limit.requeueLargeCounts();
+    if (!this.nats.isUp) return false;
+    if (++this.intervals % republishEvery === 0) this.limit.requeueLargeCounts();
     for (let message = 0; message < maxMessages; message++) {
-      const counts = limit.takePending(maxPerMessage);
-      if (counts.counts.length === 0) return;
-      nats.connection.publish(subject, JSON.stringify({ ...counts, replica } satisfies ReplicaCounts));
+      const counts = this.limit.takePending(maxPerMessage);
+      if (counts.counts.length === 0) break;
+      this.nats.connection.publish(subject, JSON.stringify({ ...counts, replica: this.replica } satisfies ReplicaCounts));
     }
-  }, publishIntervalMs);
-  timer.unref();
-  return {
-    stop: () => {
-      clearInterval(timer);
-      listener.stop();
-    },
-  };
+    return false;
+  }
 }
 
 /** Returns undefined for messages in another form, which a gateway of another release may send. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
@@ -8,7 +9,6 @@ import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
 import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { publicUrl, type Replica, type Shop, startReplica, startShop, stopReplica } from '../gateway.spec.fixture.js';
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A catalogue with stamps as the contract defines them. Reads are delayed by up to `jitterMs` before and after. */
 class FakeCatalogue {

@@ -1,14 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
-import type {
-  RaisedNumber,
-  RaiseNumbers,
-  ReconciledPage,
-  ReconcileUsers,
-  UserFinding,
+import {
+  mendedUnless,
+  type RaisedNumber,
+  type RaiseNumbers,
+  type ReconciledPage,
+  type ReconcileUsers,
+  type RepairResult,
+  type UserFinding,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
-import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
+import { actorOf } from '@plant-shop/platform/audit/audit-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { raiseSequences } from '@plant-shop/platform/postgres/sequences';
@@ -24,10 +26,6 @@ import { type Drift, driftsOf } from './drift.js';
 import { findUsersToCompare } from './reconcile.repository.js';
 
 const attemptMargin = 1_000_000;
-
-type RepairResult = Pick<UserFinding, 'outcome' | 'openOrders'>;
-const mendedUnless = (openOrders: readonly number[] = []): RepairResult =>
-  openOrders.length > 0 ? { outcome: 'left', openOrders } : { outcome: 'mended' };
 
 /** Compares the store's customers with the users after either database was restored, and repairs the differences. */
 @Injectable()
@@ -88,10 +86,7 @@ export class ReconcileService {
   }
 
   private async closeCustomer(context: RpcContext, userId: string): Promise<RepairResult> {
-    const attempt = await this.database.transaction(async (tx) => {
-      audit(tx, actorOf(context), identity.reconcileUsers, userId);
-      return userDeletions.drawAttempt(tx);
-    });
+    const attempt = await userDeletions.drawAttempt(this.database, context, identity.reconcileUsers, userId);
     const { openOrders } = await this.rpc.call(store.closeCustomer, { userId, attempt }, context);
     return mendedUnless(openOrders);
   }

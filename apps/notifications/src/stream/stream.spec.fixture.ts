@@ -1,18 +1,15 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { EventType } from '@plant-shop/contracts/events';
-import { identity, type Revocation } from '@plant-shop/contracts/identity';
-import { DomainError } from '@plant-shop/contracts/errors';
-import type { Permission } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
 import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
 import { theService, unavailable } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import type { Service } from '@plant-shop/platform/service/service';
+import { FakeIdentity, userId } from '@plant-shop/service-testing/identity';
 import { createDatabase } from '@plant-shop/service-testing/postgres';
-import { type Fake, fake, startFake, startService } from '@plant-shop/service-testing/service';
+import { fake, startFake, startService } from '@plant-shop/service-testing/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import type { TestDatabase } from '@plant-shop/testing/postgres';
 import { until } from '@plant-shop/testing/until';
@@ -27,83 +24,9 @@ import { startNotifications } from '../start.js';
 export type FeedEvent = FeedPage['events'][number];
 
 export const updates = '/v1/orders/updates';
-export const userId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+export { userId };
 export const customer = userId(1);
 const epochNo = (n: number): string => `00000000-0000-4000-8000-0000000000e${n}`;
-
-interface KnownCredential {
-  readonly kind: 'apiKey' | 'session';
-  readonly id: string;
-  readonly userId: string;
-  readonly permissions: readonly Permission[];
-  readonly expiresAt?: string;
-}
-
-/** A fake identity: credentials by digest, and a revocation log. */
-export class FakeIdentity {
-  readonly credentials = new Map<string, KnownCredential>();
-  log: Revocation[] = [];
-  /** While set, it answers no requests. */
-  isSilent = false;
-  /** Milliseconds by which its clock is ahead of this host's. */
-  aheadMs = 0;
-  /** Request id of the last check of a credential. */
-  requestId = '';
-
-  know(secret: string, credential: Partial<KnownCredential> = {}): void {
-    const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + this.credentials.size);
-    this.credentials.set(digestOf(secret), { kind: 'apiKey', id, userId: customer, permissions: ['write:orders'], ...credential });
-  }
-
-  idOf(secret: string): string {
-    return this.credentials.get(digestOf(secret))?.id ?? '';
-  }
-
-  revoke(kind: Revocation['kind'], id: string): void {
-    this.log.push({ position: this.log.length + 1, kind, id });
-    for (const [digest, credential] of this.credentials) {
-      if (credential.id === id || credential.userId === id) this.credentials.delete(digest);
-    }
-  }
-
-  /** Removes a credential without an entry in the log. */
-  forget(secret: string): void {
-    this.credentials.delete(digestOf(secret));
-  }
-
-  change(user: string, now: Partial<KnownCredential>): void {
-    for (const [digest, credential] of this.credentials) {
-      if (credential.userId === user) this.credentials.set(digest, { ...credential, ...now });
-    }
-    this.log.push({ position: this.log.length + 1, kind: 'userChanged', id: user });
-  }
-
-  fakes(): Fake[] {
-    const answered = async <T>(answer: () => T): Promise<T> => {
-      while (this.isSilent) await new Promise((resolve) => setTimeout(resolve, 20));
-      return answer();
-    };
-    return [
-      fake(identity.checkCredential, ({ digest, kind }, { requestId }) =>
-        answered(() => {
-          this.requestId = requestId;
-          const known = this.credentials.get(digest);
-          if (known?.kind !== kind) throw new DomainError('credential-refused', 'The credential is not valid.');
-          return { ...known, position: this.log.length };
-        }),
-      ),
-      fake(identity.readRevocations, ({ after }) =>
-        answered(() => ({
-          head: this.log.length,
-          entries: this.log.filter(({ position }) => position > after).slice(0, 1_000),
-          time: Date.now() + this.aheadMs,
-        })),
-      ),
-    ];
-  }
-}
-
-const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
 export interface Move {
   readonly subject?: string;
@@ -123,7 +46,7 @@ const dataOf = {
 
 /** The environment of the stream, and its replicas. */
 export class Shop {
-  readonly identity = new FakeIdentity();
+  readonly identity = new FakeIdentity(['write:orders']);
   /** The store's events. */
   readonly feed: FeedEvent[] = [];
   epoch = epochNo(1);
@@ -142,9 +65,9 @@ export class Shop {
     const sql = new pg.Pool({ connectionString: database.url, max: 2 });
     sql.on('error', () => undefined);
     const shop = new Shop(nats, database, sql, await Nats.connect({ url: nats.url, name: 'store' }, createLogger('test', 'fatal')));
-    shop.identity.know('key');
-    shop.identity.know('other', { userId: userId(2) });
-    shop.identity.know('admin', { userId: userId(3), permissions: ['read:orders'] });
+    shop.identity.addCredential('key');
+    shop.identity.addCredential('other', { userId: userId(2) });
+    shop.identity.addCredential('admin', { userId: userId(3), permissions: ['read:orders'] });
     shop.fakes = await Promise.all([
       startFake(nats.url, 'store', [
         fake(store.feedRead, ({ after, limit }) => {
@@ -164,7 +87,7 @@ export class Shop {
   }
 
   async close(): Promise<void> {
-    this.identity.isSilent = false;
+    this.identity.isUnresponsive = false;
     await Promise.all(this.replicas.map((one) => one.stop()));
     await Promise.all(this.fakes.map((one) => one.stop()));
     await this.storeNats.close(1_000);
@@ -175,8 +98,8 @@ export class Shop {
 
   /** Stops all replicas, and empties log and feed. */
   async reset(): Promise<void> {
-    this.identity.isSilent = false;
-    this.identity.aheadMs = 0;
+    this.identity.isUnresponsive = false;
+    this.identity.clockAheadMs = 0;
     // Revoked ids stay revoked, and the next test uses the same ids again.
     this.identity.log = [];
     this.storeIsDown = false;

@@ -46,4 +46,13 @@ describe('an Idempotency-Key', () => {
     expect(stored).not.toContain('canary');
     expect(one.seal('x')).not.toEqual(one.seal('x'));
   });
+
+  it('still reads the rows that exist', () => {
+    const one = key();
+    expect(one.hash.toString('hex')).toBe('e02e6a6ad909224780992fde12ce28c4992a7f7c8abf76db5241eaef00860803');
+    const fingerprint = Buffer.from('02ff6f82ba27f2c755535c8d39b04eddf1e2c8e59a21358722ef5cd927be661b', 'hex');
+    const sealed = Buffer.from('01a5575c032325df70d3682e38e13a3c1af3ccb27133daa3a7070b03bd694868ecd267ef47aeaa634d9e77c47d35', 'hex');
+    expect(one.open(fingerprint, sealed)).toEqual({ value: { id: 7 } });
+    expect(one.seal({ value: { id: 7 } })).toHaveLength(sealed.length);
+  });
 });

@@ -1,9 +1,6 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import { open, seal } from '../aes-gcm.js';
 import { CodedError } from '../errors.js';
-
-const algorithm = 'aes-256-gcm';
-const nonceBytes = 12;
-const tagBytes = 16;
 
 /**
  * A client's Idempotency-Key and the request that it was sent with. The database stores the key's hash, an HMAC of the request and
@@ -50,11 +47,9 @@ export class IdempotencyKey {
     return this.hash.readBigInt64BE(0).toString();
   }
 
-  /** Encrypts an answer under the key (AES-256-GCM). */
+  /** Encrypts an answer under the key. */
   seal(answer: unknown): Buffer {
-    const nonce = randomBytes(nonceBytes);
-    const cipher = createCipheriv(algorithm, this.answerKey, nonce);
-    return Buffer.concat([nonce, cipher.update(JSON.stringify(answer)), cipher.final(), cipher.getAuthTag()]);
+    return seal(this.answerKey, JSON.stringify(answer), 'last');
   }
 
   /**
@@ -63,11 +58,7 @@ export class IdempotencyKey {
    */
   open(fingerprint: Buffer, sealed: Buffer): unknown {
     if (![this.fingerprint, ...this.otherFingerprints].some((one) => one.equals(fingerprint))) throw keyReused();
-    const decipher = createDecipheriv(algorithm, this.answerKey, sealed.subarray(0, nonceBytes));
-    decipher.setAuthTag(sealed.subarray(-tagBytes));
-    return JSON.parse(
-      Buffer.concat([decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString(),
-    );
+    return JSON.parse(open(this.answerKey, sealed, 'last'));
   }
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { connect } from '@nats-io/transport-node';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
@@ -17,7 +18,6 @@ import { silentLogger, StubService, TestClient, writeJob } from './stub-service.
 const minutes = 60_000;
 /** One of each sign and size; caller-clock.spec.ts has the others. */
 const skews = [1_500, -10 * minutes];
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 class Process {
   /** Lines that the process printed. */

@@ -1,4 +1,4 @@
-import { type Actor, operator } from '../audit/audit-log.js';
+import { type Actor, actorOf, audit, operator } from '../audit/audit-log.js';
 import type { Database, Statement, Transaction } from '../postgres/database.js';
 import { onlyRow } from '../postgres/rows.js';
 import type { RpcContext } from '../rpc/context.js';
@@ -6,7 +6,7 @@ import type { RpcContext } from '../rpc/context.js';
 const maxLeaseMs = 30_000;
 
 /** The end of a lease in SQL: until then background loops leave the row alone. */
-export const leaseEnd = (milliseconds: string): string => `now() + ${milliseconds} * interval '1 millisecond'`;
+const leaseEnd = (milliseconds: string): string => `now() + ${milliseconds} * interval '1 millisecond'`;
 
 /** Returns how long a request leases its intents, in milliseconds: until its caller stops waiting, plus 1 second; at most 30 seconds. */
 export const leaseMsOf = ({ deadline }: RpcContext): number => Math.min(deadline.leftMs + 1_000, maxLeaseMs);
@@ -37,11 +37,19 @@ export interface Attempt<Key> {
   readonly isFirst: boolean;
 }
 
+/** Records intents without an attempt: they ask for nothing that can be refused. Locks in the order of keys. */
+type RecordIntents<Column extends string> = (
+  tx: Transaction,
+  rows: readonly Readonly<Record<Column, unknown>>[],
+  leaseMs: number,
+) => void;
+
 /** SQL on a table of intents: its leases, attempts and requesters. */
 export class IntentTable<Key extends string | number, Intent extends object> {
   private readonly statements: Readonly<Record<'begin' | 'leaseDue' | 'release' | 'requester' | 'draw', Statement>>;
 
-  constructor({ table, owners, key, leasedUntil, attempt, attempts, columns }: IntentColumns) {
+  constructor(private readonly its: IntentColumns) {
+    const { table, owners, key, leasedUntil, attempt, attempts, columns } = its;
     this.statements = {
       // `owner` is materialised, so that the number is drawn after the wait for its lock. The number on conflict is drawn again: while
       // this statement waited for the intent, a loop may have drawn a higher one. `xmax` is 0 in a row that was inserted.
@@ -94,9 +102,36 @@ export class IntentTable<Key extends string | number, Intent extends object> {
     return attempt;
   }
 
-  /** Draws an attempt for a resource that does not exist here, so that no intent can be recorded. */
-  async drawAttempt(tx: Transaction): Promise<number> {
-    return onlyRow(await tx.query<{ attempt: number }>(this.statements.draw)).attempt;
+  /**
+   * Returns a function that records intents without an attempt, one row each: the key, and what the intent asks for. If a resource has
+   * an intent already, these columns replace its own, the others stay, and its lease is not shortened.
+   * @param types the columns of a row, with their types in SQL
+   */
+  recorderOf<Column extends string>(types: Readonly<Record<Column, string>>): RecordIntents<Column> {
+    const { table, key, leasedUntil } = this.its;
+    const columns = Object.keys(types) as Column[];
+    const asked = columns.filter((column) => column !== key);
+    const statement = {
+      name: `record-${table}-${asked.join('-')}`,
+      text: `
+        INSERT INTO ${table} (${columns.join(', ')}, ${leasedUntil})
+        SELECT ${columns.join(', ')}, ${leaseEnd('$1')}
+        FROM unnest(${columns.map((column, n) => `$${n + 2}::${types[column]}[]`).join(', ')}) AS t (${columns.join(', ')}) ORDER BY ${key}
+        ON CONFLICT (${key}) DO UPDATE SET
+          ${asked.map((column) => `${column} = excluded.${column}`).join(', ')},
+          ${leasedUntil} = greatest(${table}.${leasedUntil}, excluded.${leasedUntil})`,
+    };
+    return (tx, rows, leaseMs) => {
+      if (rows.length > 0) tx.send(statement, [leaseMs, ...columns.map((column) => rows.map((row) => row[column]))]);
+    };
+  }
+
+  /** Draws an attempt for a resource that does not exist here, so that no intent can be recorded, and audits it. */
+  drawAttempt(database: Database, context: RpcContext, operation: { readonly pattern: string }, key: string | number): Promise<number> {
+    return database.transaction(async (tx) => {
+      audit(tx, actorOf(context), operation, key);
+      return onlyRow(await tx.query<{ attempt: number }>(this.statements.draw)).attempt;
+    });
   }
 
   /** Leases at most `limit` due intents for at least 5 seconds, as new attempts. Two replicas never lease the same one. */

@@ -132,6 +132,30 @@ describe('a saga', () => {
     expect(await count('closings', id)).toBe(0);
   });
 
+  it('without an attempt joins the intent of its resource, whose lease it may only prolong', async () => {
+    const [known, fresh] = [await newJob(), await newJob()];
+    const record = table.recorderOf({ id: 'bigint', tries: 'integer' });
+    const lease = (ids: readonly number[], tries: number, ms: number) =>
+      database.transaction(async (tx) => record(tx, ids.map((id) => ({ id, tries })), ms));
+    const rows = () =>
+      database.query(
+        `SELECT id, attempt, tries, round(extract(epoch FROM leased_until - now()))::integer AS seconds
+         FROM closings WHERE id = ANY($1) ORDER BY id`,
+        [[known, fresh]],
+      );
+    await database.transaction((tx) => table.begin(tx, known, { requestId: 'test', credentials: [] }, 60_000));
+    const [{ attempt } = { attempt: 0 }] = await rows();
+    await lease([fresh, known], 1, 30_000);
+    expect(await rows()).toEqual([
+      { id: known, attempt, tries: 1, seconds: 60 },
+      { id: fresh, attempt: null, tries: 1, seconds: 30 },
+    ]);
+    await lease([fresh], 2, 40_000);
+    await lease([], 3, 50_000);
+    expect((await rows())[1]).toEqual({ id: fresh, attempt: null, tries: 2, seconds: 40 });
+    await database.query('DELETE FROM closings');
+  });
+
   it('is resumed by one replica at a time, after ever longer pauses of 5 to 30 seconds', async () => {
     const ids = [await newJob(), await newJob()];
     for (const id of ids) await closeAndDie(id, 'after the commit');

@@ -14,7 +14,7 @@ export interface LoopOptions {
  * while the database is unreachable, every request would poke the loop and add one more failure to the log.
  */
 export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShutdown {
-  private stopped = false;
+  protected stopped = false;
   private poked = false;
   private wake: (() => void) | undefined;
   private running: Promise<void> | undefined;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Database, databases, rows, run } from '../internals.js';
+import { type Database, databases, logFolder, rows, run } from '../internals.js';
 import { NoAnswer, RawHttp } from '../raw-http.js';
 import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send, setting, staff } from '../shop.js';
 import { canaryRequests } from './canaries.js';
@@ -58,7 +58,7 @@ describe('a secret that a client sent', () => {
   });
 
   it('is in no log', () => {
-    const folder = join(dirname(process.env['RUN_FILE'] ?? ''), 'logs');
+    const folder = logFolder();
     const logs = readdirSync(folder).map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
     expect(logs.map(({ name }) => name)).toEqual(expect.arrayContaining(['gateway.log', 'identity.log', 'postgres.log']));
     expect(logs.flatMap(({ name, text }) => canaries.filter((one) => occursIn(one, text)).map((one) => `${one.name} in ${name}`))).toEqual([]);

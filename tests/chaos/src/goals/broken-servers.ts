@@ -1,7 +1,8 @@
+import { becomesTrue } from '@plant-shop/testing/until';
 import { settleLimitMs } from '../trial.js';
 import { checkAcknowledged } from '../checks/orders.js';
 import type { Violation } from '../checks/violation.js';
-import { now, pause, until } from '../clock.js';
+import { now, pause } from '../clock.js';
 import { type Follower, type History, isServed, type Window } from '../history.js';
 import type { Fault } from '../plan.js';
 import type { Row } from '../report.js';
@@ -132,7 +133,7 @@ async function withBrokenDisk(context: GoalContext, what: string, begin: () => P
   const to = now();
   trial.faults.injected.push({ fault: { kind: 'away', atMs: 0, targets: ['postgres'], forMs: to - from }, from, to });
   await working;
-  await until(() => Promise.resolve(stack.pidOf('postgres') !== undefined), settleLimitMs);
+  await becomesTrue(() => Promise.resolve(stack.pidOf('postgres') !== undefined), settleLimitMs);
   const row = await rowOf('R14', what, trial);
   const during = trial.calls.filter((call) => call.from >= from && call.to <= to);
   const refused = during.filter((call) => !isServed(call)).length;

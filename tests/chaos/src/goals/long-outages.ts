@@ -1,10 +1,11 @@
+import { becomesTrue } from '@plant-shop/testing/until';
 import type { Trial } from '../trial.js';
 import { settleLimitMs } from '../trial.js';
 import { checkEvents } from '../checks/events.js';
 import { checkTimelines } from '../checks/orders.js';
 import { checkStock } from '../checks/stock.js';
 import type { Violation } from '../checks/violation.js';
-import { now, pause, until } from '../clock.js';
+import { now, pause } from '../clock.js';
 import { type Follower, type History, isDone } from '../history.js';
 import type { Row } from '../report.js';
 import { instancesOf, type Link, type Links } from '../stack.js';
@@ -71,7 +72,7 @@ async function storeRestored(context: GoalContext): Promise<Row> {
   // No new plants from here on: the restored store would not know them until tools/reconcile runs.
   const plantIds = [...trial.supplied.keys()];
   await placeOrders(trial, plantIds, seconds);
-  await until(() => trial.hasArrived(), settleLimitMs);
+  await becomesTrue(() => trial.hasArrived(), settleLimitMs);
   context.testbed.say('  the store is restored from it');
   await trial.faults.withoutPostgres(stores, () => databases.restoreStore());
   await trial.faults.ready();
@@ -124,7 +125,7 @@ const linksOf = (links: Links | undefined): Link[] => [links?.nats, links?.postg
 /** Waits until every event is in the log and at every socket. @returns a violation if that took too long */
 export async function checkArrival(trial: Trial): Promise<Violation[]> {
   const from = now();
-  await until(() => trial.hasArrived(), arrivalLimitMs * slack * 2, 250);
+  await becomesTrue(() => trial.hasArrived(), arrivalLimitMs * slack * 2, 250);
   const tookMs = now() - from;
   trial.testbed.say(`  everything arrived after ${(tookMs / 1_000).toFixed(1)} s`);
   return tookMs <= arrivalLimitMs * slack ? [] : [{ rule: 'settled', what: `it took ${(tookMs / 1_000).toFixed(0)} s until everything had arrived` }];

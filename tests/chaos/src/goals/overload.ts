@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
+import { becomesTrue } from '@plant-shop/testing/until';
 import type { Trial } from '../trial.js';
 import { describe } from '../checks/answers.js';
 import type { Violation } from '../checks/violation.js';
-import { now, until } from '../clock.js';
+import { now } from '../clock.js';
 import { type Call, isDone } from '../history.js';
 import type { Row } from '../report.js';
 import { instancesOf, type Stack } from '../stack.js';
@@ -134,7 +135,7 @@ async function timeToServe(trial: Trial, plantId: number): Promise<number> {
   const from = now();
   let inARow = 0;
   let since = from;
-  await until(async () => {
+  await becomesTrue(async () => {
     const begun = now();
     const { call } = await trial.staff.place({ plantId, quantity: 1 });
     const isQuick = call.answer !== 'lost' && call.answer.status === 200 && call.to - call.from < quickMs;

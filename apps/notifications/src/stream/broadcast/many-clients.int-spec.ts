@@ -21,7 +21,7 @@ describe('sending a batch of events to many clients', () => {
   const key = (n: number): string => `key-${n % keys}`;
 
   it('reaches each client once: those that stay, are checked again, leave and resume, or connect meanwhile', async () => {
-    for (let n = 0; n < keys; n++) shop.identity.know(key(n), { userId: userId(100 + n), permissions: ['read:orders'] });
+    for (let n = 0; n < keys; n++) shop.identity.addCredential(key(n), { userId: userId(100 + n), permissions: ['read:orders'] });
     const replica = await shop.start();
     const begin = async (n: number, cursor = 'latest'): Promise<Client> => {
       for (const end = performance.now() + 10_000; ; ) {
@@ -47,7 +47,7 @@ describe('sending a batch of events to many clients', () => {
       shop.move(2);
       await new Promise((resolve) => setTimeout(resolve, 7));
       // Clients with this key are held while they are checked, and then continue from their position.
-      if (round % 3 === 0) shop.identity.change(userId(100 + (round % keys)), { permissions: ['read:orders'] });
+      if (round % 3 === 0) shop.identity.changeUser(userId(100 + (round % keys)), { permissions: ['read:orders'] });
       if (round % 5 === 0) late.push(await begin(round, 'earliest'));
       const leaver = leavers[round % leavers.length];
       if (leaver && leaver.client.frames.length > 0) {

@@ -11,10 +11,10 @@ describe('credentials of open streams', () => {
     shop = await Shop.open();
   });
   beforeEach(async () => {
-    shop.identity.know('key');
-    shop.identity.know('other', { userId: userId(2) });
-    shop.identity.know('admin', { userId: userId(3), permissions: ['read:orders'] });
-    shop.identity.know('session', { kind: 'session', userId: userId(4) });
+    shop.identity.addCredential('key');
+    shop.identity.addCredential('other', { userId: userId(2) });
+    shop.identity.addCredential('admin', { userId: userId(3), permissions: ['read:orders'] });
+    shop.identity.addCredential('session', { kind: 'session', userId: userId(4) });
     [left, right] = await Promise.all([shop.start(), shop.start()]);
   });
   afterEach(() => shop.reset());
@@ -49,7 +49,7 @@ describe('credentials of open streams', () => {
     const client = await left.opened('api_key=admin');
     shop.move();
     await client.has(1);
-    shop.identity.change(userId(3), { permissions: ['write:orders'] });
+    shop.identity.changeUser(userId(3), { permissions: ['write:orders'] });
     // Receiving its own event without the one before shows that that one was filtered.
     await until(async () => {
       shop.move([{}, { subject: userId(3), orderId: 77 }]);
@@ -57,7 +57,7 @@ describe('credentials of open streams', () => {
       const last = client.frames.slice(-3).map((frame) => (JSON.parse(frame) as { data: { orderId: number } }).data.orderId);
       return last.length === 3 && last.every((one) => one === 77);
     });
-    shop.identity.change(userId(3), { permissions: ['read:orders'] });
+    shop.identity.changeUser(userId(3), { permissions: ['read:orders'] });
     await until(async () => {
       shop.move([{ orderId: 88 }]);
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -67,14 +67,14 @@ describe('credentials of open streams', () => {
 
   it('a session that may no longer read orders is closed with 4003', async () => {
     const client = await left.opened('', [], { headers: { session_token: 'session' } });
-    shop.identity.change(userId(4), { permissions: ['write:stock'] });
+    shop.identity.changeUser(userId(4), { permissions: ['write:stock'] });
     expect(await client.closed).toEqual({ code: 4003, reason: 'may no longer read orders' });
   });
 
   it('a stream is closed with 4201 when its credential expires, also when the expiry was set while it was open', async () => {
-    shop.identity.know('brief', { userId: userId(5), expiresAt: new Date(Date.now() + 2_500).toISOString() });
+    shop.identity.addCredential('brief', { userId: userId(5), expiresAt: new Date(Date.now() + 2_500).toISOString() });
     const [brief, shortened] = await Promise.all([left.opened('api_key=brief'), left.opened('api_key=other')]);
-    shop.identity.change(userId(2), { expiresAt: new Date(Date.now() + 2_000).toISOString() });
+    shop.identity.changeUser(userId(2), { expiresAt: new Date(Date.now() + 2_000).toISOString() });
     const begun = performance.now();
     expect(await brief.closed).toEqual({ code: 4201, reason: 'credential expires' });
     expect(await shortened.closed).toEqual({ code: 4201, reason: 'credential expires' });
@@ -82,12 +82,12 @@ describe('credentials of open streams', () => {
   });
 
   it.each([-600_000, 600_000])("a credential ends by identity's clock, which is %d ms ahead of that of notifications", async (ahead) => {
-    shop.identity.aheadMs = ahead;
+    shop.identity.clockAheadMs = ahead;
     const time = (): number => Date.now() + ahead;
     // Each replica learns the time with its next pull.
     await new Promise((resolve) => setTimeout(resolve, 600));
-    shop.identity.know('brief', { userId: userId(5), expiresAt: new Date(time() + 3_500).toISOString() });
-    shop.identity.know('long', { userId: userId(6), expiresAt: new Date(time() + 300_000).toISOString() });
+    shop.identity.addCredential('brief', { userId: userId(5), expiresAt: new Date(time() + 3_500).toISOString() });
+    shop.identity.addCredential('long', { userId: userId(6), expiresAt: new Date(time() + 300_000).toISOString() });
     const [brief, long] = await Promise.all([left.opened('api_key=brief'), right.opened('api_key=long')]);
     const begun = performance.now();
     let isOver = false;
@@ -99,13 +99,13 @@ describe('credentials of open streams', () => {
     expect(lived).toBeLessThan(4_700);
     expect(isOver).toBe(false);
     // The clock steps forward, beyond the expiry of the other credential.
-    shop.identity.aheadMs += 300_000;
+    shop.identity.clockAheadMs += 300_000;
     expect(await long.closed).toEqual({ code: 4201, reason: 'credential expires' });
   });
 
   it('nothing is sent while revocations cannot be followed, and everything when they can again', async () => {
     const [client, revoked] = await Promise.all([left.opened(), left.opened('api_key=other')]);
-    shop.identity.isSilent = true;
+    shop.identity.isUnresponsive = true;
     await until(async () => (await left.ask(`${updates}?api_key=new`)).status === 503);
     const events = shop.move([{}, { subject: userId(2) }, {}]);
     shop.identity.revoke('apiKey', shop.identity.idOf('other'));
@@ -114,7 +114,7 @@ describe('credentials of open streams', () => {
     expect([client.frames, revoked.frames]).toEqual([[], []]);
     const resumed = left.connect('api_key=key&cursor=earliest');
     await expect(resumed.isOpen).rejects.toThrow('503');
-    shop.identity.isSilent = false;
+    shop.identity.isUnresponsive = false;
     await client.has(2);
     expect(client.frames).toEqual([events[0]?.body, events[2]?.body]);
     // The revoked client got nothing.
@@ -124,7 +124,7 @@ describe('credentials of open streams', () => {
   }, 15_000);
 
   it('all connections are checked again when the revocation log was restored from a backup', async () => {
-    shop.identity.know('last');
+    shop.identity.addCredential('last');
     const [good, gone, last] = await Promise.all([left.opened(), left.opened('api_key=other'), left.opened('api_key=last')]);
     shop.identity.log.push({ position: shop.identity.log.length + 1, kind: 'apiKey', id: userId(500) });
     shop.identity.revoke('apiKey', shop.identity.idOf('last'));

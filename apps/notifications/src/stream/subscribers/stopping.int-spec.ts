@@ -60,7 +60,7 @@ describe('a stopping replica of the stream', () => {
   it('closes the connection of an event stream with the stream, so that no client sends another request on it', async () => {
     const another = await shop.start();
     replica = another;
-    shop.identity.know('leaver', { userId: '00000000-0000-4000-8000-0000000000ee' });
+    shop.identity.addCredential('leaver', { userId: '00000000-0000-4000-8000-0000000000ee' });
     const asked = request({ port: another.port, path: `${updates}?api_key=leaver`, headers: { accept: 'text/event-stream' } }).end();
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
     expect(answer.headers.connection).toBe('close');

@@ -82,7 +82,7 @@ describe('the stream by Server-Sent Events', () => {
 
   it('sends the reason of its end', async () => {
     const replica = await shop.start();
-    shop.identity.know('mine');
+    shop.identity.addCredential('mine');
     const client = await SseClient.open(replica, 'api_key=mine');
     shop.identity.revoke('apiKey', shop.identity.idOf('mine'));
     await until(() => client.isEnded);

@@ -74,7 +74,7 @@ describe('order events by page', () => {
 
   it('is refused when the key is revoked while it waits', async () => {
     const replica = await shop.start();
-    shop.identity.know('mine');
+    shop.identity.addCredential('mine');
     const waiting = replica.ask(`${updates}?api_key=mine&wait=10`);
     await until(async () => (await replica.metric('stream_connections')) === 1);
     shop.identity.revoke('apiKey', shop.identity.idOf('mine'));
@@ -149,7 +149,7 @@ describe('order events by page', () => {
 
   it('is refused when the key is revoked while it is read', async () => {
     const replica = await startWithShortRing();
-    shop.identity.know('mine');
+    shop.identity.addCredential('mine');
     const { status } = await whileReading(
       () => replica.ask(`${updates}?api_key=mine&cursor=earliest`),
       async (unlock) => {

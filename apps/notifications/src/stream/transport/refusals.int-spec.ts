@@ -17,7 +17,7 @@ describe('refusals of the stream', () => {
   let replica: Replica;
   beforeAll(async () => {
     shop = await Shop.open();
-    shop.identity.know('session', { kind: 'session', permissions: ['write:stock'] });
+    shop.identity.addCredential('session', { kind: 'session', permissions: ['write:stock'] });
     replica = await shop.start();
   });
   afterAll(() => shop.close());

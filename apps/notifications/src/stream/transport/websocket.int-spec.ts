@@ -34,7 +34,7 @@ describe('the stream by WebSocket', () => {
   });
 
   it('accepts a key in the header, and tokens, like the API', async () => {
-    shop.identity.know('session', { kind: 'session' });
+    shop.identity.addCredential('session', { kind: 'session' });
     const replica = await shop.start();
     const ways = [{ api_key: 'key' }, { authorization: 'Bearer session' }, { session_token: 'session' }];
     const clients = await Promise.all(ways.map((headers) => replica.opened('', [], { headers })));

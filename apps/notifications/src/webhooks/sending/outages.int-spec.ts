@@ -1,10 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Service } from '@plant-shop/platform/service/service';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { type Change, customer, type Network, TestWebhooks } from '../webhooks.spec.fixture.js';
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 /** Three events of each of ten orders. */
 const changes: Change[] = ['approved', 'delivered', 'cancelled'].flatMap((newStatus) =>
   Array.from({ length: 10 }, (_, n) => ({ orderId: n + 1, newStatus })),
