@@ -3,6 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HttpError, type ProblemOrigin, problemResponse } from './problem.js';
 
+/** How long a refused connection stays open for its client to read the response. */
+const lingerMs = 1_000;
+
 /** Returns a listener for `clientError`. It answers connections on which Node's HTTP parser failed: there is no request, only the socket. */
 export function answerConnectionError(origin: ProblemOrigin): (error: NodeJS.ErrnoException, socket: Duplex) => void {
   return (error, socket) => {
@@ -13,6 +16,8 @@ export function answerConnectionError(origin: ProblemOrigin): (error: NodeJS.Err
     const { status, headers, body } = problemResponse(refusalOf(error.code), { ...origin, requestId: randomUUID(), instance: undefined });
     const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' });
     socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`);
+    // The client may keep its side open. Until then it can read the response.
+    setTimeout(() => socket.destroy(), lingerMs).unref();
   };
 }
 

@@ -83,7 +83,7 @@ export class RevocationLog extends BackgroundLoop {
     logger: Logger,
     private readonly now: () => number = () => performance.now(),
   ) {
-    super({ name: 'follow revocations', intervalMs: pullIntervalMs }, () => this.pullRound(), logger);
+    super({ name: 'follow revocations', intervalMs: pullIntervalMs, isTraced: false }, () => this.pullRound(), logger);
   }
 
   /** The position up to which revocations are known here. */

@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maxBodyBytes } from './server.js';
 import { echoes, publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
@@ -268,6 +269,16 @@ describe('bad input', () => {
       expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
       expect(answer.toLowerCase()).toMatch(/x-request-id: [0-9a-f-]{36}/);
     });
+
+    it('is closed a second after the answer, even if the client keeps its side open', async () => {
+      const { hostname, port } = new URL(shop.gateway.url);
+      const accepted = once(shop.gateway.server, 'connection') as Promise<[Socket]>;
+      const client = connect({ host: hostname, port: Number(port), allowHalfOpen: true }, () => client.write('nonsense\r\n\r\n'));
+      client.on('error', () => undefined).resume();
+      const [socket] = await accepted;
+      await once(socket, 'close');
+      client.destroy();
+    }, 4_000);
 
     it('is answered without the origin it named, which may contain a password', async () => {
       const answer = await cut('GET http://me:secret@shop.example/v3/plant/0?a=b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');

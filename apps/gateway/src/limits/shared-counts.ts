@@ -34,7 +34,7 @@ export class SharedCounts extends BackgroundLoop {
     private readonly limit: RateLimit,
     @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'share counts', intervalMs: publishIntervalMs }, async () => this.publish(), logger);
+    super({ name: 'share counts', intervalMs: publishIntervalMs, isTraced: false }, async () => this.publish(), logger);
   }
 
   override start(): void {

@@ -63,7 +63,7 @@ export async function raiseSequences(
     });
     if (result) raised.push(result);
   }
-  if (raised.length > 0) logger.info({ raised, dryRun }, 'raised sequences that were behind another service');
+  if (raised.length > 0) logger.info({ raised, dryRun }, dryRun ? 'sequences are behind another service' : 'raised sequences that were behind another service');
   return raised;
 }
 

@@ -181,7 +181,7 @@ export class StallWatch {
       if (stalled.length === 0) this.quietUntil = now + inquiryPauseMs;
       else await this.end(stalled, inquiry);
     } catch (error) {
-      this.logger.warn({ err: error, connections: silent.length }, 'database connections stalled, and the server does not answer a new one');
+      this.logger.warn({ err: error, connections: silent.length }, 'database connections stalled, and asking the server about them failed');
     } finally {
       // The driver's `end` would wait for a server that may not answer.
       (inquiry as unknown as DriverClient).connection.stream.destroy();

@@ -104,11 +104,12 @@ export class IntentTable<Key extends string | number, Intent extends object> {
 
   /**
    * Returns a function that records intents without an attempt, one row each: the key, and what the intent asks for. If a resource has
-   * an intent already, these columns replace its own, the others stay, and its lease is not shortened.
+   * an intent already, these columns replace its own and the others stay. Its lease is not shortened, and that of an attempt is not
+   * prolonged either: frequent records would postpone the attempt.
    * @param types the columns of a row, with their types in SQL
    */
   recorderOf<Column extends string>(types: Readonly<Record<Column, string>>): RecordIntents<Column> {
-    const { table, key, leasedUntil } = this.its;
+    const { table, key, leasedUntil, attempt } = this.its;
     const columns = Object.keys(types) as Column[];
     const asked = columns.filter((column) => column !== key);
     const statement = {
@@ -119,7 +120,10 @@ export class IntentTable<Key extends string | number, Intent extends object> {
         FROM unnest(${columns.map((column, n) => `$${n + 2}::${types[column]}[]`).join(', ')}) AS t (${columns.join(', ')}) ORDER BY ${key}
         ON CONFLICT (${key}) DO UPDATE SET
           ${asked.map((column) => `${column} = excluded.${column}`).join(', ')},
-          ${leasedUntil} = greatest(${table}.${leasedUntil}, excluded.${leasedUntil})`,
+          ${leasedUntil} = CASE
+            WHEN ${table}.${attempt} IS NULL THEN greatest(${table}.${leasedUntil}, excluded.${leasedUntil})
+            ELSE ${table}.${leasedUntil}
+          END`,
     };
     return (tx, rows, leaseMs) => {
       if (rows.length > 0) tx.send(statement, [leaseMs, ...columns.map((column) => rows.map((row) => row[column]))]);

@@ -132,7 +132,7 @@ describe('a saga', () => {
     expect(await count('closings', id)).toBe(0);
   });
 
-  it('without an attempt joins the intent of its resource, whose lease it may only prolong', async () => {
+  it('without an attempt joins the intent of its resource: it never shortens the lease, and leaves that of an attempt as it is', async () => {
     const [known, fresh] = [await newJob(), await newJob()];
     const record = table.recorderOf({ id: 'bigint', tries: 'integer' });
     const lease = (ids: readonly number[], tries: number, ms: number) =>
@@ -143,16 +143,17 @@ describe('a saga', () => {
          FROM closings WHERE id = ANY($1) ORDER BY id`,
         [[known, fresh]],
       );
-    await database.transaction((tx) => table.begin(tx, known, { requestId: 'test', credentials: [] }, 60_000));
+    await database.transaction((tx) => table.begin(tx, known, { requestId: 'test', credentials: [] }, 10_000));
     const [{ attempt } = { attempt: 0 }] = await rows();
     await lease([fresh, known], 1, 30_000);
     expect(await rows()).toEqual([
-      { id: known, attempt, tries: 1, seconds: 60 },
+      { id: known, attempt, tries: 1, seconds: 10 },
       { id: fresh, attempt: null, tries: 1, seconds: 30 },
     ]);
     await lease([fresh], 2, 40_000);
-    await lease([], 3, 50_000);
-    expect((await rows())[1]).toEqual({ id: fresh, attempt: null, tries: 2, seconds: 40 });
+    await lease([fresh], 3, 20_000);
+    await lease([], 4, 50_000);
+    expect((await rows())[1]).toEqual({ id: fresh, attempt: null, tries: 3, seconds: 40 });
     await database.query('DELETE FROM closings');
   });
 

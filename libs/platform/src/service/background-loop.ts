@@ -7,6 +7,8 @@ export interface LoopOptions {
   readonly name: string;
   /** Pause after a run that returned false or failed. */
   readonly intervalMs: number;
+  /** False for a loop whose runs have no cause to trace: they get no span, nor does what their listeners do. */
+  readonly isTraced?: boolean;
 }
 
 /**
@@ -68,7 +70,7 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
 
   /** Runs once, in a span that is only exported if the run calls `tracing.causedBy` or fails. */
   private async runOnce(): Promise<boolean | number> {
-    const span = tracing?.beginRun(this.options.name);
+    const span = this.options.isTraced === false ? undefined : tracing?.beginRun(this.options.name);
     if (!span) return this.run();
     try {
       const next = await span.run(this.run);

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '../logging.js';
+import { BackgroundLoop } from '../service/background-loop.js';
 import { ifSampled, startTracing, traced, tracing } from './tracing.js';
 
 /** Starts tracing in a child process. @returns the OpenTelemetry packages that it loads, apart from the API, which prom-client imports */
@@ -65,6 +66,22 @@ describe('tracing', () => {
       expect(span?.traceparent).toMatch(/-00$/);
       expect(ifSampled(span?.traceparent)).toBeNull();
       expect(ifSampled(tracing?.begin({ name: 'part', kind: 'server' }).traceparent)).not.toBeNull();
+    });
+
+    it('gives each run of a background loop a span, unless the loop has nothing to trace', async () => {
+      const activeIn = async (isTraced?: boolean): Promise<boolean> => {
+        const isActive = new Promise<boolean>((resolve) => {
+          const options = { name: 'work', intervalMs: 10, ...(isTraced !== undefined && { isTraced }) };
+          const loop = new BackgroundLoop(options, async () => {
+            resolve(tracing?.active !== undefined);
+            void loop.stop();
+            return false;
+          }, log());
+          loop.start();
+        });
+        return isActive;
+      };
+      expect([await activeIn(), await activeIn(false)]).toEqual([true, false]);
     });
 
     it('adds the active span to each log line, at any depth of asynchronous calls', async () => {

@@ -55,6 +55,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   ) {
     super({ name: 'check owners of webhooks', intervalMs }, () => this.check(), logger);
     this.checkAllOwnersMs = webhooks.checkAllOwnersMs;
+    log.addListener(this);
   }
 
   /**
@@ -63,11 +64,6 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
    */
   get isReady(): boolean {
     return this.hasCheckedAll;
-  }
-
-  override onApplicationBootstrap(): void {
-    this.log.addListener(this);
-    this.start();
   }
 
   revoked(entries: readonly Revocation[]): void {
