@@ -1,8 +1,7 @@
 import { choice, type Config, flag, neededWith, type Setting, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
-import { imageStoreNames } from './images/image-store.js';
-import type { CatalogOptions, S3Settings } from './options.js';
+import { type CatalogOptions, imageStoreNames, type S3Settings } from './options.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('CATALOG_DATABASE_URL', "The catalog's own database"),

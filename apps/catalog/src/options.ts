@@ -1,3 +1,6 @@
+export const imageStoreNames = ['postgres', 's3'] as const;
+export type ImageStoreName = (typeof imageStoreNames)[number];
+
 /** A bucket of S3 or of a compatible server. */
 export interface S3Settings {
   readonly endpoint: string;
@@ -14,7 +17,7 @@ export interface CatalogOptions {
   /** Public address of the API, without a trailing slash. */
   readonly publicUrl: string;
   /** The store for new images. */
-  readonly imageStore: 'postgres' | 's3';
+  readonly imageStore: ImageStoreName;
   /** The bucket, if one is configured: its images stay readable even if new images go to Postgres. */
   readonly s3: S3Settings | undefined;
 }

@@ -11,8 +11,9 @@ import { makeDocument } from './openapi/document.js';
 
 const publicUrl = 'http://127.0.0.1:8080';
 // Only the routes are read. Background loops start with the app, and find no other service.
-const nats = { isUp: false, listen: () => ({ stop: () => undefined }) } as unknown as Nats;
-const rpc = { call: () => Promise.reject(new Error('there are no services')) } as unknown as RpcClient;
+const listener = { stop: () => undefined, drain: async () => undefined };
+const nats = { isUp: false, listen: () => listener } satisfies Pick<Nats, 'isUp' | 'listen'> as unknown as Nats;
+const rpc = { call: () => Promise.reject(new Error('there are no services')) } satisfies Pick<RpcClient, 'call'> as unknown as RpcClient;
 
 const { app, routes } = await createGateway(
   {

@@ -1,7 +1,14 @@
+/** Argon2's parameters. */
+export interface HashingCost {
+  /** Memory of one hash, in KiB. */
+  readonly memoryCost: number;
+  readonly timeCost: number;
+  readonly parallelism: number;
+}
+
 /** Identity's options, derived from its settings. */
 export interface IdentityOptions {
-  /** Argon2's parameters. */
-  readonly hashingCost: { readonly memoryCost: number; readonly timeCost: number; readonly parallelism: number };
+  readonly hashingCost: HashingCost;
   readonly passwordMinLength: number;
   readonly refuseCommonPasswords: boolean;
   readonly sessionTtlHours: number;

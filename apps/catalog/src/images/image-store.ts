@@ -1,8 +1,5 @@
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 
-export const imageStoreNames = ['postgres', 's3'] as const;
-export type ImageStoreName = (typeof imageStoreNames)[number];
-
 /** Storage for the content of images, in the chunks in which it was uploaded. The table `images` records which chunks must exist. */
 export interface ImageStore {
   /**

@@ -9,7 +9,8 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 import { toOptions } from '../config.js';
-import { type ImageStore, imageStoreNames } from './image-store.js';
+import { imageStoreNames } from '../options.js';
+import type { ImageStore } from './image-store.js';
 import { ImageStores } from './image-stores.js';
 
 describe('image stores', () => {

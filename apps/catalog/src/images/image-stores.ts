@@ -3,8 +3,8 @@ import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { CATALOG_OPTIONS, type CatalogOptions } from '../options.js';
-import type { ImageStore, ImageStoreName } from './image-store.js';
+import { CATALOG_OPTIONS, type CatalogOptions, type ImageStoreName } from '../options.js';
+import type { ImageStore } from './image-store.js';
 import { PostgresImageStore } from './postgres-image-store.js';
 
 /** The image stores that are configured. One of them takes new images. */

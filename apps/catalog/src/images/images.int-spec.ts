@@ -6,7 +6,7 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 import { toOptions } from '../config.js';
-import { imageStoreNames } from './image-store.js';
+import { imageStoreNames } from '../options.js';
 import { ImageStores } from './image-stores.js';
 import { sweepImages } from './image-sweeper.js';
 

@@ -4,13 +4,7 @@ import { hash, verify } from '@node-rs/argon2';
 import { overloaded, theService, unavailable } from '@plant-shop/platform/errors';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { Semaphore } from '@plant-shop/platform/semaphore';
-
-export interface HashingCost {
-  /** Memory of one hash, in KiB. */
-  readonly memoryCost: number;
-  readonly timeCost: number;
-  readonly parallelism: number;
-}
+import type { HashingCost } from '../options.js';
 
 /** OWASP's minimum for argon2id: 14 ms alone, 140 hashes/s on 2 cores (measured on the development machine). */
 export const productionCost: HashingCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

@@ -3,8 +3,8 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { type CheckoutPolicy, dueAfterPlacing } from '../orders/order.js';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { dueAfterPlacing } from '../orders/order.js';
 import { msToNextDue } from './due-orders.repository.js';
 import { DueOrdersService } from './due-orders.service.js';
 

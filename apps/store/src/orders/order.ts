@@ -2,6 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { OrderStatus, RefundStatus, Shipment } from '@plant-shop/contracts/store';
 import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
+import type { CheckoutPolicy } from '../options.js';
 import { isoText } from './iso-text.js';
 
 interface OrderFields {
@@ -71,13 +72,6 @@ export interface DueTransition<Next extends Transition = 'approve' | 'deliver' |
 }
 
 export type DueAfterPlacing = DueTransition<'approve' | 'expire'>;
-
-export interface CheckoutPolicy {
-  readonly provider: 'simulated' | 'external';
-  readonly orderTtlMs: number;
-  readonly approvalDelayMs: number;
-  readonly deliveryDelayMs: number;
-}
 
 /** Returns the transition that ends the wait for payment: simulated approval if it comes before the expiry, else the expiry. */
 export function dueAfterPlacing(policy: CheckoutPolicy): DueAfterPlacing {

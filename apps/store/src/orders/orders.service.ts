@@ -18,12 +18,11 @@ import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockStock } from '../stock/stock.repository.js';
 import {
   assertVersion,
   cancel,
-  type CheckoutPolicy,
   dueAfterPlacing,
   type OrderRequest,
   type OrderState,

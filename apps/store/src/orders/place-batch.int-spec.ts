@@ -8,7 +8,8 @@ import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { customer, StoreFixture } from '../store.spec.fixture.js';
-import { type CheckoutPolicy, dueAfterPlacing, place as decide } from './order.js';
+import type { CheckoutPolicy } from '../options.js';
+import { dueAfterPlacing, place as decide } from './order.js';
 import { findOrder, findTransitions, transactionStart, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';
 

@@ -13,12 +13,11 @@ import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { OrderFeed } from '../feed/order-feed.js';
-import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../options.js';
 import {
   type Amendment,
   approve,
   canTransition,
-  type CheckoutPolicy,
   markRefundDue,
   type OrderState,
   refundDueEvent,
