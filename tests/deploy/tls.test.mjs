@@ -105,12 +105,12 @@ const migrate = (service, given = {}) =>
   attempt(pinnedNode(), [join(ROOT, 'apps', service, 'dist', 'migrate.js')], { cwd: ROOT, env: environmentOf(service, given) });
 
 /**
- * Waits until a text of a service matches. Fails at once when its process has ended; the limit only finds what hangs.
+ * Waits until a text of a service matches. Fails at once when its process has ended.
  * @param {Awaited<ReturnType<typeof start>>} service @param {'health' | 'log'} what @param {RegExp} wanted
  */
 async function becomes(service, what, wanted) {
   let last = '';
-  for (const end = Date.now() + 120_000; Date.now() < end && service.isThere(); await sleep(100)) if (wanted.test((last = await service[what]()))) return;
+  for (const end = Date.now() + 30_000; Date.now() < end && service.isThere(); await sleep(100)) if (wanted.test((last = await service[what]()))) return;
   assert.match(last, wanted);
 }
 
