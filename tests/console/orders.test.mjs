@@ -23,8 +23,8 @@ async function repeatOrder(orderId, count) {
     await client.query(
       `WITH ids AS (SELECT block + n AS id FROM (SELECT nextval('order_ids') AS block FROM generate_series(1, $2::int / 1000 + 1)) AS blocks, generate_series(0, 999) AS n),
          added AS (
-           INSERT INTO orders (id, plant_id, quantity, status, owner_id)
-           SELECT ids.id, plant_id, quantity, status, owner_id FROM orders, (SELECT id FROM ids ORDER BY id LIMIT $2) AS ids WHERE orders.id = $1
+           INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at)
+           SELECT ids.id, plant_id, quantity, status, owner_id, 1, now() FROM orders, (SELECT id FROM ids ORDER BY id LIMIT $2) AS ids WHERE orders.id = $1
            RETURNING id, placed_at, owner_id)
        INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
        SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id FROM added`,

@@ -33,10 +33,10 @@ const mixed = `(n + n / ${CUSTOMERS}) % 100`;
 /** One in fifty orders is open; half of these await a payment that is due in an hour or more. */
 const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO customers (user_id) SELECT ${customer('n')} FROM generate_series(0, ${CUSTOMERS - 1}) AS n;
-  INSERT INTO orders (id, plant_id, quantity, status, owner_id, placed_at, tracking_number, due_at, due_move)
+  INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at, tracking_number, due_at, due_transition)
     SELECT n, 1 + n % ${plants}, 1,
       CASE WHEN ${mixed} = 0 THEN 'placed' WHEN ${mixed} = 50 THEN 'approved' WHEN ${mixed} < 10 THEN 'cancelled' ELSE 'delivered' END,
-      ${customer(`n % ${CUSTOMERS}`)}, now() - (${orders} - n) * interval '20 seconds', 'T' || n,
+      ${customer(`n % ${CUSTOMERS}`)}, 1, now() - (${orders} - n) * interval '20 seconds', 'T' || n,
       CASE WHEN ${mixed} = 0 THEN now() + interval '1 hour' + n * interval '1 ms' END, CASE WHEN ${mixed} = 0 THEN 'expire' END
     FROM generate_series(1, ${orders}) AS n;
   INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)

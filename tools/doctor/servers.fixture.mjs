@@ -38,8 +38,7 @@ async function startPostgres(folder, certificate) {
   const user = postgresUser();
   const cluster = { folder: join(folder, 'postgres'), binaries: await findPostgres({ user, signal, say }), user };
   const databases = { catalog: 'c', store: 's', identity: 'i', notifications: 'n' };
-  const credentials = { admin: 'a', databases, identitySecret: '', notificationsSecret: '' };
-  await createCluster(cluster, { statements: provisioning(credentials), durable: false, signal });
+  await createCluster(cluster, { statements: provisioning({ admin: 'a', databases, services: databases }), durable: false, signal });
   if (certificate) writeFileSync(join(cluster.folder, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
   const port = await freePort();
   const tls = certificate ? { ssl: 'on', ssl_cert_file: certificate.crt, ssl_key_file: certificate.key } : {};

@@ -1,10 +1,10 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DATABASES, passwords, saveCredentials } from './credentials.mjs';
+import { DATABASES } from './credentials.mjs';
 import { StartError } from './errors.mjs';
 import { freePort } from './ports.mjs';
 import { findPostgres } from './postgres-binaries.mjs';
-import { alterCluster, createCluster, majorOf, serverOf, serverReady } from './postgres.mjs';
+import { createCluster, majorOf, serverOf, serverReady } from './postgres.mjs';
 import { postgresUser } from './system-user.mjs';
 import { lastLinesOf } from './watch.mjs';
 
@@ -72,19 +72,9 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
   if (majorOf(folder) === undefined) say(`Creating a Postgres ${binaries.major} cluster in ${folder}`);
   const cluster = { folder, binaries, user };
   await createCluster(cluster, { statements: provisioning(credentials), durable: true, signal });
-  if (!credentials.services) {
-    say('Creating a restricted database role for each service');
-    const services = passwords();
-    // Saved once the roles exist; an interrupted start repeats this.
-    await alterCluster(cluster, { statements: serviceRoles(services), signal });
-    credentials.services = services;
-    saveCredentials(dataDir.credentials, credentials);
-  }
-  const { services } = credentials;
-
   const port = await freePort();
   const url = (/** @type {string} */ role, /** @type {string} */ password, database = role) => `postgresql://${role}:${password}@127.0.0.1:${port}/${database}`;
-  const urls = byDatabase((name) => url(serviceRole(name), services[name], name));
+  const urls = byDatabase((name) => url(serviceRole(name), credentials.services[name], name));
   const ownerUrls = byDatabase((name) => url(name, credentials.databases[name]));
   const adminUrl = url('postgres', credentials.admin);
   const logFile = boundedLog(dataDir);
@@ -107,7 +97,7 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
 /**
  * Creates a database per service, to which no other service can connect. Its owner migrates it, and grants the service's
  * role the necessary rights.
- * @param {import('./credentials.mjs').Credentials} credentials
+ * @param {Pick<import('./credentials.mjs').Credentials, 'admin' | 'databases' | 'services'>} credentials
  */
 export function provisioning(credentials) {
   return [
@@ -119,20 +109,12 @@ export function provisioning(credentials) {
       `CREATE DATABASE ${name} OWNER ${name}`,
       `REVOKE ALL ON DATABASE ${name} FROM PUBLIC`,
     ]),
-    ...(credentials.services ? serviceRoles(credentials.services) : []),
+    ...DATABASES.flatMap((name) => [
+      `CREATE ROLE ${serviceRole(name)} LOGIN PASSWORD '${credentials.services[name]}'`,
+      `GRANT CONNECT ON DATABASE ${name} TO ${serviceRole(name)}`,
+    ]),
   ];
 }
-
-/** Returns statements that create the roles if they do not exist, and set their passwords. @param {Record<Database, string>} passwords @returns {string[]} */
-const serviceRoles = (passwords) =>
-  DATABASES.flatMap((name) => {
-    const role = serviceRole(name);
-    return [
-      `DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}') THEN CREATE ROLE ${role}; END IF; END $$`,
-      `ALTER ROLE ${role} LOGIN PASSWORD '${passwords[name]}'`,
-      `GRANT CONNECT ON DATABASE ${name} TO ${role}`,
-    ];
-  });
 
 /** Returns the log file. Rotates a large one, which is possible only between runs, since Postgres writes to it directly. @param {import('./data-dir.mjs').DataDir} dataDir */
 function boundedLog(dataDir) {

@@ -74,20 +74,11 @@ async function fill(draft, { binaries, user }, { statements, durable, signal }) 
   const sync = durable ? [] : ['--no-sync'];
   await asServer('initdb', ['-D', draft, '-U', 'postgres', ...locale, '--auth=reject', ...sync]);
   writeFileSync(join(draft, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n');
-  await alterCluster({ folder: draft, binaries, user }, { statements, signal });
-}
-
-/**
- * Runs statements on a stopped cluster. Single-user mode needs no client, and passwords on standard input appear neither in
- * `ps` nor in a log.
- * @param {Cluster} cluster
- * @param {{ statements: string[], signal: AbortSignal }} what statements of one line each
- */
-export async function alterCluster({ folder, binaries, user }, { statements, signal }) {
+  // Single-user mode needs no client, and passwords on standard input appear neither in `ps` nor in a log.
   const quiet = ['-c', 'exit_on_error=on', '-c', 'log_min_error_statement=panic'];
   const input = statements.map((sql) => `${sql}\n`).join('');
   const options = { what: 'Preparing the databases', env: environment, cwd: '/', as: user, input, signal };
-  await run(join(binaries.folder, 'postgres'), ['--single', '-D', folder, ...quiet, 'postgres'], options);
+  await run(join(binaries.folder, 'postgres'), ['--single', '-D', draft, ...quiet, 'postgres'], options);
 }
 
 /** Removes what interrupted starts left behind. @param {string} folder of the cluster */

@@ -10,6 +10,8 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
 
 /** @typedef {typeof NATS_USERS[number]} NatsUser */
 
+/** @typedef {Pick<import('./credentials.mjs').Credentials, 'identitySecret' | 'notificationsSecret'>} OwnSecrets */
+
 /**
  * A service instance to run.
  * @typedef {object} Instance
@@ -28,7 +30,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * @property {import('./broker.mjs').Broker} broker
  * @property {Record<import('./credentials.mjs').Database, string>} databaseUrls
  * @property {string | undefined} [databaseCa] CA file of their server's certificate
- * @property {import('./credentials.mjs').Credentials} credentials
+ * @property {OwnSecrets} credentials
  */
 
 /**
@@ -116,7 +118,7 @@ const ownWiring = {
   }),
 };
 
-/** @param {ServiceName} service @param {import('./credentials.mjs').Credentials} credentials @returns {NodeJS.ProcessEnv} */
+/** @param {ServiceName} service @param {OwnSecrets} credentials @returns {NodeJS.ProcessEnv} */
 function ownSecrets(service, credentials) {
   if (service === 'identity') return { IDENTITY_SECRET: credentials.identitySecret };
   if (service === 'notifications') return { NOTIFICATIONS_SECRET: credentials.notificationsSecret };

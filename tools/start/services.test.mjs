@@ -11,12 +11,7 @@ const wiring = {
   publicUrl: 'http://127.0.0.1:18080',
   broker: { url: 'nats://127.0.0.1:1', passwords: Object.fromEntries(NATS_USERS.map((name) => [name, `nats-of-${name}`])) },
   databaseUrls: { catalog: 'database-of-catalog', store: 'database-of-store', identity: 'database-of-identity', notifications: 'database-of-notifications' },
-  credentials: {
-    admin: 'superuser',
-    databases: { catalog: '', store: '', identity: '', notifications: '' },
-    identitySecret: 'secret-of-identity',
-    notificationsSecret: 'secret-of-notifications',
-  },
+  credentials: { identitySecret: 'secret-of-identity', notificationsSecret: 'secret-of-notifications' },
 };
 
 /** @param {string} service @param {NodeJS.ProcessEnv} [inherited] */

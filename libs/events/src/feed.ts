@@ -79,7 +79,7 @@ export class Feed {
         WITH numbered AS (
           UPDATE ${table} AS t SET feed_seq = $2::bigint + n.n
           FROM unnest($1::bigint[]) WITH ORDINALITY AS n (position, n)
-          WHERE t.position = n.position AND t.feed_seq IS NULL
+          WHERE t.position = n.position AND t.feed_seq IS NULL AND t.event_id IS NOT NULL
           RETURNING ${event}
         )
         SELECT * FROM numbered ORDER BY seq`,

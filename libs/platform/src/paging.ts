@@ -12,17 +12,45 @@ export interface PageRequest {
   readonly cursor?: string;
 }
 
-/** The bounds of a page: at most `limit` rows below `before`. */
-export interface PageBounds {
-  readonly before: number;
+/** The bounds of a page: at most `limit` rows after a position, in the list's order. */
+export interface PageBounds<Position = number> {
+  readonly after: Position;
   readonly limit: number;
 }
 
-/** The bounds of a page in text order: at most `limit` rows above `after`. */
-export interface TextPageBounds {
-  readonly after: string;
-  readonly limit: number;
+/** A kind of list, by what its rows are ordered by. */
+export interface ListOrder<Position> {
+  /** Where the list begins: before all rows. */
+  readonly start: Position;
+  readonly isPosition: (value: unknown) => value is Position;
 }
+
+/** Newest first, by a number that only increases. */
+export const byNumber: ListOrder<number> = {
+  start: Number.MAX_SAFE_INTEGER,
+  isPosition: (value): value is number => Number.isSafeInteger(value) && (value as number) >= 1,
+};
+
+/** In the order of a unique text, such as a name. */
+export const byText: ListOrder<string> = {
+  start: '',
+  isPosition: (value): value is string => typeof value === 'string' && value !== '' && !value.includes('\0') && value.isWellFormed(),
+};
+
+/** A time in milliseconds, `YYYY-MM-DDTHH:mm:ss.SSSZ`, and the id of a row of that time. */
+export interface TimePosition {
+  readonly at: string;
+  readonly id: number;
+}
+
+/** Newest first, by the time that the rows show, so that a list can begin at any time. Rows of one time are in the order of their ids. */
+export const byTime: ListOrder<TimePosition> = {
+  start: { at: 'infinity', id: Number.MAX_SAFE_INTEGER },
+  isPosition: (value): value is TimePosition => {
+    const { at, id } = (value ?? {}) as Partial<TimePosition>;
+    return typeof at === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(at) && !Number.isNaN(Date.parse(at)) && Number.isSafeInteger(id);
+  },
+};
 
 /** The cursors of one list with one filter. A cursor of another list or filter is invalid. */
 export class Cursors {
@@ -52,8 +80,6 @@ export class Cursors {
   }
 }
 
-const isPosition = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
-
 /** Returns the first rows that fit a page: at most `limit` entries and about 512 KiB of JSON, but at least one entry. */
 export function fitToPage<Row, Entry>(rows: readonly Row[], limit: number, entryOf: (row: Row) => Entry): Entry[] {
   const entries: Entry[] = [];
@@ -67,17 +93,21 @@ export function fitToPage<Row, Entry>(rows: readonly Row[], limit: number, entry
   return entries;
 }
 
-/** Pages a list by an increasing number, newest first. Entries added meanwhile do not shift the pages. */
-export class Paging {
+/** Pages a list. Entries added meanwhile do not shift the pages. */
+export class Paging<Position> {
   private readonly cursors: Cursors;
 
-  constructor(list: string, filter: readonly string[] = []) {
+  constructor(
+    list: string,
+    private readonly order: ListOrder<Position>,
+    filter: readonly string[] = [],
+  ) {
     this.cursors = new Cursors(list, filter);
   }
 
   /** @throws CodedError `invalid-cursor` unless it is a cursor of this list */
-  bounds({ limit = maxLimit, cursor }: PageRequest): PageBounds {
-    return { before: cursor === undefined ? Number.MAX_SAFE_INTEGER : this.cursors.positionIn(cursor, isPosition), limit };
+  bounds({ limit = maxLimit, cursor }: PageRequest): PageBounds<Position> {
+    return { after: cursor === undefined ? this.order.start : this.cursors.positionIn(cursor, this.order.isPosition), limit };
   }
 
   /**
@@ -86,41 +116,13 @@ export class Paging {
    */
   page<Row, Entry>(
     rows: readonly Row[],
-    { limit }: PageBounds,
-    view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => number },
+    { limit }: Pick<PageBounds, 'limit'>,
+    view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => Position },
     stamp?: string,
   ): Page<Entry> {
     const entries = fitToPage(rows, limit, view.entry);
     const last = entries.length < rows.length ? rows[entries.length - 1] : undefined;
     return new Page(entries, last && this.cursors.cursorOf(view.position(last)), stamp);
-  }
-}
-
-const isText = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && !value.includes('\0') && value.isWellFormed();
-
-/** Pages a list in the order of a unique text, such as a name. */
-export class TextPaging {
-  private readonly cursors: Cursors;
-
-  constructor(list: string, filter: readonly string[] = []) {
-    this.cursors = new Cursors(list, filter);
-  }
-
-  /** @throws CodedError `invalid-cursor` unless it is a cursor of this list */
-  bounds({ limit = maxLimit, cursor }: PageRequest): TextPageBounds {
-    return { after: cursor === undefined ? '' : this.cursors.positionIn(cursor, isText), limit };
-  }
-
-  /** Like `Paging.page`. */
-  page<Row, Entry>(
-    rows: readonly Row[],
-    { limit }: Pick<TextPageBounds, 'limit'>,
-    view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => string },
-  ): Page<Entry> {
-    const entries = fitToPage(rows, limit, view.entry);
-    const last = entries.length < rows.length ? rows[entries.length - 1] : undefined;
-    return new Page(entries, last && this.cursors.cursorOf(view.position(last)));
   }
 }
 

@@ -21,7 +21,7 @@ async function placeWaiting(plantId: number, as: Customer): Promise<Order> {
     const order = await placeOrder({ plantId }, as);
     const stopped = await rows(
       'store',
-      `UPDATE orders SET due_at = NULL, due_move = NULL WHERE id = $1 AND status = 'placed' RETURNING id`,
+      `UPDATE orders SET due_at = NULL, due_transition = NULL WHERE id = $1 AND status = 'placed' RETURNING id`,
       [order.id],
     );
     if (stopped.length > 0) return order;

@@ -211,7 +211,7 @@ export class ProductionShop {
     const user = postgresUser();
     const binaries = await findPostgres({ user, signal: this.signal, say: console.log });
     const cluster = { folder: join(this.folder, 'postgres'), binaries, user };
-    const credentials = { admin: secret(), databases: /** @type {any} */ (owners), services: /** @type {any} */ (passwords), identitySecret: '', notificationsSecret: '' };
+    const credentials = { admin: secret(), databases: /** @type {any} */ (owners), services: /** @type {any} */ (passwords) };
     await createCluster(cluster, { statements: provisioning(credentials), durable: false, signal: this.signal });
     writeFileSync(join(cluster.folder, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
     const certificate = { crt: join(this.folder, 'server.crt'), key: join(this.folder, 'server.key') };

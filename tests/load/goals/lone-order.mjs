@@ -68,8 +68,8 @@ function placePlainly(database, { id: orderId, plantId, ownerId }) {
     await tx.execute(
       {
         name: 'plain-order',
-        text: `INSERT INTO orders (id, plant_id, quantity, status, owner_id, due_at, due_move)
-               VALUES ($1, $2, 1, 'placed', $3, now() + interval '15 minutes', 'expire')`,
+        text: `INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at, due_at, due_transition)
+               VALUES ($1, $2, 1, 'placed', $3, 1, now(), now() + interval '15 minutes', 'expire')`,
       },
       [orderId, plantId, ownerId],
     );

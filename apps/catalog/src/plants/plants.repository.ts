@@ -163,8 +163,8 @@ export interface PlantRows extends Stamped {
 }
 
 /** Reads a page of a list, newest first, plus one more plant if there is one. */
-export async function findPage(db: Reader, { by, anyOf }: PlantList, { before, limit }: PageBounds): Promise<PlantRows> {
+export async function findPage(db: Reader, { by, anyOf }: PlantList, { after, limit }: PageBounds): Promise<PlantRows> {
   // An empty list yields one row, with the stamp alone.
-  const rows = await db.query<(PlantState | { readonly id: null }) & Stamped>(pages[by], [[...new Set(anyOf)], before, limit, readBytes]);
+  const rows = await db.query<(PlantState | { readonly id: null }) & Stamped>(pages[by], [[...new Set(anyOf)], after, limit, readBytes]);
   return { stamp: rows[0]?.stamp ?? '', plants: rows.filter((row): row is PlantState & Stamped => row.id !== null) };
 }

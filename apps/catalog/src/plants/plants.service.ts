@@ -4,7 +4,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
-import { Paging } from '@plant-shop/platform/paging';
+import { byNumber, Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -75,7 +75,7 @@ export class PlantsService {
 
   /** Lists plants newest first. */
   async find(list: PlantList, page: PageRequest): Promise<Page<Plant>> {
-    const paging = new Paging(`plants by ${list.by}`, list.anyOf);
+    const paging = new Paging(`plants by ${list.by}`, byNumber, list.anyOf);
     const bounds = paging.bounds(page);
     const { plants, stamp } = await findPage(this.database, list, bounds);
     return paging.page(plants, bounds, { entry: toPlant, position: ({ incarnation }) => incarnation }, stamp);

@@ -213,16 +213,3 @@ describe('a server without pg_trgm', () => {
     expect(await names({ q: 'guzmannia' })).toEqual([]);
   });
 });
-
-describe('plants that existed before the search index', () => {
-  it('are indexed by the migration, which can be repeated', async () => {
-    await shop.database.query('DELETE FROM plant_words');
-    await shop.database.query('CALL index_all_plants()');
-    await shop.database.query('CALL index_all_plants()');
-    expect(await names({ q: 'zami' })).toEqual(['Zamioculcas zamiifolia']);
-    const [wrong] = await shop.database.query<{ count: number }>(`
-      SELECT count(*)::integer FROM (SELECT incarnation, (words_of_plant(name, category, tags)).* FROM plants) AS own
-      FULL JOIN plant_words USING (incarnation, word, in_name) WHERE own.incarnation IS NULL OR plant_words.incarnation IS NULL`);
-    expect(wrong).toEqual({ count: 0 });
-  });
-});

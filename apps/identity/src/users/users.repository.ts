@@ -1,6 +1,6 @@
 import type { NewUser, UserChanges } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
-import type { TextPageBounds } from '@plant-shop/platform/paging';
+import type { PageBounds } from '@plant-shop/platform/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
@@ -45,7 +45,7 @@ const listOfRole = (role: Role): Statement => ({
 export function listUsers(
   db: Reader,
   { q, role }: { readonly q: string; readonly role: Role | undefined },
-  { after, limit }: TextPageBounds,
+  { after, limit }: PageBounds<string>,
 ): Promise<UserRecord[]> {
   const prefix = usernameKey(q);
   const bounds = [after, prefix, `${prefix}${lastCodePoint}`, limit + 1];

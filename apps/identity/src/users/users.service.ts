@@ -10,7 +10,7 @@ import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/an
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { type Actor, actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
-import { TextPaging } from '@plant-shop/platform/paging';
+import { byText, Paging } from '@plant-shop/platform/paging';
 import { auditUnlessSelf } from '../audit/audit-unless-self.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { fromDigest } from '../secrets/secret.js';
@@ -108,7 +108,7 @@ export class UsersService {
   /** @throws DomainError `forbidden`; CodedError `invalid-cursor` */
   async list({ principal }: RpcContext, { q = '', role, ...requested }: ListUsers): Promise<Page<User>> {
     assertManagesUsers(principal);
-    const paging = new TextPaging('users', [`q=${usernameKey(q)}`, `role=${role ?? ''}`]);
+    const paging = new Paging('users', byText, [`q=${usernameKey(q)}`, `role=${role ?? ''}`]);
     const bounds = paging.bounds(requested);
     const users = await listUsers(this.database, { q, role }, bounds);
     return paging.page(users, bounds, { entry: managedProfile, position: ({ username }) => usernameKey(username) });

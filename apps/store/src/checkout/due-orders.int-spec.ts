@@ -57,7 +57,7 @@ describe('due transitions', () => {
       await shop.rows('SELECT pg_sleep(0.05)');
     });
     await until(async () => (await statusOf(orderId)) === 'approved');
-    expect(await shop.rows('SELECT due_at, due_move FROM orders')).toEqual([{ due_at: shipDate, due_move: 'deliver' }]);
+    expect(await shop.rows('SELECT due_at, due_transition FROM orders')).toEqual([{ due_at: shipDate, due_transition: 'deliver' }]);
   });
 
   it.each([100, 700, 1_500])('orders that expire after %d ms do so in time, even if nothing was due before', async (orderTtlMs) => {
@@ -163,8 +163,8 @@ describe('due transitions', () => {
       const orderId = await placeWithBad(600);
       await until(async () => (await openOrders()).length === 1, 20_000);
       expect(await openOrders()).toEqual([{ quantity: bad }]);
-      expect(await shop.rows('SELECT order_id::int AS id, due_move, sqlstate, broken FROM orders_set_aside')).toEqual([
-        { id: orderId, due_move: 'expire', sqlstate: '23514', broken: 'no_thirteen' },
+      expect(await shop.rows('SELECT order_id::int AS id, due_transition, sqlstate, broken FROM orders_set_aside')).toEqual([
+        { id: orderId, due_transition: 'expire', sqlstate: '23514', broken: 'no_thirteen' },
       ]);
       // Orders that come due later do not wait for it.
       await place(await shop.plant());

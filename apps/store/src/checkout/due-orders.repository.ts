@@ -30,7 +30,7 @@ export async function msToNextDue(db: Reader): Promise<number | undefined> {
 
 const lockDue: Statement = {
   name: 'lock-due-orders',
-  text: `SELECT id, version, due_move AS transition FROM orders WHERE due_at <= now() AND ${isNotSetAside}
+  text: `SELECT id, version, due_transition AS transition FROM orders WHERE due_at <= now() AND ${isNotSetAside}
          ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
@@ -41,7 +41,7 @@ export function lockDueOrders(tx: Transaction, limit: number): Promise<DueOrder[
 
 const lockDueById: Statement = {
   name: 'lock-due-orders-by-id',
-  text: `SELECT id, version, due_move AS transition FROM orders WHERE id = ANY($1) AND due_at <= now()
+  text: `SELECT id, version, due_transition AS transition FROM orders WHERE id = ANY($1) AND due_at <= now()
          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
@@ -52,7 +52,7 @@ export function lockDueOrdersById(tx: Transaction, orderIds: readonly number[]):
 
 const lockDueOne: Statement = {
   name: 'lock-due-order',
-  text: 'SELECT id, version, due_move AS transition FROM orders WHERE id = $1 AND due_at <= now() FOR NO KEY UPDATE',
+  text: 'SELECT id, version, due_transition AS transition FROM orders WHERE id = $1 AND due_at <= now() FOR NO KEY UPDATE',
 };
 
 /** Locks and returns an order if it is still due, set aside or not. Waits for a transaction that holds it. */
@@ -63,8 +63,8 @@ export async function lockDueOrder(tx: Transaction, orderId: number): Promise<Du
 
 const insert: Statement = {
   name: 'set-order-aside',
-  text: `INSERT INTO orders_set_aside (order_id, order_version, due_move, sqlstate, broken) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (order_id) DO UPDATE SET order_version = excluded.order_version, due_move = excluded.due_move,
+  text: `INSERT INTO orders_set_aside (order_id, order_version, due_transition, sqlstate, broken) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (order_id) DO UPDATE SET order_version = excluded.order_version, due_transition = excluded.due_transition,
            sqlstate = excluded.sqlstate, broken = excluded.broken, at = now()
          WHERE orders_set_aside.order_version <> excluded.order_version
          RETURNING order_id`,
@@ -90,7 +90,7 @@ const stillDue = `FROM orders_set_aside AS aside JOIN orders ON orders.id = asid
 /** Lists orders that are set aside, by ascending id. */
 export function findSetAside(db: Reader, after: number, limit: number): Promise<SetAside[]> {
   return db.query<SetAside>(
-    `SELECT orders.id, orders.version, orders.due_move AS transition, aside.sqlstate AS "sqlState", aside.broken
+    `SELECT orders.id, orders.version, orders.due_transition AS transition, aside.sqlstate AS "sqlState", aside.broken
      ${stillDue} AND orders.id > $1 ORDER BY orders.id LIMIT $2`,
     [after, limit],
   );

@@ -30,7 +30,7 @@ describe('assigned order ids', () => {
     await claiming.query('BEGIN');
     await claiming.query('SELECT pg_advisory_xact_lock($1)', [id]);
     await claiming.query(
-      `INSERT INTO orders (id, plant_id, quantity, status, owner_id) VALUES ($1, $2, 1, 'placed', gen_random_uuid())`,
+      `INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at) VALUES ($1, $2, 1, 'placed', gen_random_uuid(), 1, now())`,
       [id, plantId],
     );
     const end = async (statement: 'COMMIT' | 'ROLLBACK'): Promise<void> => {

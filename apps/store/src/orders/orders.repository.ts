@@ -1,23 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import type { OrderEvent } from '@plant-shop/contracts/events';
-import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
+import { type Inventory, type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedNudge } from '@plant-shop/events/event';
 import { assignNumbers } from '@plant-shop/events/feed';
-import type { PageBounds } from '@plant-shop/platform/paging';
+import type { PageBounds, TimePosition } from '@plant-shop/platform/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { RowsParameter } from '@plant-shop/platform/postgres/rows-parameter';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
-import { appendInventoryDelta, lockStockOfOrders, moveUnits } from '../stock/stock.repository.js';
-import type { Amendment, DueAfterPlacing, OrderState, Placement, StatusChange, Step } from './order.js';
+import { appendInventoryDelta, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
+import type { Amendment, OrderState, Placement, StatusChange, Step } from './order.js';
 import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 const orderColumns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
-  placed_at AS "placedAt", due_at AS "dueAt", due_move AS "dueTransition", paid_at AS "paidAt", carrier,
+  placed_at AS "placedAt", due_at AS "dueAt", due_transition AS "dueTransition", paid_at AS "paidAt", carrier,
   tracking_number AS "trackingNumber", refund`;
 
 // Reading
@@ -54,47 +55,31 @@ export interface OrderFilter {
   readonly placedBefore?: string | undefined;
 }
 
-/** Longer than any transaction that places orders takes. */
-const longestPlacing = `interval '5 minutes'`;
-
-// `placed_at` is the start of the placing transaction; `position` is drawn during it. Times therefore bound positions, and a list
-// of last year starts there instead of skipping everything that came later.
-const fromPosition = `(SELECT position FROM orders WHERE placed_at < $::timestamptz - ${longestPlacing} ORDER BY placed_at DESC LIMIT 1)`;
-const beforePosition = `(SELECT position FROM orders WHERE placed_at >= $::timestamptz + ${longestPlacing} ORDER BY placed_at LIMIT 1)`;
-
 /**
  * Lists orders newest first, one more than the page holds. Reads each status from an index in list order, only as far as the page
  * needs. Rejected: one scan of the owner's orders with a status filter, which read all 200,000 orders of an owner who had none
  * placed.
  */
-export function listOrders(
-  db: Reader,
-  filter: OrderFilter,
-  { before, limit }: PageBounds,
-): Promise<(OrderState & { position: number })[]> {
-  const { ownerId, plantId, placedFrom, placedBefore, status = orderStatuses } = filter;
-  const values: unknown[] = [status, before, limit + 1];
-  const conditions: string[] = [];
-  const bounds: string[] = [];
-  const names: string[] = [];
-  // `$` in `sql` stands for the parameter that holds `value`.
-  const add = (name: string, value: unknown, ...texts: readonly { readonly to: string[]; readonly sql: string }[]): void => {
-    if (value === undefined) return;
-    values.push(value);
+export function listOrders(db: Reader, filter: OrderFilter, { after, limit }: PageBounds<TimePosition>): Promise<OrderState[]> {
+  const values: unknown[] = [filter.status ?? orderStatuses, after.at, after.id, limit + 1];
+  const conditions = ['orders.status = wanted.status', '(placed_at, id) < ($2::timestamptz, $3::bigint)'];
+  const names = ['list-orders'];
+  for (const [name, condition, value] of [
+    ['owner', 'owner_id =', filter.ownerId],
+    ['plant', 'plant_id =', filter.plantId],
+    ['from', 'placed_at >=', filter.placedFrom],
+    ['before', 'placed_at <', filter.placedBefore],
+  ] as const) {
+    if (value === undefined) continue;
     names.push(name);
-    for (const { to, sql } of texts) to.push(sql.replaceAll('$', `$${values.length}`));
-  };
-  add('owner', ownerId, { to: conditions, sql: 'owner_id = $' });
-  add('plant', plantId, { to: conditions, sql: 'plant_id = $' });
-  add('from', placedFrom, { to: conditions, sql: 'placed_at >= $' }, { to: bounds, sql: `position > coalesce(${fromPosition}, 0)` });
-  add('before', placedBefore, { to: conditions, sql: 'placed_at < $' }, { to: bounds, sql: `position < coalesce(${beforePosition}, ${Number.MAX_SAFE_INTEGER})` });
-  const where = ['orders.status = wanted.status', 'position < $2', ...conditions, ...bounds].join(' AND ');
-  return db.query(
+    conditions.push(`${condition} $${values.push(value)}`);
+  }
+  return db.query<OrderState>(
     {
-      name: ['list-orders', ...names].join('-'),
+      name: names.join('-'),
       text: `SELECT listed.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
-               SELECT ${orderColumns}, position FROM orders WHERE ${where} ORDER BY position DESC LIMIT $3
-             ) AS listed ORDER BY position DESC LIMIT $3`,
+               SELECT ${orderColumns} FROM orders WHERE ${conditions.join(' AND ')} ORDER BY placed_at DESC, id DESC LIMIT $4
+             ) AS listed ORDER BY "placedAt" DESC, id DESC LIMIT $4`,
     },
     values,
   );
@@ -124,14 +109,13 @@ export interface LockedOrders {
   readonly at: Date;
 }
 
-/** Takes all locks in one round trip: orders, then stock, as every transaction does. */
+/** Takes all locks in one round trip, in the order that every transaction keeps (README). */
 export async function lockOrdersAndStock(tx: Transaction, orderIds: readonly number[]): Promise<LockedOrders> {
-  const [orders, stock, at, traceparents] = await Promise.all([
-    lockOrders(tx, orderIds),
-    lockStockOfOrders(tx, orderIds),
-    readClock(tx),
-    tracing ? findTraceparents(tx, orderIds) : [],
-  ]);
+  const lockedOrders = lockOrders(tx, orderIds);
+  const lockedStock = lockStockOfOrders(tx, orderIds);
+  const clock = readClock(tx);
+  const causes = tracing ? findTraceparents(tx, orderIds) : [];
+  const [orders, stock, at, traceparents] = await Promise.all([lockedOrders, lockedStock, clock, causes]);
   // Links this change's trace to the traces of the orders' previous steps.
   tracing?.causedBy(traceparents);
   return { orders: new Map(orders.map((order) => [order.id, order])), stock, at };
@@ -266,33 +250,36 @@ function withStoredEvents<S extends { readonly event: OrderEvent }>(steps: reado
   return steps.map((step, n) => ({ ...step, ...toStoredEvent(step.event, random.subarray(randomBytesPerId * n, randomBytesPerId * (n + 1))) }));
 }
 
+const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
+  ['id', 'bigint', ({ order }) => order.id],
+  ['plant_id', 'bigint', ({ order }) => order.plantId],
+  ['quantity', 'integer', ({ order }) => order.quantity],
+  ['ship_date', 'timestamptz', ({ order }) => order.shipDate?.toISOString()],
+  ['owner_id', 'uuid', ({ order }) => order.ownerId],
+  ['actor', 'text', ({ actor }) => actor],
+  ['event_id', 'uuid', ({ eventId }) => eventId],
+  ['body', 'text', ({ body }) => body],
+  ['traceparent', 'text', ({ traceparent }) => ifSampled(traceparent)],
+);
+
 // One statement writes everything. Modifying CTEs run in no defined order, which is safe here: the stock is locked already, and `numbers`
 // locks the feed's head itself, without waiting for it (SKIP LOCKED).
-// It repeats what `place` decides for every order: status, version, actor, reason, due time and units. Change both together;
-// place-batch.int-spec.ts compares them.
 const writePlaced: Statement = {
   name: 'write-placed-orders',
   text: `
     WITH placed AS (
-      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::timestamptz[], $5::uuid[], $8::uuid[], $9::text[], $10::text[])
-        WITH ORDINALITY AS t (id, plant_id, quantity, ship_date, owner_id, event_id, body, traceparent, n)
-    ), numbers AS (${assignNumbers('cardinality($1)')}
+      SELECT * FROM ${placedRows.numberedFrom(15)}
+    ), numbers AS (${assignNumbers('$1::bigint')}
     ), new_orders AS (
-      INSERT INTO orders (id, plant_id, quantity, ship_date, status, owner_id, due_at, due_move)
-      SELECT id, plant_id, quantity, ship_date, 'placed', owner_id, now() + $6 * interval '1 millisecond', $7 FROM placed
+      INSERT INTO orders (id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition)
+      SELECT id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text FROM placed
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, event_id, body, traceparent, feed_seq)
-      SELECT id, 1, 'placed', now(), owner_id, 'placed', owner_id, event_id, body, traceparent, numbers.head - cardinality($1) + n
+      SELECT id, $3, $2, $4, actor, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
       FROM placed LEFT JOIN numbers ON true
     ), inventory AS (
-      INSERT INTO inventory_deltas (available, pending, sold)
-      SELECT -sum(quantity), sum(quantity), 0 FROM placed
-    ), reserved AS (
-      SELECT plant_id, sum(quantity) AS units FROM placed GROUP BY plant_id
-    ), stock_left AS (
-      UPDATE stock SET free = free - units, reserved = stock.reserved + units, version = version + 1
-      FROM reserved WHERE stock.plant_id = reserved.plant_id
-    )
+      INSERT INTO inventory_deltas (available, pending, sold) VALUES ($8, $9, $10)
+    ), reserved AS (${moveUnitsSql(11)})
     SELECT epoch, head FROM numbers`,
 };
 
@@ -306,29 +293,26 @@ const findEventBefore: Statement = {
 };
 
 /**
- * Writes new orders, at least one, with their timeline, events, reserved units and the inventory delta. All plants must be listed
- * `available`.
+ * Writes new orders, at least one, with their timeline, events, units and the inventory delta. They were placed at one time under one
+ * policy, so `place` has given all of them the same status, version, times and reason.
+ * @param stock the locked stock of their plants
  * @returns a function to call after the commit: it returns the numbered events to announce; undefined: they are numbered later,
  * because another transaction held the feed's head, or after a failover
  */
 export function writePlacedOrders(
   tx: Transaction,
-  steps: readonly Traced<Placement>[],
-  due: DueAfterPlacing,
+  stock: readonly StockState[],
+  steps: readonly [Traced<Placement>, ...Traced<Placement>[]],
 ): () => FeedNudge | undefined {
+  const [{ order, reason }] = steps;
   const placed = withStoredEvents(steps);
+  const units = unitsOf(steps);
+  const { available, pending, sold } = inventoryDeltaOf(stock, units);
   const numbers = tx.later<FeedHead>(writePlaced, [
-    placed.map(({ order }) => order.id),
-    placed.map(({ order }) => order.plantId),
-    placed.map(({ order }) => order.quantity),
-    placed.map(({ order }) => order.shipDate),
-    placed.map(({ order }) => order.ownerId),
-    due.inMs,
-    due.transition,
-    placed.map(({ eventId }) => eventId),
-    placed.map(({ body }) => body),
-    // Without tracing, `unnest` pads the column with nulls.
-    tracing ? placed.map(({ traceparent }) => ifSampled(traceparent)) : null,
+    placed.length, order.status, order.version, order.placedAt, order.dueAt, order.dueTransition, reason,
+    available, pending, sold,
+    ...movedUnits.values([...units]),
+    ...placedRows.values(placed),
   ]);
   const previous = tx.later<{ id: string }>(findEventBefore, [placed.length]);
   return () => {
@@ -343,28 +327,42 @@ export function writePlacedOrders(
   };
 }
 
+const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
+  ['id', 'bigint', ({ order }) => order.id],
+  ['version', 'bigint', ({ order }) => order.version],
+  ['previous_status', 'text', ({ previousStatus }) => previousStatus],
+  ['status', 'text', ({ order }) => order.status],
+  ['owner_id', 'uuid', ({ order }) => order.ownerId],
+  ['tracking_number', 'text', ({ order }) => order.trackingNumber],
+  ['paid_at', 'timestamptz', ({ order }) => order.paidAt?.toISOString()],
+  ['due_in', 'bigint', ({ due }) => due?.inMs],
+  ['due_transition', 'text', ({ due }) => due?.transition],
+  ['actor', 'text', ({ actor }) => actor],
+  ['reason', 'text', ({ reason }) => reason],
+  ['event_id', 'uuid', ({ eventId }) => eventId],
+  ['body', 'text', ({ body }) => body],
+  ['traceparent', 'text', traceparentOf],
+);
+
 // `position` is drawn here, after the orders were locked, so it increases with the order's version.
 const writeChanges: Statement = {
   name: 'write-status-changes',
   text: `
     WITH changed AS (
-      SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::boolean[],
-                           $9::bigint[], $10::text[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::text[])
-        AS t (id, version, previous_status, new_status, owner_id, tracking_number, paid,
-              due_in, due_move, actor, reason, event_id, body, traceparent)
+      SELECT * FROM ${changedRows.from(2)}
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id,
                                      event_id, body, traceparent)
-      SELECT id, version, previous_status, new_status, $1, actor, reason, owner_id, event_id, body, traceparent
+      SELECT id, version, previous_status, status, $1::timestamptz, actor, reason, owner_id, event_id, body, traceparent
       FROM changed ORDER BY id
     )
     UPDATE orders SET
-      status = changed.new_status,
+      status = changed.status,
       version = changed.version,
       tracking_number = changed.tracking_number,
-      paid_at = CASE WHEN changed.paid THEN $1 ELSE orders.paid_at END,
+      paid_at = changed.paid_at,
       due_at = $1 + changed.due_in * interval '1 millisecond',
-      due_move = changed.due_move
+      due_transition = changed.due_transition
     FROM changed WHERE orders.id = changed.id`,
 };
 
@@ -378,46 +376,48 @@ export function writeStatusChanges(tx: Transaction, { stock, at }: LockedOrders,
     throw new Error('an order would change its status twice in one transaction');
   }
   const changes = withStoredEvents(steps);
-  tx.send(writeChanges, [
-    at,
-    changes.map(({ order }) => order.id),
-    changes.map(({ order }) => order.version),
-    changes.map(({ previousStatus }) => previousStatus),
-    changes.map(({ order }) => order.status),
-    changes.map(({ order }) => order.ownerId),
-    changes.map(({ order }) => order.trackingNumber),
-    changes.map(({ order }) => order.status === 'approved'),
-    changes.map(({ due }) => due?.inMs ?? null),
-    changes.map(({ due }) => due?.transition ?? null),
-    changes.map(({ actor }) => actor),
-    changes.map(({ reason }) => reason),
-    changes.map(({ eventId }) => eventId),
-    changes.map(({ body }) => body),
-    tracing ? changes.map(traceparentOf) : null,
-  ]);
-  const unitsByPlant = unitsOf(changes);
-  moveUnits(tx, unitsByPlant);
-  const inventory = stock.map((row) => inventoryOf(row.listing, unitsByPlant.get(row.plantId) ?? noUnits));
-  appendInventoryDelta(tx, inventory.reduce(addInventory, noInventory));
+  tx.send(writeChanges, [at, ...changedRows.values(changes)]);
+  const units = unitsOf(steps);
+  moveUnits(tx, units);
+  appendInventoryDelta(tx, inventoryDeltaOf(stock, units));
 }
 
-/** Sums the units by plant. Omits changes that move no units, such as a delivery. */
-function unitsOf(changes: readonly StatusChange[]): Map<number, Units> {
+/** Sums the units by plant. Omits steps that move no units, such as a delivery. */
+function unitsOf(steps: readonly (StatusChange | Placement)[]): Map<number, Units> {
   const byPlant = new Map<number, Units>();
-  for (const { order, units } of changes) {
+  for (const { order, units } of steps) {
     if (units !== noUnits) byPlant.set(order.plantId, addUnits(byPlant.get(order.plantId) ?? noUnits, units));
   }
   return byPlant;
 }
 
+/** Returns what the inventory gains when units of these plants move. */
+const inventoryDeltaOf = (stock: readonly StockState[], moved: ReadonlyMap<number, Units>): Inventory =>
+  stock.map((row) => inventoryOf(row.listing, moved.get(row.plantId) ?? noUnits)).reduce(addInventory, noInventory);
+
+const amendedRows = new RowsParameter<Traced<Amendment> & (StoredEvent | typeof noEvent)>(
+  ['id', 'bigint', ({ order }) => order.id],
+  ['version', 'bigint', ({ order }) => order.version],
+  ['status', 'text', ({ order }) => order.status],
+  ['owner_id', 'uuid', ({ order }) => order.ownerId],
+  ['carrier', 'text', ({ order }) => order.carrier],
+  ['tracking_number', 'text', ({ order }) => order.trackingNumber],
+  ['refund', 'text', ({ order }) => order.refund],
+  ['actor', 'text', ({ actor }) => actor],
+  ['reason', 'text', ({ reason }) => reason],
+  ['shipped_by', 'text', ({ shipment }) => shipment?.carrier],
+  ['shipped_as', 'text', ({ shipment }) => shipment?.trackingNumber],
+  ['refund_id', 'bigint', ({ refundId }) => refundId],
+  ['event_id', 'uuid', ({ eventId }) => eventId],
+  ['body', 'text', ({ body }) => body],
+  ['traceparent', 'text', traceparentOf],
+);
+
 const writeAmended: Statement = {
   name: 'write-amendments',
   text: `
     WITH amended AS (
-      SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-                           $11::text[], $12::text[], $13::bigint[], $14::uuid[], $15::text[], $16::text[])
-        AS t (id, version, status, owner_id, carrier, tracking_number, refund, actor, reason,
-              shipped_by, shipped_as, refund_id, event_id, body, traceparent)
+      SELECT * FROM ${amendedRows.from(2)}
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, carrier, tracking_number, refund_id,
                                      event_id, body, traceparent)
@@ -442,22 +442,5 @@ const writeAmended: Statement = {
  */
 export function writeAmendments(tx: Transaction, steps: readonly Traced<Amendment>[], at?: Date): void {
   const amended = steps.map((step) => ({ ...step, ...(step.event ? toStoredEvent(step.event) : noEvent) }));
-  tx.send(writeAmended, [
-    at ?? null,
-    amended.map(({ order }) => order.id),
-    amended.map(({ order }) => order.version),
-    amended.map(({ order }) => order.status),
-    amended.map(({ order }) => order.ownerId),
-    amended.map(({ order }) => order.carrier),
-    amended.map(({ order }) => order.trackingNumber),
-    amended.map(({ order }) => order.refund),
-    amended.map(({ actor }) => actor),
-    amended.map(({ reason }) => reason),
-    amended.map(({ shipment }) => shipment?.carrier ?? null),
-    amended.map(({ shipment }) => shipment?.trackingNumber ?? null),
-    amended.map(({ refundId }) => refundId ?? null),
-    amended.map(({ eventId }) => eventId),
-    amended.map(({ body }) => body),
-    amended.map(traceparentOf),
-  ]);
+  tx.send(writeAmended, [at ?? null, ...amendedRows.values(amended)]);
 }

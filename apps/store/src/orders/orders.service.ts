@@ -8,7 +8,7 @@ import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/
 import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { Paging } from '@plant-shop/platform/paging';
+import { byTime, Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
@@ -23,7 +23,6 @@ import { lockStock } from '../stock/stock.repository.js';
 import {
   assertVersion,
   cancel,
-  dueAfterPlacing,
   type OrderRequest,
   type OrderState,
   place,
@@ -137,11 +136,11 @@ export class OrdersService {
    */
   async list(context: RpcContext, { owner, limit, cursor, ...wanted }: ListOrders): Promise<Page<Order>> {
     const filter = { ...wanted, ownerId: await this.ownerToList(context, owner) };
-    const paging = new Paging('orders', fingerprintOf(filter));
+    const paging = new Paging('orders', byTime, fingerprintOf(filter));
     const bounds = paging.bounds({ ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) });
     const rows = await listOrders(this.database, filter, bounds);
     const owners = await this.ownerNames(context, rows.slice(0, bounds.limit));
-    return paging.page(rows, bounds, { entry: (row) => toOrder(row, owners.get(row.ownerId)), position: (row) => row.position });
+    return paging.page(rows, bounds, { entry: (row) => toOrder(row, owners.get(row.ownerId)), position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }) });
   }
 
   async timeline({ principal }: RpcContext, orderId: number): Promise<TimelineEntry[]> {
@@ -251,13 +250,12 @@ export async function placeBatch(
   policy: CheckoutPolicy,
   { locksDrawnIds = false }: IdOptions = {},
 ): Promise<BatchOutcome> {
-  const [answers, closedCustomers, takenIds, stocks, at] = await Promise.all([
-    SavedAnswers.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? [])),
-    lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId))),
-    claimOrderIds(tx, unique(chosenIdsOf(batch))),
-    lockStock(tx, unique(batch.map((one) => one.plantId))),
-    transactionStart(tx),
-  ]);
+  const lockedKeys = SavedAnswers.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? []));
+  const lockedCustomers = lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId)));
+  const claimedIds = claimOrderIds(tx, unique(chosenIdsOf(batch)));
+  const lockedStock = lockStock(tx, unique(batch.map((one) => one.plantId)));
+  const start = transactionStart(tx);
+  const [answers, closedCustomers, takenIds, stocks, at] = await Promise.all([lockedKeys, lockedCustomers, claimedIds, lockedStock, start]);
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
   const placed: Traced<Placement>[] = [];
@@ -272,7 +270,8 @@ export async function placeBatch(
       return versionedOrder(step.order);
     }),
   );
-  const numberedEvents = placed.length === 0 ? undefined : writePlacedOrders(tx, placed, dueAfterPlacing(policy));
+  const [first, ...others] = placed;
+  const numberedEvents = first && writePlacedOrders(tx, stocks, [first, ...others]);
   answers.write(tx);
   return { results, numberedEvents };
 }

@@ -9,7 +9,7 @@ import { lockAgainstClosing } from '../customers/customers.repository.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { customer, StoreFixture } from '../store.spec.fixture.js';
 import type { CheckoutPolicy } from '../options.js';
-import { dueAfterPlacing, place as decide } from './order.js';
+import { place as decide } from './order.js';
 import { findOrder, findTransitions, transactionStart, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';
 
@@ -37,7 +37,6 @@ describe('orders that are placed in one batch', () => {
   const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, policy))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
 
-  // `write-placed-orders` repeats in SQL what `place` decides for every order.
   it.each(['external', 'simulated'] as const)('are stored as `place` decided, with the %s provider', async (provider) => {
     const plantId = await shop.plant(10);
     const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z') };
@@ -47,7 +46,7 @@ describe('orders that are placed in one batch', () => {
       const [stock] = await lockStock(tx, [plantId]);
       const context = { actor: alice, at: await transactionStart(tx) };
       const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false }, context, checkout);
-      writePlacedOrders(tx, [placement], dueAfterPlacing(checkout));
+      writePlacedOrders(tx, [stock!], [placement]);
       return placement;
     });
     expect(await findOrder(database, request.id)).toEqual(decided.order);

@@ -1,4 +1,5 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { RowsParameter } from '@plant-shop/platform/postgres/rows-parameter';
 import type { PaymentState } from './payment.js';
 
 /** The key of a payment: a provider's reference is unique within its order. */
@@ -22,21 +23,24 @@ export function findPayments(tx: Transaction, payments: readonly PaymentId[]): P
   return tx.query(findByReferences, [payments.map((one) => one.orderId), payments.map((one) => one.reference)]);
 }
 
+const saved = new RowsParameter<StoredPayment>(
+  ['order_id', 'bigint', ({ orderId }) => orderId],
+  ['reference', 'text', ({ reference }) => reference],
+  ['state', 'text', ({ state }) => state],
+);
+
 const write: Statement = {
   name: 'save-payments',
-  text: `INSERT INTO payments (order_id, reference, state) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
+  text: `INSERT INTO payments (${saved.names}, refund_id)
+         SELECT ${saved.names}, CASE WHEN state = 'refund-due' THEN nextval('refund_ids') END FROM ${saved.from()}
          ON CONFLICT (order_id, reference)
-         DO UPDATE SET state = excluded.state, at = now(), refund_id = coalesce(payments.refund_id, nextval('refund_ids'))`,
+         DO UPDATE SET state = excluded.state, at = now(), refund_id = coalesce(payments.refund_id, excluded.refund_id)`,
 };
 
 /** Inserts or updates payments. Pass each payment at most once: Postgres refuses to update a row twice in one statement. */
 export function savePayments(tx: Transaction, payments: readonly StoredPayment[]): void {
   if (payments.length === 0) return;
-  tx.send(write, [
-    payments.map((one) => one.orderId),
-    payments.map((one) => one.reference),
-    payments.map((one) => one.state),
-  ]);
+  tx.send(write, saved.values(payments));
 }
 
 const findIds: Statement = {

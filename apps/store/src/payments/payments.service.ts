@@ -113,11 +113,10 @@ export async function applyPaymentReports(
   reports: readonly PaymentReport[],
   policy: CheckoutPolicy,
 ): Promise<PaymentResult[]> {
-  const [answers, locked, known] = await Promise.all([
-    SavedAnswers.lockAndRead(tx, reports.flatMap((one) => one.idempotency ?? [])),
-    lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]),
-    findPayments(tx, reports),
-  ]);
+  const lockedKeys = SavedAnswers.lockAndRead(tx, reports.flatMap((one) => one.idempotency ?? []));
+  const lockedOrders = lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]);
+  const payments = findPayments(tx, reports);
+  const [answers, locked, known] = await Promise.all([lockedKeys, lockedOrders, payments]);
   const changes: BatchChanges = { payments: new PaymentStates(known), approved: [], refundsDue: [] };
   const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(tx, report, locked, changes, policy)));
   writeStatusChanges(tx, locked, changes.approved);

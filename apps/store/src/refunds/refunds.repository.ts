@@ -30,8 +30,8 @@ const listByState: Statement = {
 };
 
 /** Lists refunds newest first, one more than the page holds. */
-export function listRefunds(db: Reader, status: RefundStatus | undefined, { before, limit }: PageBounds): Promise<RefundState[]> {
-  return db.query(listByState, [(status ? [status] : refundStatuses).map((one) => stateOf[one]), before, limit + 1]);
+export function listRefunds(db: Reader, status: RefundStatus | undefined, { after, limit }: PageBounds): Promise<RefundState[]> {
+  return db.query(listByState, [(status ? [status] : refundStatuses).map((one) => stateOf[one]), after, limit + 1]);
 }
 
 const findById: Statement = { name: 'find-refund', text: `SELECT ${columns} FROM payments WHERE refund_id = $1 AND ${isRefund}` };

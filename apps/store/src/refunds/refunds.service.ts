@@ -3,7 +3,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { type CompleteRefund, type ListRefunds, type Refund, store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
-import { Paging } from '@plant-shop/platform/paging';
+import { byNumber, Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -18,7 +18,7 @@ export class RefundsService {
 
   /** Lists refunds newest first. */
   async list({ status, ...requested }: ListRefunds): Promise<Page<Refund>> {
-    const paging = new Paging('refunds', [status ?? 'any']);
+    const paging = new Paging('refunds', byNumber, [status ?? 'any']);
     const bounds = paging.bounds(requested);
     return paging.page(await listRefunds(this.database, status, bounds), bounds, { entry: toRefund, position: ({ id }) => id });
   }

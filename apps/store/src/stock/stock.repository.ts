@@ -1,6 +1,7 @@
 import type { Inventory } from '@plant-shop/contracts/store';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { RowsParameter } from '@plant-shop/platform/postgres/rows-parameter';
 import type { StockState, Units } from './stock.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -55,70 +56,58 @@ export async function lockOrInsertStocks(tx: Transaction, plantIds: readonly num
   return lockStock(tx, plantIds);
 }
 
-/** `writeStock` for several locked rows. */
-export function writeStocks(
-  tx: Transaction,
-  stocks: readonly (Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion'> & Units)[],
-): void {
-  if (stocks.length === 0) return;
-  tx.send(
+type WrittenStock = Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion' | 'free'>;
+
+const writtenStocks = new RowsParameter<WrittenStock>(
+  ['plant_id', 'bigint', ({ plantId }) => plantId],
+  ['incarnation', 'bigint', ({ incarnation }) => incarnation],
+  ['listing', 'text', ({ listing }) => listing],
+  ['listing_version', 'bigint', ({ listingVersion }) => listingVersion],
+  ['free', 'bigint', ({ free }) => free],
+);
+
+/**
+ * Writes locked rows after a change by staff or the catalog. Changes of `free` count as units supplied or removed.
+ * @returns the rows' new versions by plant
+ */
+export async function writeStocks(tx: Transaction, stocks: readonly WrittenStock[]): Promise<ReadonlyMap<number, number>> {
+  if (stocks.length === 0) return new Map();
+  const rows = await tx.query<{ plantId: number; version: number }>(
     {
       name: 'write-stocks',
       text: `UPDATE stock SET incarnation = t.incarnation, listing = t.listing, listing_version = t.listing_version, free = t.free,
                supplied = t.free + reserved + sold, version = version + 1
-             FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS t (plant_id, incarnation, listing, listing_version, free)
-             WHERE stock.plant_id = t.plant_id`,
+             FROM ${writtenStocks.from()} WHERE stock.plant_id = t.plant_id RETURNING stock.plant_id AS "plantId", version`,
     },
-    [
-      stocks.map(({ plantId }) => plantId),
-      stocks.map(({ incarnation }) => incarnation),
-      stocks.map(({ listing }) => listing),
-      stocks.map(({ listingVersion }) => listingVersion),
-      stocks.map(({ free }) => free),
-    ],
+    writtenStocks.values(stocks),
   );
-}
-
-/**
- * Writes a locked row after a change by staff or the catalog. Changes of `free` count as units supplied or removed.
- * @returns the row's new version
- */
-export async function writeStock(
-  tx: Transaction,
-  stock: Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion'> & Units,
-): Promise<number> {
-  const rows = await tx.query<{ version: number }>(
-    `UPDATE stock SET incarnation = $2, listing = $3, listing_version = $4, free = $5::bigint,
-       supplied = $5::bigint + reserved + sold, version = version + 1
-     WHERE plant_id = $1 RETURNING version`,
-    [stock.plantId, stock.incarnation, stock.listing, stock.listingVersion, stock.free],
-  );
-  return onlyRow(rows).version;
+  return new Map(rows.map(({ plantId, version }) => [plantId, version]));
 }
 
 export async function recordRefusedAttempt(tx: Transaction, plantId: number, attempt: number): Promise<void> {
   await tx.execute('UPDATE stock SET refused_attempt = greatest(refused_attempt, $2) WHERE plant_id = $1', [plantId, attempt]);
 }
 
-const moveUnitsOfPlants: Statement = {
-  name: 'move-units',
-  text: `
-    UPDATE stock SET free = stock.free + t.free, reserved = stock.reserved + t.reserved, sold = stock.sold + t.sold,
-      version = version + 1
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS t (plant_id, free, reserved, sold)
-    WHERE stock.plant_id = t.plant_id`,
-};
+/** Moved units by plant. */
+export const movedUnits = new RowsParameter<readonly [plantId: number, moved: Units]>(
+  ['plant_id', 'bigint', ([plantId]) => plantId],
+  ['free', 'bigint', ([, { free }]) => free],
+  ['reserved', 'bigint', ([, { reserved }]) => reserved],
+  ['sold', 'bigint', ([, { sold }]) => sold],
+);
 
-/** Moves units between free, reserved and sold. CHECK constraints reject a move that would lose or create units. */
+/**
+ * SQL: moves units between free, reserved and sold. CHECK constraints reject a move that would lose or create units.
+ * @param first the number of the first parameter of `movedUnits`
+ */
+export const moveUnitsSql = (first: number): string => `
+  UPDATE stock SET free = stock.free + t.free, reserved = stock.reserved + t.reserved, sold = stock.sold + t.sold, version = version + 1
+  FROM ${movedUnits.from(first)} WHERE stock.plant_id = t.plant_id`;
+
+const moveUnitsOfPlants: Statement = { name: 'move-units', text: moveUnitsSql(1) };
+
 export function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Units>): void {
-  if (moved.size === 0) return;
-  const units = [...moved.values()];
-  tx.send(moveUnitsOfPlants, [
-    [...moved.keys()],
-    units.map((one) => one.free),
-    units.map((one) => one.reserved),
-    units.map((one) => one.sold),
-  ]);
+  if (moved.size > 0) tx.send(moveUnitsOfPlants, movedUnits.values([...moved]));
 }
 
 /** Appends the change of a transaction to the inventory: one row, so concurrent transactions do not wait for each other. */

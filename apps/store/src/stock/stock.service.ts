@@ -18,7 +18,6 @@ import {
   openOrdersOfPlant,
   readInventory,
   recordRefusedAttempt,
-  writeStock,
   writeStocks,
 } from './stock.repository.js';
 
@@ -54,9 +53,9 @@ export class StockService {
         throw new DomainError('precondition-failed', `The stock is now at version ${stock.version}. Read it again.`);
       }
       const after = { ...stock, free };
-      const version = await writeStockAndInventory(tx, stock, after);
+      const versions = await writeStockAndInventory(tx, [{ before: stock, after }]);
       audit(tx, actorOf(context), store.setStock, plantId);
-      return versioned(after, version);
+      return versioned(after, versions.get(plantId) ?? stock.version);
     });
   }
 
@@ -66,7 +65,7 @@ export class StockService {
     return this.database.transaction(async (tx) => {
       const stock = await lockOrInsertStock(tx, plantId);
       const after = openStock(stock, opening, this.options.initialStock);
-      if (after) await writeStockAndInventory(tx, stock, after);
+      if (after) await writeStockAndInventory(tx, [{ before: stock, after }]);
       return { plantId };
     });
   }
@@ -75,18 +74,15 @@ export class StockService {
   openAll(openings: readonly OpenStock[]): Promise<{ plants: number }> {
     return this.database.transaction(async (tx) => {
       const known = new Map((await lockOrInsertStocks(tx, openings.map(({ plantId }) => plantId))).map((stock) => [stock.plantId, stock]));
-      const changed = new Map<number, StockState>();
-      let delta = noInventory;
+      const opened = new Map<number, Change>();
       for (const opening of openings) {
         const { plantId } = opening;
-        const stock = changed.get(plantId) ?? known.get(plantId);
+        const before = known.get(plantId);
+        const stock = opened.get(plantId)?.after ?? before;
         const after = stock && openStock(stock, opening, this.options.initialStock);
-        if (!after) continue;
-        delta = addInventory(delta, subtractInventory(inventoryOf(after.listing, after), inventoryOf(stock.listing, stock)));
-        changed.set(plantId, after);
+        if (before && after) opened.set(plantId, { before, after });
       }
-      writeStocks(tx, [...changed.values()]);
-      appendInventoryDelta(tx, delta);
+      await writeStockAndInventory(tx, [...opened.values()]);
       return { plants: openings.length };
     });
   }
@@ -100,7 +96,9 @@ export class StockService {
       const [stock] = await lockStock(tx, [plantId]);
       if (!stock || stock.incarnation < incarnation) throw plantNotFound(plantId);
       const isNewer = stock.incarnation === incarnation && version > stock.listingVersion && stock.listing !== 'retired';
-      if (isNewer) await writeStockAndInventory(tx, stock, { ...stock, listing: status, listingVersion: version });
+      if (isNewer) {
+        await writeStockAndInventory(tx, [{ before: stock, after: { ...stock, listing: status, listingVersion: version } }]);
+      }
       return { plantId };
     });
   }
@@ -119,18 +117,24 @@ export class StockService {
       // A separate statement after the lock: it must see what committed during the wait.
       const openOrders = await openOrdersOfPlant(tx, plantId);
       if (openOrders.length > 0) await recordRefusedAttempt(tx, plantId, attempt);
-      else await writeStockAndInventory(tx, stock, { ...stock, incarnation, listing: 'retired', free: 0 });
+      else await writeStockAndInventory(tx, [{ before: stock, after: { ...stock, incarnation, listing: 'retired', free: 0 } }]);
       return { openOrders };
     });
   }
 }
 
-/** Writes the row and its inventory delta. @returns the row's new version */
-async function writeStockAndInventory(tx: Transaction, before: StockState, after: StockState): Promise<number> {
-  const delta = subtractInventory(inventoryOf(after.listing, after), inventoryOf(before.listing, before));
-  const version = await writeStock(tx, after);
-  appendInventoryDelta(tx, delta);
-  return version;
+/** A plant's stock before and after a change. */
+interface Change {
+  readonly before: StockState;
+  readonly after: StockState;
+}
+
+/** Writes locked rows and the inventory delta. @returns the rows' new versions by plant */
+async function writeStockAndInventory(tx: Transaction, changes: readonly Change[]): Promise<ReadonlyMap<number, number>> {
+  const versions = await writeStocks(tx, changes.map(({ after }) => after));
+  const deltas = changes.map(({ before, after }) => subtractInventory(inventoryOf(after.listing, after), inventoryOf(before.listing, before)));
+  appendInventoryDelta(tx, deltas.reduce(addInventory, noInventory));
+  return versions;
 }
 
 const plantNotFound = (plantId: number): DomainError => new DomainError('plant-not-found', `There is no plant ${plantId}.`);

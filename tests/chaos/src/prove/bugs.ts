@@ -215,8 +215,8 @@ export const bugs: readonly Bug[] = [
     name: 'the event of a new order is appended after the transaction',
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
-      { file: repository, find: "'placed', owner_id, event_id, body, traceparent, numbers", replace: "'placed', owner_id, NULL::uuid, NULL::text, traceparent, numbers" },
-      { file: repository, find: "${assignNumbers('cardinality($1)')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
+      { file: repository, find: '$7::text, owner_id, event_id, body, traceparent, numbers', replace: '$7::text, owner_id, NULL::uuid, NULL::text, traceparent, numbers' },
+      { file: repository, find: "${assignNumbers('$1::bigint')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
       {
         file: repository,
         find: 'const numbers = tx.later(writePlaced, [',

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Delivery, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
-import { Paging } from '@plant-shop/platform/paging';
+import { byNumber, Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -34,7 +34,7 @@ export class DeliveriesService {
   async list({ principal }: RpcContext, { webhookId, state, ...requested }: ListDeliveries): Promise<Page<Delivery>> {
     assertMayUseWebhooks(principal);
     const { id } = existingWebhook(await findWebhook(this.database, principal.subject, webhookId));
-    const paging = new Paging('deliveries', [id, state ?? 'any']);
+    const paging = new Paging('deliveries', byNumber, [id, state ?? 'any']);
     const bounds = paging.bounds(requested);
     const rows = await listDeliveriesOf(this.database, id, state, bounds);
     return paging.page(rows, bounds, { entry: toDelivery, position: (row) => row.id });

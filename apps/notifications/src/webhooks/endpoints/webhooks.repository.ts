@@ -19,9 +19,9 @@ export const lockWebhook = (tx: Transaction, ownerId: string, id: string): Promi
   tx.repository(WebhookEntity).findOne({ where: { id, ownerId, state: notDeleted }, lock: { mode: 'for_no_key_update' } });
 
 /** Returns webhooks, newest first, and one more than the page holds. */
-export const listWebhooksOf = (db: Endpoints, ownerId: string, { before, limit }: PageBounds): Promise<WebhookEntity[]> =>
+export const listWebhooksOf = (db: Endpoints, ownerId: string, { after, limit }: PageBounds): Promise<WebhookEntity[]> =>
   db.repository(WebhookEntity).find({
-    where: { ownerId, state: notDeleted, position: LessThan(before) },
+    where: { ownerId, state: notDeleted, position: LessThan(after) },
     order: { position: 'DESC' },
     take: limit + 1,
   });

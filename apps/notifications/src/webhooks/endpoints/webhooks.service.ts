@@ -12,7 +12,7 @@ import type {
 import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { Paging } from '@plant-shop/platform/paging';
+import { byNumber, Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -90,7 +90,7 @@ export class WebhooksService {
   /** Returns a page of the principal's webhooks, newest first. */
   async list({ principal }: RpcContext, requested: ListWebhooks): Promise<Page<Webhook>> {
     assertMayUseWebhooks(principal);
-    const paging = new Paging('webhooks', [principal.subject]);
+    const paging = new Paging('webhooks', byNumber, [principal.subject]);
     const bounds = paging.bounds(requested);
     const rows = await listWebhooksOf(this.database, principal.subject, bounds);
     return paging.page(rows, bounds, { entry: toWebhook, position: (row) => row.position });

@@ -218,7 +218,7 @@ export function listDeliveriesOf(
   db: Reader,
   webhookId: string,
   state: DeliveryState | undefined,
-  { before, limit }: PageBounds,
+  { after, limit }: PageBounds,
 ): Promise<DeliveryRecord[]> {
-  return db.query<DeliveryRecord>(listed, [webhookId, state ?? null, before, limit + 1]);
+  return db.query<DeliveryRecord>(listed, [webhookId, state ?? null, after, limit + 1]);
 }

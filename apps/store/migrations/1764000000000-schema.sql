@@ -1,0 +1,224 @@
+-- The store's schema. Identifiers and versions are bigint, bounded to the integers that JavaScript represents exactly.
+
+CREATE DOMAIN safe_id AS bigint CHECK (VALUE BETWEEN 1 AND 9007199254740991);
+CREATE DOMAIN units AS bigint CHECK (VALUE >= 0);
+
+-- Stock
+
+-- One row per plant id that the catalog ever named. `incarnation` and `listing_version` only increase, so a late or repeated call
+-- of the catalog changes nothing. The row of a deleted plant stays, listed `retired`.
+CREATE TABLE stock (
+  plant_id        safe_id PRIMARY KEY,
+  -- 0: only the id is known; the catalog has not opened the plant's stock yet.
+  incarnation     bigint  NOT NULL,
+  listing         text    NOT NULL CHECK (listing IN ('available', 'pending', 'sold', 'retired')),
+  listing_version bigint  NOT NULL,
+  free            units   NOT NULL,
+  reserved        units   NOT NULL DEFAULT 0,
+  sold            units   NOT NULL DEFAULT 0,
+  -- All units ever added, less those that staff or a retirement removed.
+  supplied        units   NOT NULL,
+  -- The latest attempt to retire the plant that was refused because of open orders; older attempts no longer matter.
+  refused_attempt bigint  NOT NULL DEFAULT 0,
+  version         bigint  NOT NULL DEFAULT 1,
+  CONSTRAINT every_unit_is_somewhere CHECK (free + reserved + sold = supplied),
+  CONSTRAINT retired_has_nothing_left CHECK (listing <> 'retired' OR (free = 0 AND reserved = 0))
+) WITH (fillfactor = 70);
+
+-- The inventory is a compacted total and the few deltas since: a batch appends a row instead of waiting for one.
+CREATE TABLE inventory_total (
+  only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  available bigint NOT NULL,
+  pending   bigint NOT NULL,
+  sold      bigint NOT NULL
+);
+INSERT INTO inventory_total (available, pending, sold) VALUES (0, 0, 0);
+
+CREATE TABLE inventory_deltas (
+  id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  available bigint NOT NULL,
+  pending   bigint NOT NULL,
+  sold      bigint NOT NULL
+);
+
+-- Customers
+
+-- Every user who has ordered. Placing an order locks the row FOR KEY SHARE, closing the customer FOR UPDATE.
+CREATE TABLE customers (
+  user_id         uuid    PRIMARY KEY,
+  closed          boolean NOT NULL DEFAULT false,
+  -- The latest attempt to close the customer that was refused because of open orders; older attempts no longer matter.
+  refused_attempt bigint  NOT NULL DEFAULT 0
+);
+
+-- Orders
+
+-- Assigned ids leave the small ones to clients. Processes draw blocks of 1,000. The bound leaves ids to further stores
+-- (docs/decisions/room-to-grow.md).
+CREATE SEQUENCE order_ids START 1000000001 INCREMENT 1000 MAXVALUE 999999999999;
+
+CREATE TABLE orders (
+  id              safe_id        PRIMARY KEY,
+  plant_id        safe_id        NOT NULL,
+  quantity        integer        NOT NULL CHECK (quantity BETWEEN 1 AND 1000000),
+  ship_date       timestamptz,
+  status          text           NOT NULL CHECK (status IN ('placed', 'approved', 'delivered', 'cancelled')),
+  -- Stays when the owner's account is deleted.
+  owner_id        uuid           NOT NULL,
+  version         bigint         NOT NULL,
+  -- In milliseconds, the precision of answers, because lists are in the order of (placed_at, id) and a page begins at such a pair.
+  placed_at       timestamptz(3) NOT NULL,
+  paid_at         timestamptz,
+  carrier         text,
+  tracking_number text           NOT NULL DEFAULT '',
+  -- The transition that the store applies without a request, and when: simulated payment and delivery, expiry.
+  due_at          timestamptz,
+  due_transition  text           CHECK (due_transition IN ('approve', 'deliver', 'expire')),
+  refund          text           CHECK (refund IN ('due', 'completed')),
+  CONSTRAINT due_is_whole CHECK ((due_at IS NULL) = (due_transition IS NULL))
+) WITH (fillfactor = 80);
+
+CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL;
+-- Lists read each status from its own part of an index, newest first, only as far as the page needs. The first two also find the
+-- open orders of an owner and of a plant.
+CREATE INDEX orders_by_owner ON orders (owner_id, status, placed_at DESC, id DESC);
+CREATE INDEX orders_by_plant ON orders (plant_id, status, placed_at DESC, id DESC);
+CREATE INDEX orders_by_status ON orders (status, placed_at DESC, id DESC);
+
+-- Due orders whose transition Postgres rejected because of their data. The store skips them until their version changes or an
+-- operator retries them (`npm run reconcile`); otherwise every poll would fail on the same oldest orders.
+CREATE TABLE orders_set_aside (
+  order_id       safe_id     PRIMARY KEY,
+  -- The order is skipped while it has this version.
+  order_version  bigint      NOT NULL,
+  due_transition text        NOT NULL CHECK (due_transition IN ('approve', 'deliver', 'expire')),
+  sqlstate       text        NOT NULL,
+  -- The violated constraint; empty if the error names none.
+  broken         text        NOT NULL,
+  at             timestamptz NOT NULL DEFAULT now()
+);
+
+-- Payments that a provider reported. One that succeeds too late, or again, is due for refund.
+CREATE SEQUENCE refund_ids;
+CREATE TABLE payments (
+  order_id         safe_id     NOT NULL REFERENCES orders,
+  -- The provider's, unique within its order.
+  reference        text        NOT NULL,
+  state            text        NOT NULL CHECK (state IN ('accepted', 'failed', 'refund-due', 'refunded')),
+  at               timestamptz NOT NULL DEFAULT now(),
+  -- Identifies the refund for clients.
+  refund_id        bigint,
+  refunded_at      timestamptz,
+  refund_reference text,
+  PRIMARY KEY (order_id, reference),
+  CONSTRAINT refunds_have_ids CHECK (state NOT IN ('refund-due', 'refunded') OR refund_id IS NOT NULL),
+  CONSTRAINT refunds_are_whole CHECK ((state = 'refunded') = (refunded_at IS NOT NULL) AND (refunded_at IS NULL) = (refund_reference IS NULL))
+);
+CREATE UNIQUE INDEX refunds_by_id ON payments (refund_id) WHERE refund_id IS NOT NULL;
+CREATE INDEX payments_refund_due ON payments (at) WHERE state = 'refund-due';
+CREATE UNIQUE INDEX refunds_by_state ON payments (state, refund_id DESC) WHERE state IN ('refund-due', 'refunded');
+
+-- The timeline of orders and their events, append-only. No foreign key to orders: the statement that writes an order writes the row,
+-- and the check would cost every order a look-up.
+CREATE TABLE order_transitions (
+  order_id        safe_id     NOT NULL,
+  order_version   bigint      NOT NULL,
+  -- Null if the step leaves the status as it is, and for a new order.
+  previous_status text,
+  new_status      text        NOT NULL,
+  at              timestamptz NOT NULL,
+  actor           text        NOT NULL,
+  reason          text        NOT NULL,
+  owner_id        uuid        NOT NULL,
+  -- Of a shipment; null for other steps.
+  carrier         text,
+  tracking_number text,
+  -- Of a step that makes a refund due or completes it.
+  refund_id       bigint,
+  -- Trace and span of the step (W3C Trace Context), for links from its consequences; null if untraced. Clients never get it.
+  traceparent     text,
+  -- The order in which events are numbered. Drawn under the lock of the order's row, so it increases with the order's version.
+  position        bigint      GENERATED ALWAYS AS IDENTITY,
+  event_id        uuid,
+  -- The event's bytes as every client gets them; null once its feed has dropped it (libs/events).
+  body            text,
+  -- The event's number in the feed, without gaps; null until it is numbered.
+  feed_seq        bigint,
+  PRIMARY KEY (order_id, order_version),
+  CONSTRAINT status_changes_have_events CHECK ((previous_status IS NULL OR event_id IS NOT NULL) AND (event_id IS NOT NULL OR body IS NULL)),
+  CONSTRAINT unnumbered_have_bodies CHECK (feed_seq IS NOT NULL OR event_id IS NULL OR body IS NOT NULL)
+);
+-- Partial, so that a row has an entry in one of the two.
+CREATE INDEX order_transitions_unnumbered ON order_transitions (position) WHERE feed_seq IS NULL AND event_id IS NOT NULL;
+CREATE UNIQUE INDEX order_transitions_numbered ON order_transitions (feed_seq) WHERE feed_seq IS NOT NULL;
+
+-- The feed of order events (libs/events)
+
+CREATE TABLE feed_head (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  epoch    uuid    NOT NULL DEFAULT gen_random_uuid(),
+  head     bigint  NOT NULL DEFAULT 0,
+  -- The WAL timeline on which numbers were last assigned. A failover changes it, and the feed begins a new epoch.
+  timeline text    NOT NULL DEFAULT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
+);
+INSERT INTO feed_head DEFAULT VALUES;
+
+-- Numbers between the two belong to a history that was lost when the database was restored from a backup.
+CREATE TABLE feed_breaks (
+  begins_at       bigint PRIMARY KEY,
+  continues_after bigint NOT NULL,
+  epoch           uuid   NOT NULL
+);
+
+CREATE TABLE feed_followers (
+  name    text        PRIMARY KEY,
+  passed  bigint      NOT NULL,
+  seen_at timestamptz NOT NULL
+);
+
+CREATE TABLE feed_kept (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  -- Events from this number on have their bodies.
+  oldest   bigint  NOT NULL DEFAULT 1
+);
+INSERT INTO feed_kept DEFAULT VALUES;
+
+-- What every service has (libs/platform)
+
+-- Saved answers of requests with an Idempotency-Key: a hash of the key, a fingerprint of the request keyed by it, and the answer
+-- encrypted under it.
+CREATE TABLE idempotency_keys (
+  hash        bytea       PRIMARY KEY CHECK (octet_length(hash) = 32),
+  fingerprint bytea       NOT NULL CHECK (octet_length(fingerprint) = 32),
+  answer      bytea       NOT NULL,
+  expires_at  timestamptz NOT NULL
+);
+CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
+
+-- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/audit). Append-only: the
+-- service's own role may only INSERT and SELECT here, and triggers also stop mistakes of the owner. The owner deletes entries
+-- older than 400 days with each migration.
+CREATE TABLE audit_log (
+  id          bigint         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- In milliseconds, the precision of answers, because pages begin and end at a time.
+  at          timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  operation   text           NOT NULL,
+  request_id  text           NOT NULL,
+  -- A user's UUID; null for an operator's command.
+  subject     text,
+  -- The kinds of credential that were presented.
+  credentials text[]         NOT NULL,
+  target      text           NOT NULL
+);
+CREATE INDEX audit_log_by_time ON audit_log (at, id);
+CREATE INDEX audit_log_by_subject ON audit_log (subject, at, id);
+CREATE INDEX audit_log_by_operation ON audit_log (operation, at, id);
+
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the audit log is append-only' USING ERRCODE = 'insufficient_privilege';
+END $$;
+CREATE TRIGGER entries_stay BEFORE UPDATE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entries_stay_for_400_days BEFORE DELETE ON audit_log
+  FOR EACH ROW WHEN (OLD.at > now() - interval '400 days') EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER all_entries_stay BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

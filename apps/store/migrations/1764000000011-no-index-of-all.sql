@@ -1,1 +1,0 @@
-ALTER TABLE order_transitions DROP CONSTRAINT order_transitions_feed_seq_key;
