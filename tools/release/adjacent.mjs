@@ -21,7 +21,9 @@ npm run adjacent -- store <commit>     the store of that commit`;
 export function parseMixes([name, commit, ...more]) {
   const services = name === undefined ? SERVICES : SERVICES.filter((one) => one === name);
   if (services.length === 0 || more.length > 0) throw new StartError(usage);
-  return services.map((service) => ({ service, ref: commit ?? readRelease(service).release }));
+  const mixes = services.map((service) => ({ service, ref: commit ?? readRelease(service).release })).filter(({ ref }) => ref !== '');
+  if (mixes.length === 0) throw new StartError(`${name ?? 'No service'} ${name ? 'has not been' : 'was'} released yet. Name a commit: npm run adjacent -- store <commit>`);
+  return mixes;
 }
 
 /** The last release's tests of client behaviour, without those that kill services or restore databases. */

@@ -14,11 +14,11 @@ export function edited() {
   });
 }
 
-/** @returns {{ file: string, sql: string }[]} migrations that are not released yet */
+/** @returns {{ file: string, sql: string }[]} migrations since their services' last releases */
 export function unreleased() {
   return SERVICES.flatMap((service) => {
-    const { migrations } = readRelease(service);
-    return migrationsOf(service).filter(({ file }) => !(file in migrations)).map(({ file, sql }) => ({ file: `${service}/${file}`, sql }));
+    const { release, migrations } = readRelease(service);
+    return release === '' ? [] : migrationsOf(service).filter(({ file }) => !(file in migrations)).map(({ file, sql }) => ({ file: `${service}/${file}`, sql }));
   });
 }
 

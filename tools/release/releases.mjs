@@ -1,7 +1,7 @@
 // The last release of each service: sample messages, migrations and public document. Services are deployed alone, so today's code
 // must work with it: callers of the last release keep running, and migrations run beside its processes.
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
@@ -11,7 +11,7 @@ import { ROOT } from '../start/toolchain.mjs';
 /**
  * `releases/<service>.json`
  * @typedef {object} Release
- * @property {string} release the tag `<service>@<version>`, or a commit
+ * @property {string} release the tag `<service>@<version>`; empty: there was none yet
  * @property {Record<string, string>} wanted intended breaking changes since then, with their reasons
  * @property {Record<string, string>} migrations digests by file name
  * @property {Record<string, object>} samples by operation
@@ -29,8 +29,9 @@ export const documentOf = (service, root = ROOT) => {
 /** @param {ServiceName} service @param {string} root */
 const fileOf = (service, root) => join(root, 'releases', `${service}.json`);
 
-/** @param {ServiceName} service @param {string} [root] @returns {Release} */
-export const readRelease = (service, root = ROOT) => JSON.parse(readFileSync(fileOf(service, root), 'utf8'));
+/** Returns a service's last release; without one, an empty `release`, which nothing needs to be compatible with. @param {ServiceName} service @param {string} [root] @returns {Release} */
+export const readRelease = (service, root = ROOT) =>
+  existsSync(fileOf(service, root)) ? JSON.parse(readFileSync(fileOf(service, root), 'utf8')) : { release: '', wanted: {}, migrations: {}, samples: {} };
 
 /** @param {ServiceName} service @param {string} [root] @returns {{ file: string, sql: string }[]} current ones */
 export function migrationsOf(service, root = ROOT) {
@@ -53,10 +54,11 @@ export function freeze(service, version, { root = ROOT, date = new Date().toISOS
   const manifestFile = join(root, 'apps', service, 'package.json');
   const changelogFile = join(root, 'apps', service, 'CHANGELOG.md');
   const manifest = readFileSync(manifestFile, 'utf8');
-  checkFollows(version, readRelease(service, root).release);
+  const last = readRelease(service, root);
+  checkFollows(version, last.release);
   const samplesFile = join(root, 'libs/contracts/samples', `${service}.json`);
   const samples = existsSync(samplesFile) ? JSON.parse(readFileSync(samplesFile, 'utf8')) : {};
-  const added = newOperations(samples, readRelease(service, root).samples, root);
+  const added = last.release === '' ? undefined : newOperations(samples, last.samples, root);
   const changelog = closeSection(withEntry(readFileSync(changelogFile, 'utf8'), added), version, date);
 
   writeFileSync(changelogFile, changelog);
@@ -69,6 +71,7 @@ export function freeze(service, version, { root = ROOT, date = new Date().toISOS
     migrations: Object.fromEntries(migrationsOf(service, root).map(({ file, sql }) => [file, digestOf(sql)])),
     samples,
   };
+  mkdirSync(join(root, 'releases'), { recursive: true });
   writeFileSync(fileOf(service, root), `${JSON.stringify(release, null, 2)}\n`);
   const document = documentOf(service, root);
   if (document) writeFileSync(document.released, readFileSync(document.today));

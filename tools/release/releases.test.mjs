@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -20,7 +20,6 @@ function copyOfShop(context) {
   for (const service of SERVICES) {
     const file = join(root, 'apps', service, 'CHANGELOG.md');
     writeFileSync(file, readFileSync(file, 'utf8').replace('## Unreleased\n', '## Unreleased\n- **Mended**: something.\n'));
-    writeFileSync(join(root, `releases/${service}.json`), JSON.stringify({ ...readRelease(service), release: '0533725' }));
   }
   return root;
 }
@@ -59,8 +58,10 @@ test('a freeze records the release of one service and touches no other', (contex
 
 test('a freeze lists the operations that are new to clients', (context) => {
   const root = copyOfShop(context);
-  const samples = Object.fromEntries(Object.entries(readRelease('store').samples).filter(([name]) => name !== 'getOrder' && name !== 'openStock'));
-  writeFileSync(join(root, 'releases/store.json'), JSON.stringify({ ...readRelease('store'), release: '0533725', samples }));
+  const today = JSON.parse(readFileSync(join(root, 'libs/contracts/samples/store.json'), 'utf8'));
+  const samples = Object.fromEntries(Object.entries(today).filter(([name]) => name !== 'getOrder' && name !== 'openStock'));
+  mkdirSync(join(root, 'releases'), { recursive: true });
+  writeFileSync(join(root, 'releases/store.json'), JSON.stringify({ ...readRelease('store'), release: 'store@1.0.0', samples }));
   freeze('store', '1.1.0', { root });
   const section = sectionOf(readFileSync(join(root, 'apps/store/CHANGELOG.md'), 'utf8'), '1.1.0') ?? '';
   assert.match(section, /^- \*\*Mended\*\*: something\.\n/);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { validated } from '@plant-shop/platform/rpc/validation';
@@ -17,8 +17,7 @@ interface Release {
 
 type Operations = Readonly<Record<string, Operation<object, unknown>>>;
 const services: readonly (readonly [string, Operations])[] = Object.entries<Operations>({ catalog, store, identity, notifications });
-const releaseOf = (service: string): Release =>
-  JSON.parse(readFileSync(new URL(`../../../releases/${service}.json`, import.meta.url), 'utf8')) as Release;
+const fileOf = (service: string): URL => new URL(`../../../releases/${service}.json`, import.meta.url);
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 const kindOf = (value: unknown): string => (Array.isArray(value) ? 'list' : value === null ? 'null' : typeof value);
@@ -68,8 +67,8 @@ function refusal({ payload }: Operation<object, unknown>, request: object): stri
   }
 }
 
-describe.each(services)('%s, next to services of the last release', (service, operations) => {
-  const { samples, wanted } = releaseOf(service);
+for (const [service, operations] of services.filter(([name]) => existsSync(fileOf(name)))) describe(`${service}, next to services of the last release`, () => {
+  const { samples, wanted } = JSON.parse(readFileSync(fileOf(service), 'utf8')) as Release;
   const today = samplesOf(service);
   const released = Object.entries(samples).map(([name, sample]) => ({
     name,
