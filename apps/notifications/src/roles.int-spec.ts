@@ -7,9 +7,10 @@ import type { Service } from '@plant-shop/platform/service/service';
 import { startService, TestCaller } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
+import { logAndCrash } from './log/log.spec.fixture.js';
 import { testSettings } from './notifications.spec.fixture.js';
 import { startNotifications } from './start.js';
-import { customer, type Replica, Shop } from './stream/stream.spec.fixture.js';
+import { type Replica, Shop } from './stream/stream.spec.fixture.js';
 import { customer as customerNo } from './webhooks/webhooks.spec.fixture.js';
 
 /** The customer of the stream fixture's events. */
@@ -114,14 +115,9 @@ describe('replicas of one role', () => {
     for (let seq = 1; seq <= 6; seq++) {
       // Like a replica of the stream: logs the event without deliveries, and announces it.
       shop.move(1, { silently: true });
-      const { id, subject, body } = shop.feed[seq - 1]!;
-      await shop.sql.query(
-        `BEGIN; SELECT set_config('notifications.deliveries', 'follow', true);
-         INSERT INTO event_log (seq, event_id, subject, body, repeats) VALUES (${seq}, '${id}', '${subject}', '${body}', false);
-         UPDATE feed_watermark SET watermark = ${seq}, epoch = '${shop.epoch}'; COMMIT`,
-      );
+      await logAndCrash(shop.sql, shop.epoch, [shop.feed[seq - 1]!]);
       const begun = performance.now();
-      nats.connection.publish('notifications.fanout', JSON.stringify({ epoch: shop.epoch, after: seq - 1, upTo: seq, makesDeliveries: false }));
+      nats.connection.publish('notifications.fanout', JSON.stringify({ epoch: shop.epoch, after: seq - 1, upTo: seq, reachedAt: Date.now(), needsDeliveries: true }));
       await until(() => receiver.received.length === seq, 15_000);
       waits.push(performance.now() - begun);
     }
@@ -131,12 +127,7 @@ describe('replicas of one role', () => {
   }, 60_000);
 
   it('old events are deleted without a webhooks replica, unless an endpoint still needs them', async () => {
-    const log = () =>
-      shop.sql.query(`
-        BEGIN; SELECT set_config('notifications.deliveries', 'follow', true);
-        INSERT INTO event_log (seq, event_id, subject, body, repeats, logged_at)
-        SELECT n, gen_random_uuid(), '${customer}', '{}', false, now() - interval '40 days' FROM generate_series(1, 5) n;
-        UPDATE feed_watermark SET watermark = 5, epoch = '${shop.epoch}'; COMMIT`);
+    const log = () => logAndCrash(shop.sql, shop.epoch, shop.move(5, { silently: true }), { ageMs: 40 * 86_400_000 });
     const oldest = async (): Promise<number> => Number((await shop.sql.query<{ oldest: number }>('SELECT oldest FROM log_kept')).rows[0]?.oldest);
     const first = await webhooks();
     const endpoint = await create();

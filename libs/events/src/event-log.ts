@@ -1,8 +1,9 @@
 import type { Database, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { type Column, RowsParameter } from '@plant-shop/platform/postgres/rows-parameter';
 import type { FeedEvent } from './event.js';
 
-// SQL on a follower's own tables (README): event_log, feed_watermark, event_gaps.
+// SQL on a follower's own tables (README): event_log, feed_watermark, log_epochs, event_gaps.
 
 /** The number up to which the log is complete. */
 export interface Watermark {
@@ -24,33 +25,50 @@ export async function findWatermark(db: Reader): Promise<Watermark> {
   return onlyRow(await db.query<Watermark>(watermark));
 }
 
-/** Overwrites rows beyond the watermark: they were never delivered, whichever replica logged them. */
-const insertEvents: Statement = {
-  name: 'log-events',
-  text: `
-    WITH input AS MATERIALIZED (
-      SELECT *, EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq) AS repeats
-      FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[]) AS t (seq, id, subject, body, traceparent)
-    ), logged AS (
-      INSERT INTO event_log (seq, event_id, subject, body, traceparent, repeats)
-      SELECT seq, id, subject, body, traceparent, repeats FROM input
-      ON CONFLICT (seq) DO UPDATE
-      SET event_id = excluded.event_id, subject = excluded.subject, body = excluded.body, traceparent = excluded.traceparent,
-        repeats = excluded.repeats
-    )
-    SELECT seq FROM input WHERE repeats`,
-};
+/** A column of the log that the follower's service adds: its type, and its value in an event's parsed body. */
+export type BodyColumn<Body> = Column<Body>;
 
-/** Logs events that follow the locked watermark. @returns a function that returns, after the commit, which of them are repetitions */
-export function logEvents(tx: Transaction, events: readonly FeedEvent[]): () => readonly { readonly seq: number }[] {
-  if (events.length === 0) return () => [];
-  return tx.later(insertEvents, [
-    events.map((one) => one.seq),
-    events.map((one) => one.id),
-    events.map((one) => one.subject),
-    events.map((one) => one.body),
-    events.map((one) => one.traceparent ?? null),
-  ]);
+const eventColumns: readonly Column<FeedEvent>[] = [
+  ['seq', 'bigint', ({ seq }) => seq],
+  ['event_id', 'uuid', ({ id }) => id],
+  ['subject', 'uuid', ({ subject }) => subject],
+  ['body', 'text', ({ body }) => body],
+  ['traceparent', 'text', ({ traceparent }) => traceparent],
+];
+
+type LogRow<Body> = FeedEvent & { readonly parsed: Body | undefined };
+
+/** Writes events to the log, with the columns that the service adds. */
+export class LogWriter<Body> {
+  private readonly rows: RowsParameter<LogRow<Body>>;
+  private readonly insert: Statement;
+  private readonly hasOwnColumns: boolean;
+
+  constructor(columns: readonly BodyColumn<Body>[]) {
+    this.hasOwnColumns = columns.length > 0;
+    const ownColumns = columns.map(([name, type, of]): Column<LogRow<Body>> => [name, type, ({ parsed }) => parsed && of(parsed)]);
+    this.rows = new RowsParameter<LogRow<Body>>(...eventColumns, ...ownColumns);
+    const written = this.rows.names.split(', ').slice(1).concat('repeats');
+    // Overwrites rows beyond the watermark: they were never delivered, whichever replica logged them.
+    this.insert = {
+      name: 'log-events',
+      text: `
+        WITH input AS MATERIALIZED (
+          SELECT *, EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.event_id AND l.seq < t.seq) AS repeats FROM ${this.rows.from()}
+        ), logged AS (
+          INSERT INTO event_log (seq, ${written.join(', ')}) SELECT seq, ${written.join(', ')} FROM input
+          ON CONFLICT (seq) DO UPDATE SET ${written.map((name) => `${name} = excluded.${name}`).join(', ')}
+        )
+        SELECT seq FROM input WHERE repeats`,
+    };
+  }
+
+  /** Logs events that follow the locked watermark. @returns a function that returns, after the commit, which of them are repetitions */
+  write(tx: Transaction, events: readonly FeedEvent[]): () => readonly { readonly seq: number }[] {
+    if (events.length === 0) return () => [];
+    const rows = events.map((event) => ({ ...event, parsed: this.hasOwnColumns ? (JSON.parse(event.body) as Body) : undefined }));
+    return tx.later(this.insert, this.rows.values(rows));
+  }
 }
 
 const findOtherIds: Statement = {
@@ -73,8 +91,12 @@ export async function lockWatermark(tx: Transaction): Promise<Watermark> {
   return findWatermark(tx);
 }
 
-export function setWatermark(tx: Transaction, seq: number, epoch: string): void {
+/** Advances the locked watermark. Records an epoch that the log begins to follow, and the last number before it. */
+export function setWatermark(tx: Transaction, before: Watermark, seq: number, epoch: string): void {
   tx.send({ name: 'set-watermark', text: 'UPDATE feed_watermark SET watermark = $1, epoch = $2' }, [seq, epoch]);
+  if (epoch !== before.epoch) {
+    tx.send('INSERT INTO log_epochs (epoch, after_seq) VALUES ($1, $2) ON CONFLICT DO NOTHING', [epoch, before.seq]);
+  }
 }
 
 /** Records that the log has no events between two numbers, and never will. */

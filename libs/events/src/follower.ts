@@ -4,11 +4,12 @@ import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPosition } from './event.js';
 import {
+  type BodyColumn,
   findConflictingSeqs,
   findWatermark,
   idsBetween,
   lockWatermark,
-  logEvents,
+  LogWriter,
   recordGap,
   setWatermark,
   type Watermark,
@@ -40,8 +41,10 @@ export interface RemoteFeed {
 /** Called after the commit. The call is lost if the process dies: what must not be missed has to be read from the log. */
 export type AfterCommit = (logged: LoggedRange) => void;
 
-export interface FollowerOptions {
+export interface FollowerOptions<Body = unknown> {
   readonly feed: RemoteFeed;
+  /** Columns that the service's event_log has beside those of this library. Default: none. */
+  readonly columns?: readonly BodyColumn<Body>[];
   /**
    * Applies the consequences of new events, in the transaction that logs them. May run several times: change nothing but `tx`.
    * @returns a function to call after the commit
@@ -68,8 +71,9 @@ const maxWaiting = 64;
  * start. Never logs an event before all earlier ones. Replicas may follow at the same time; the lock on the watermark's row
  * serialises them.
  */
-export class Follower {
+export class Follower<Body = unknown> {
   private readonly loop: BackgroundLoop;
+  private readonly writer: LogWriter<Body>;
   private waiting: { readonly nudge: FeedNudge; readonly receivedAt: number }[] = [];
   private collecting: NodeJS.Timeout | undefined;
   /** The feed's highest known number. Nudges never lower it: they may arrive late. A poll does, if the feed was restored. */
@@ -83,9 +87,10 @@ export class Follower {
 
   constructor(
     private readonly database: Database,
-    private readonly options: FollowerOptions,
+    private readonly options: FollowerOptions<Body>,
     private readonly logger: Logger,
   ) {
+    this.writer = new LogWriter(options.columns ?? []);
     this.loop = new BackgroundLoop({ name: 'follow feed', intervalMs: pollMs }, () => this.run(), logger);
   }
 
@@ -174,10 +179,10 @@ export class Follower {
       const merged = mergeRanges(toPosition(before), ranges, before.epoch);
       const { events, upTo, epoch, resumesAt } = merged;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
-      const repetitions = logEvents(tx, events);
+      const repetitions = this.writer.write(tx, events);
       if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, before.seq, resumesAt, epoch);
       const afterCommit = upTo > before.seq ? await this.options.onAdvance(tx, { after: before.seq, upTo }, events) : undefined;
-      if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
+      if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, before, upTo, epoch);
       return { before, merged, conflicts, repetitions, afterCommit };
     }, { useGenericPlans: true });
     const { events, upTo, epoch, resumesAt } = merged;

@@ -64,6 +64,11 @@ CREATE TABLE feed_watermark (
 );
 INSERT INTO feed_watermark DEFAULT VALUES;
 
+CREATE TABLE log_epochs (
+  epoch     uuid   PRIMARY KEY,
+  after_seq bigint NOT NULL
+);
+
 -- Events from this number on are in the log.
 CREATE TABLE log_kept (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),

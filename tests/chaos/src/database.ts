@@ -116,7 +116,7 @@ export class Databases {
       return { orders: orders.rows.map((order) => ({ ...order, transitions: order.transitions.map(transition) })), payments: payments.rows };
     });
     const log = await this.in('notifications', async (client) =>
-      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT coalesce(is_repetition, repeats) ORDER BY seq')).rows.filter(({ id }) => !earlier.has(id)));
+      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT repeats ORDER BY seq')).rows.filter(({ id }) => !earlier.has(id)));
     return { ...store, log, created: await this.created(calls), audit: await this.audit(calls) };
   }
 

@@ -130,7 +130,7 @@ describe('the event log', () => {
     await start();
     const blocker = await sql.connect();
     await blocker.query('BEGIN');
-    await blocker.query(`INSERT INTO event_log (seq, event_id, subject, body, repeats) VALUES (8, gen_random_uuid(), gen_random_uuid(), '{}', false)`);
+    await blocker.query(`INSERT INTO event_log (seq, event_id, subject, body, repeats, event_type) VALUES (8, gen_random_uuid(), gen_random_uuid(), '{}', false, 'none')`);
     nudge(happens(10));
     // It has written seven rows and waits for the eighth.
     const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notifications'

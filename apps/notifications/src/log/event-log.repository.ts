@@ -1,7 +1,6 @@
 import { defaultEventType } from '@plant-shop/contracts/events';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { isRepetition } from './event-types.js';
 import { type Epoch, type Gap, History, type Position } from './history.js';
 import { LogEntry, type LoggedEvent } from './log-entry.js';
 import type { Subscription } from './subscription.js';
@@ -32,7 +31,7 @@ const readTailStatement = {
       (extract(epoch FROM clock_timestamp() - l.logged_at) * 1000)::float8 AS "ageMs"
     FROM feed_watermark w LEFT JOIN LATERAL (
       SELECT seq, event_id, subject, body, traceparent, logged_at FROM event_log l
-      WHERE seq > $1 AND seq <= w.watermark AND NOT ${isRepetition} ORDER BY seq LIMIT $2
+      WHERE seq > $1 AND seq <= w.watermark AND NOT repeats ORDER BY seq LIMIT $2
     ) l ON true ORDER BY l.seq`,
 };
 
@@ -85,18 +84,16 @@ export async function readPage(
 ): Promise<LogPage> {
   const end = Math.min(range.end, range.after + window);
   const values: unknown[] = [range.after, end, range.limit];
-  const conditions = ['seq > $1', 'seq <= $2', `NOT ${isRepetition}`];
+  const conditions = ['seq > $1', 'seq <= $2', 'NOT repeats'];
   const only = (condition: (parameter: string) => string, value: unknown): void => {
     if (value === undefined) return;
     conditions.push(condition(`$${values.push(value)}`));
   };
-  const [optIn, wantsDefault] = [filter.types.types.filter((one) => one !== defaultEventType), filter.types.has(defaultEventType)];
-  if (optIn.length === 0) conditions.push('event_type IS NULL');
-  else only((p) => `(event_type = ANY (${p}::text[])${wantsDefault ? ' OR event_type IS NULL' : ''})`, optIn);
+  only((p) => `event_type = ANY (${p}::text[])`, filter.types.types);
   only((p) => `subject = ${p}`, visibility.all ? undefined : visibility.subject);
   only((p) => `order_id = ANY (${p}::bigint[])`, filter.orderIds);
   only((p) => `plant_id = ANY (${p}::bigint[])`, filter.plantIds);
-  only((p) => `(new_status = ANY (${p}::text[]) OR event_type IS NOT NULL)`, filter.newStatuses);
+  only((p) => `(new_status = ANY (${p}::text[]) OR event_type <> '${defaultEventType}')`, filter.newStatuses);
   const rows: Rows<{ oldest: number }> = await db.query(
     `SELECT k.oldest, l.* FROM log_kept k LEFT JOIN LATERAL (
        SELECT seq, event_id AS id, subject, body FROM event_log l WHERE ${conditions.join(' AND ')} ORDER BY seq LIMIT $3

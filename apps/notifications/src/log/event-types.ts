@@ -23,12 +23,3 @@ export function eventTypesOf(asked: readonly string[]): EventTypes {
 
 /** Applies to a client that names no types. */
 export const defaultTypes = eventTypesOf([defaultEventType]);
-
-/** SQL: the event type of row `l` of the log. */
-export const typeOfRow = `coalesce(l.event_type, '${defaultEventType}')`;
-
-/**
- * SQL: row `l` of the log repeats an event that has an earlier number (migration 1764000000040). Use this, never `repeats`: that is also
- * true for every opt-in type, to hide it from the previous release.
- */
-export const isRepetition = 'coalesce(l.is_repetition, l.repeats)';

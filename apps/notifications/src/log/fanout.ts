@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { defaultEventType } from '@plant-shop/contracts/events';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { LoggedRange } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -12,31 +11,18 @@ import { hasWebhooks } from '../role.js';
 /** Announces logged events between replicas; large messages omit the events themselves. Core NATS: messages may be lost. */
 const fanoutSubject = 'notifications.fanout';
 const maxMessageBytes = 512 * 1024;
-/** The start of every body of this type: the store writes the type first. */
-const statusChange = `{"event":"${defaultEventType}"`;
 
 /** What a replica announces: events that it has added to the log, and when they reached notifications. */
 export interface Announcement extends Omit<LoggedRange, 'ageMs'> {
   /** Milliseconds since 1970 by identity's clock, which all replicas follow. */
   readonly reachedAt: number;
   /**
-   * In the replica that logged the events: whether they need webhook deliveries. In a replica that received the message:
-   * whether the receivers have to enqueue them, because the sender enqueues none.
+   * In the replica that logged the events: whether they need webhook deliveries. On the wire: whether the receivers have to enqueue them,
+   * because the sender, which has no webhooks, enqueues none.
    */
   readonly needsDeliveries: boolean;
 }
 
-/**
- * The message on the wire. Replicas of the previous release send no `reachedAt`, enqueue the deliveries of what they log, and
- * show clients `events` of every type. So a message with other types than status changes has `mixedEvents` instead, which
- * those replicas ignore: they read the log.
- */
-type Message = Omit<Announcement, 'reachedAt' | 'needsDeliveries'> & {
-  readonly mixedEvents?: LoggedRange['events'];
-  readonly reachedAt?: number;
-  /** False if the events need webhook deliveries and the sender, which has no webhooks, leaves them to the receivers. */
-  readonly makesDeliveries?: boolean;
-};
 
 /** Announces to all replicas, of every role, what one of them has logged. */
 @Injectable()
@@ -66,17 +52,15 @@ export class Fanout implements OnApplicationShutdown {
   onLoggedElsewhere(handle: (announcement: Announcement) => void): void {
     this.handlers.push(handle);
     this.messages ??= this.nats.listen(fanoutSubject, (message) => {
-      if (message.reply !== this.id) this.receive(message.json<Message>());
+      if (message.reply !== this.id) this.receive(message.json<Announcement>());
     });
   }
 
   publish(announcement: Announcement): void {
     // The NATS client would buffer the message and send it after a reconnect, when it is outdated.
     if (!this.nats.isUp) return;
-    const { events = [], needsDeliveries, ...others } = announcement;
-    const range: Message = { ...others, makesDeliveries: !needsDeliveries || hasWebhooks(this.options.role) };
-    const areMixed = events.some(({ body }) => !body.startsWith(statusChange));
-    const message: Message = events.length === 0 ? range : areMixed ? { ...range, mixedEvents: events } : { ...range, events };
+    const message: Announcement = { ...announcement, needsDeliveries: announcement.needsDeliveries && !hasWebhooks(this.options.role) };
+    const { events: _, ...range } = message;
     const whole = Buffer.from(JSON.stringify(message));
     try {
       this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range), { reply: this.id });
@@ -86,8 +70,7 @@ export class Fanout implements OnApplicationShutdown {
     }
   }
 
-  private receive({ makesDeliveries = true, reachedAt = this.revocations.identityTime(), mixedEvents, ...range }: Message): void {
-    const logged = mixedEvents ? { ...range, events: mixedEvents } : range;
-    for (const handle of this.handlers) handle({ ...logged, reachedAt, needsDeliveries: !makesDeliveries });
+  private receive(announcement: Announcement): void {
+    for (const handle of this.handlers) handle(announcement);
   }
 }

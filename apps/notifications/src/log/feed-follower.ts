@@ -1,7 +1,9 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import type { OrderEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import { feedSubject } from '@plant-shop/contracts/store.feed';
 import type { FeedNudge } from '@plant-shop/events/event';
+import type { BodyColumn } from '@plant-shop/events/event-log';
 import { type Advance, Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Listener, Nats } from '@plant-shop/platform/nats';
@@ -16,6 +18,17 @@ import type { Fanout } from './fanout.js';
 /** This service's name in the store's list of followers. */
 const followerName = 'notifications';
 const budgetMs = 5_000;
+
+/** Members of an event that clients filter by. Which of them exist depends on its type. */
+type FilterMembers = Partial<Record<'orderId' | 'plantId' | 'newStatus', unknown>>;
+const dataOf = ({ data }: OrderEvent): FilterMembers => data;
+
+const filterColumns: readonly BodyColumn<OrderEvent>[] = [
+  ['event_type', 'text', ({ event }) => event],
+  ['order_id', 'bigint', (event) => dataOf(event).orderId],
+  ['plant_id', 'bigint', (event) => dataOf(event).plantId],
+  ['new_status', 'text', (event) => dataOf(event).newStatus],
+];
 
 /** Which kinds of endpoints still need deliveries of logged events. */
 export interface DeliveryNeeds {
@@ -34,7 +47,7 @@ export type DeferDeliveries = (tx: Transaction, range: Advance, owners: Readonly
 
 /** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
 export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
-  readonly follower: Follower;
+  readonly follower: Follower<OrderEvent>;
   private nudges: Listener | undefined;
   private handleLogged: (logged: LoggedRange, needs: DeliveryNeeds) => void = () => undefined;
 
@@ -51,6 +64,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
       database,
       {
         feed: this.storeFeed(),
+        columns: filterColumns,
         onAdvance: (tx, advance, events) => {
           const needs = deferDeliveries(tx, advance, new Set(events.map(({ subject }) => subject)));
           return (logged) => this.handleLogged(logged, needs());

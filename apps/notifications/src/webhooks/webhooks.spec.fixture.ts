@@ -19,6 +19,7 @@ import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
 import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import { migrationsFolder } from '../database.js';
+import { logAndCrash } from '../log/log.spec.fixture.js';
 import { testSettings } from '../notifications.spec.fixture.js';
 import { startNotifications } from '../start.js';
 import type { WebhooksOptions } from '../options.js';
@@ -181,13 +182,7 @@ export class TestWebhooks {
     const after = this.feed.length;
     const events = Array.from({ length: count }, (_, n) => this.eventNo(after + n + 1, { orderId: n + 1, owner }));
     this.feed.push(...events);
-    const { rowCount } = await this.sql.query(
-      `INSERT INTO event_log (seq, event_id, subject, body, repeats)
-       SELECT seq, id, subject, body, false FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[]) AS t (seq, id, subject, body)
-       ON CONFLICT DO NOTHING`,
-      [events.map((one) => one.seq), events.map((one) => one.id), events.map((one) => one.subject), events.map((one) => one.body)],
-    );
-    if (rowCount === null) throw new Error('nothing was logged');
+    await logAndCrash(this.sql, epoch, events, { upTo: null });
     await until(async () => (await this.sql.query('SELECT 1 FROM feed_watermark WHERE watermark = $1', [after + count])).rowCount === 1, 20_000);
   }
 

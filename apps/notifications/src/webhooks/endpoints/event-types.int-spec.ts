@@ -3,7 +3,6 @@ import { type EventType, eventTypes } from '@plant-shop/contracts/events';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
-import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
 import { type Change, customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const life = (orderId: number, owner = 1): Change[] => [
@@ -81,18 +80,6 @@ describe('event types of webhooks', () => {
       code: 'invalid-input',
       details: { errors: [expect.objectContaining({ pointer: expect.stringMatching(/^\/webhook\/eventTypes/) })] },
     });
-  });
-
-  it('are sent once when a replica of the previous release logs some of the events', async () => {
-    const first = await shop.addReplica();
-    const [everything, changes] = [await receiverOf([...eventTypes]), await receiverOf(['order.status_changed'])];
-    await first.stop();
-    const events = shop.happenSilently(...life(1), ...life(2), ...life(3));
-    expect(await logAndCrash(shop.sql, shop.feed, 4)).toBe(4);
-    expect(await logAsPreviousRelease(shop.sql, shop.feed, 6)).toBe(6);
-    await shop.addReplica();
-    await got(everything, events);
-    await got(changes, events.filter((one) => typeOf(one) === 'order.status_changed'));
   });
 
   it('are sent once when the feed gives an event another number', async () => {

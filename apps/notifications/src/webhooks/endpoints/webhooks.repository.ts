@@ -38,6 +38,8 @@ export async function insertWebhook(
 ): Promise<WebhookEntity> {
   const { id } = webhook;
   await tx.repository(WebhookEntity).insert({ ...webhook, madeForAll: forAll, seesAll: forAll });
+  // An endpoint of all orders follows the log with its own cursor, from now on.
+  if (forAll) tx.send('INSERT INTO webhook_cursors (webhook_id, watermark) SELECT $1, watermark FROM feed_watermark', [webhook.id]);
   await tx.execute('INSERT INTO webhook_queues (webhook_id) VALUES ($1)', [id]);
   return tx.repository(WebhookEntity).findOneByOrFail({ id });
 }

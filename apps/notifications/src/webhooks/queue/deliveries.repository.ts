@@ -2,7 +2,6 @@ import type { DeliveryState } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { isRepetition, typeOfRow } from '../../log/event-types.js';
 import type { DeliveryRecord } from './delivery.js';
 import { bringForward } from './queue.repository.js';
 import { type EndpointProgress, longerPause } from './webhook-cursors.repository.js';
@@ -11,7 +10,7 @@ import type { OwnRange } from './webhook-watermark.repository.js';
 type Reader = Pick<Transaction, 'query'>;
 
 /** SQL: endpoint `w` subscribes to event `l`. */
-export const isSubscribed = `${typeOfRow} = ANY (w.event_types) AND w.state <> 'deleted'
+export const isSubscribed = `l.event_type = ANY (w.event_types) AND w.state <> 'deleted'
   AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)`;
 
 /**
@@ -52,7 +51,7 @@ export function limitStatements(tx: Transaction, limitMs: number): void {
 }
 
 /** SQL: the event repeats one with an earlier number, and the endpoint has that one or gets it now. @param after the position before the step */
-const isKnown = (after: string): string => `${isRepetition} AND EXISTS (
+const isKnown = (after: string): string => `l.repeats AND EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id
         UNION ALL
         SELECT 1 FROM event_log o WHERE o.event_id = l.event_id AND o.seq > ${after} AND o.seq < l.seq)`;

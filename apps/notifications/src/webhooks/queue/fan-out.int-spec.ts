@@ -9,8 +9,8 @@ import { Registry } from 'prom-client';
 import { EventLogRetention } from '../../log/event-log-retention.js';
 import type { NotificationsOptions } from '../../options.js';
 import { eventsWithoutDeliveries } from '../../event-flow.js';
-import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
-import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { logAndCrash } from '../../log/log.spec.fixture.js';
+import { customer, epoch, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const endpoints = 20;
 const clerk = staff(9);
@@ -87,7 +87,7 @@ describe('a wide fan-out', () => {
       await createMany(endpoints, principal);
       await shop.stopReplicas();
       happenInOrders(15);
-      await logAndCrash(shop.sql, shop.feed);
+      await logAndCrash(shop.sql, epoch, shop.feed);
       await slowDown(100, 200);
       await Promise.all(Array.from({ length: replicas }, () => shop.addReplica({ stepLimitMs: 200 })));
       await everyEndpointHasAll(endpoints);
@@ -103,7 +103,7 @@ describe('a wide fan-out', () => {
       // A process that stops in the middle of an event has stored its position.
       await shop.stopReplicas();
       happenInOrders(5);
-      await logAndCrash(shop.sql, shop.feed);
+      await logAndCrash(shop.sql, epoch, shop.feed);
       await shop.addReplica({ stepRows: 3 });
       await shop.stopReplicas();
       await shop.addReplica(options);
@@ -118,7 +118,7 @@ describe('a wide fan-out', () => {
     const mine = await shop.create(own.url, {}, customer(1));
     await shop.stopReplicas();
     shop.happenSilently(...Array.from({ length: 200 }, (_, n) => ({ orderId: n + 10, owner: 2 })));
-    await logAndCrash(shop.sql, shop.feed);
+    await logAndCrash(shop.sql, epoch, shop.feed);
     // 4,000 deliveries would take at least 20 s.
     await slowDown(200, 1_000, 'NEW.of_others');
     await shop.addReplica();
@@ -199,29 +199,5 @@ describe('a wide fan-out', () => {
     await until(() => receiver.received.length === 4);
     const enqueued = await shop.sql.query<{ seq: number }>('SELECT seq FROM webhook_deliveries ORDER BY id');
     expect(enqueued.rows.map(({ seq }) => seq)).toEqual([1, 1, 2, 3]);
-  });
-
-  it('enqueues each delivery once beside the previous release, to endpoints of all orders and in the middle of an event', async () => {
-    await shop.addReplica();
-    await createMany(3, clerk);
-    await createMany(3, customer(1));
-    await shop.stopReplicas();
-    shop.happenSilently({ orderId: 1 }, { orderId: 2 }, { orderId: 1 });
-    await logAndCrash(shop.sql, shop.feed);
-    // The deliveries of the first event are half enqueued: two endpoints have it.
-    const enqueued = await shop.sql.query<{ id: string }>(`
-      INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, due_at)
-      SELECT w.id, l.event_id, l.seq, l.order_id, w.made_for_all, true, l.body, now()
-      FROM webhooks w JOIN event_log l ON l.seq = 1 WHERE NOT w.made_for_all ORDER BY w.id LIMIT 2 RETURNING webhook_id AS id`);
-    await shop.sql.query('UPDATE webhook_watermark SET part_seq = 1, part_webhook_id = $1', [enqueued.rows[1]?.id]);
-    await shop.sql.query(`INSERT INTO webhook_lanes SELECT webhook_id, order_id FROM webhook_deliveries`);
-    shop.happenSilently({ orderId: 1 }, { orderId: 3 });
-    await logAsPreviousRelease(shop.sql, shop.feed, 10);
-    const { rows } = await shop.sql.query<{ seqs: number[] }>('SELECT array_agg(seq::integer ORDER BY id) AS seqs FROM webhook_deliveries GROUP BY webhook_id');
-    expect(rows.map(({ seqs }) => seqs)).toEqual(Array.from({ length: 6 }, () => [1, 2, 3, 4, 5]));
-    const positions = await shop.sql.query('SELECT watermark, part_seq FROM webhook_watermark UNION SELECT watermark, NULL FROM webhook_cursors');
-    expect(positions.rows).toEqual([{ watermark: 5, part_seq: null }]);
-    await shop.addReplica();
-    await until(() => receiver.received.length === 30);
   });
 });

@@ -1,6 +1,5 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { isRepetition } from '../../log/event-types.js';
 import { isSubscribed, enqueueWanted } from './deliveries.repository.js';
 
 export interface ReplayWindow {
@@ -31,7 +30,7 @@ const logged = `
     SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent,
       now() AS created_at
     FROM webhooks w JOIN event_log l ON l.seq > $2 AND l.seq <= $3
-    WHERE w.id = $1 AND (l.subject = w.owner_id OR w.sees_all) AND ${isSubscribed} AND NOT ${isRepetition} AND ${inTime('l')}
+    WHERE w.id = $1 AND (l.subject = w.owner_id OR w.sees_all) AND ${isSubscribed} AND NOT l.repeats AND ${inTime('l')}
     ORDER BY l.seq LIMIT $6
   ) ${enqueueWanted} ${counted}`;
 

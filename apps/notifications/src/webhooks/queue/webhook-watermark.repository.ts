@@ -70,16 +70,14 @@ const defer: Statement = {
       WHERE NOT EXISTS (SELECT 1 FROM webhooks WHERE owner_id = ANY ($3::uuid[]) AND NOT made_for_all AND state <> 'deleted')
       RETURNING 1
     )
-    SELECT set_config('notifications.deliveries', 'follow', true),
-      NOT EXISTS (SELECT 1 FROM passed) AS own, EXISTS (SELECT 1 FROM webhook_cursors) AS all`,
+    SELECT NOT EXISTS (SELECT 1 FROM passed) AS own, EXISTS (SELECT 1 FROM webhook_cursors) AS all`,
 };
 
 /**
- * Leaves the deliveries of logged events to later transactions. Call it in each transaction that logs events:
- * - It disables the trigger of migration 1764000000030, which enqueues the deliveries of the previous release's replicas.
- * - It moves the watermark past the range if the range needs no deliveries for own orders and nothing before it is open.
- * - It returns a function that reports after the commit what is still to be enqueued. `own` is also true if another transaction holds
- *   the watermark's lock, because then it is unknown whether the range needs deliveries.
+ * Leaves the deliveries of logged events to later transactions. Call it in each transaction that logs events. It moves the watermark past
+ * the range if the range needs no deliveries for own orders and nothing before it is open.
+ * @returns a function that reports after the commit what is still to be enqueued. `own` is also true if another transaction holds the
+ * watermark's lock, because then it is unknown whether the range needs deliveries.
  */
 export const deferDeliveries: DeferDeliveries = (tx, { after, upTo }, owners) => {
   const rows = tx.later<DeliveryNeeds>(defer, [after, upTo, [...owners]]);
