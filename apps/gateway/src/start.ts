@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import compress from '@fastify/compress';
 import replyFrom from '@fastify/reply-from';
-import { NestFactory } from '@nestjs/core';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { followRevocations } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
@@ -14,7 +14,6 @@ import { redirectToDocs } from './docs/docs.controller.js';
 import { GatewayModule } from './gateway.module.js';
 import { ForwardedOperations } from './operations/forwarded-operations.js';
 import { requestLog } from './http/access-log.js';
-import { assertNoNestGlobals } from './http/nest-globals.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
 import { allowOrigins } from './http/cors.js';
 import { atRequestEnd } from './http/request-end.js';
@@ -54,11 +53,10 @@ export async function createGateway(
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
-    infrastructureModule(GatewayModule.with(options, limiter, logger, drain), service),
+    infrastructureModule(GatewayModule.with(options, limiter, logger, drain), service, { provide: APP_FILTER, useValue: new ProblemFilter(parts) }),
     adapter,
     { bodyParser: false, logger: new NestLogger(logger), abortOnError: false },
   );
-  app.useGlobalFilters(new ProblemFilter(parts));
 
   const routes = app.get(Routes);
   supportAllMethods(instance);
@@ -73,7 +71,6 @@ export async function createGateway(
   redirectToDocs(instance);
   if (!serveConsole(instance, options)) logger.warn({}, 'the console is not built: /console answers 404');
   await app.init();
-  assertNoNestGlobals(app);
   app.get(ForwardedOperations).register(instance);
   routes.refuseOtherMethods(instance);
   return { app, routes, drain };

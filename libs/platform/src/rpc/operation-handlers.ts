@@ -1,7 +1,8 @@
-import type { INestMicroservice } from '@nestjs/common';
-import { EXCEPTION_FILTERS_METADATA, GUARDS_METADATA, INTERCEPTORS_METADATA, PIPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/internal';
-import { ApplicationConfig, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { operationOf } from './answers.decorator.js';
+import { type ArgumentsHost, Catch, type ExceptionFilter, type INestApplicationContext, type Provider } from '@nestjs/common';
+import { EXCEPTION_FILTERS_METADATA, GUARDS_METADATA, INTERCEPTORS_METADATA, PIPES_METADATA } from '@nestjs/common/constants.js';
+import { APP_FILTER, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { isObservable, lastValueFrom, type Observable, throwError } from 'rxjs';
+import { answeredBy } from './answers.decorator.js';
 import type { RpcContext } from './context.js';
 import type { Operation } from './operation.js';
 
@@ -15,57 +16,48 @@ export interface OperationHandler {
 type Method = (payload: object, context: RpcContext) => unknown;
 
 /**
- * Returns the methods of an app's controllers that answer operations. The transport calls them directly, which spares six promises and an
- * observable per call. Nest's guards, pipes, interceptors and exception filters would not run, so an app must not have any.
- * @throws Error if it has one, or a controller that Nest would create per call
+ * Returns the handlers that the transport may call directly: those for which Nest would only call the controller's method, because
+ * neither the app nor the controller nor the method has guards, pipes, interceptors, exception filters or parameter decorators. Nest
+ * calls all others, which costs 1.1 instead of 0.05 µs of CPU a call (300,000 calls of an empty method, Node 26).
  */
-export function operationHandlersOf(app: INestMicroservice): OperationHandler[] {
-  refuse('The app', globalsOf(app));
+export function directHandlersOf(app: INestApplicationContext): OperationHandler[] {
+  const discovery = new DiscoveryService(app.get(ModulesContainer));
+  const hasGlobals = discovery.getProviders().some(({ subtype, metatype }) => subtype !== undefined && metatype !== PassErrors);
+  if (hasGlobals) return [];
   const scanner = new MetadataScanner();
-  const controllers = new DiscoveryService(app.get(ModulesContainer)).getControllers();
-  return controllers.flatMap((wrapper) => {
+  return discovery.getControllers().flatMap((wrapper) => {
     const instance = wrapper.instance as Record<string, Method>;
+    if (!wrapper.isDependencyTreeStatic()) return [];
     return scanner.getAllMethodNames(instance).flatMap((name): OperationHandler[] => {
       const method = instance[name];
-      const operation = method && operationOf(method);
-      if (!operation) return [];
-      const place = `${wrapper.name}.${name}`;
-      if (!wrapper.isDependencyTreeStatic()) throw new Error(`${place} must be of a controller with one instance`);
-      refuse(place, enhancersOf(instance.constructor, name, method));
-      return [{ operation, handle: method.bind(instance) }];
+      const answered = method && answeredBy(method);
+      if (!answered || answered.hasParameterDecorators || hasEnhancers(instance.constructor, method)) return [];
+      return [{ operation: answered.operation, handle: method.bind(instance) }];
     });
   });
 }
 
-function refuse(place: string, found: readonly string[]): void {
-  if (found.length > 0) throw new Error(`${place} has ${found.join(', ')}, which would not run for operations`);
+const enhancers = [GUARDS_METADATA, PIPES_METADATA, INTERCEPTORS_METADATA, EXCEPTION_FILTERS_METADATA];
+
+const hasEnhancers = (type: object, method: object): boolean =>
+  [type, method].some((target) => enhancers.some((key) => Reflect.hasMetadata(key, target)));
+
+/** Returns the handler of an operation by the function with which Nest calls the controller's method. */
+export const nestHandler = (operation: Operation<unknown, unknown>, call: (...args: unknown[]) => unknown): OperationHandler => ({
+  operation,
+  handle: async (payload, context) => {
+    const result = await call(payload, context);
+    return isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result;
+  },
+});
+
+/** Passes errors to the transport as they are. By default Nest would replace them by `Internal server error`. */
+@Catch()
+export class PassErrors implements ExceptionFilter {
+  catch(error: unknown, _host: ArgumentsHost): Observable<never> {
+    return throwError(() => error);
+  }
 }
 
-/** Returns the kinds of global enhancers that an app has, including those that its modules provide. */
-function globalsOf(app: INestMicroservice): string[] {
-  // Nest has no public way to read it.
-  const config: unknown = Reflect.get(app, 'applicationConfig');
-  if (!(config instanceof ApplicationConfig)) throw new Error('the configuration of the Nest app was not found');
-  return namesOf({
-    'global guards': [...config.getGlobalGuards(), ...config.getGlobalRequestGuards()],
-    'global pipes': [...config.getGlobalPipes(), ...config.getGlobalRequestPipes()],
-    'global interceptors': [...config.getGlobalInterceptors(), ...config.getGlobalRequestInterceptors()],
-    'global exception filters': [...config.getGlobalFilters(), ...config.getGlobalRequestFilters()],
-    'global hooks': config.getGlobalPreRequestHooks(),
-  });
-}
-
-/** Returns the kinds of enhancers of a controller's class, method and parameters. */
-function enhancersOf(type: object, name: string, method: object): string[] {
-  const listOf = (key: string): unknown[] => [type, method].flatMap((target) => (Reflect.getMetadata(key, target) as unknown[] | undefined) ?? []);
-  return namesOf({
-    guards: listOf(GUARDS_METADATA),
-    pipes: listOf(PIPES_METADATA),
-    interceptors: listOf(INTERCEPTORS_METADATA),
-    'exception filters': listOf(EXCEPTION_FILTERS_METADATA),
-    'parameter decorators': Object.keys((Reflect.getMetadata(ROUTE_ARGS_METADATA, type, name) as object | undefined) ?? {}),
-  });
-}
-
-const namesOf = (kinds: Readonly<Record<string, readonly unknown[]>>): string[] =>
-  Object.entries(kinds).filter(([, some]) => some.length > 0).map(([kind]) => kind);
+/** Provide it in the root module, so that the app's own filters precede it. */
+export const passErrors: Provider = { provide: APP_FILTER, useClass: PassErrors };

@@ -1,5 +1,5 @@
 import type { Msg } from '@nats-io/nats-core';
-import { type CustomTransportStrategy, Server } from '@nestjs/microservices';
+import { type CustomTransportStrategy, type MessageHandler, RpcException, Server } from '@nestjs/microservices';
 import { CodedError, overloaded, theService, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
@@ -22,8 +22,8 @@ import {
   maxEntryBytes,
   type WireError,
 } from './frame.js';
-import { takesIdempotencyKey } from './operation.js';
-import type { OperationHandler } from './operation-handlers.js';
+import { type Operation, takesIdempotencyKey } from './operation.js';
+import { nestHandler, type OperationHandler } from './operation-handlers.js';
 import { processNow } from './process-clock.js';
 import { beginServerSpan, endWithCode } from './rpc-spans.js';
 import { callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
@@ -83,9 +83,10 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     for (const handler of handlers) this.handlers.set(handler.operation.name, handler);
   }
 
-  /** Nest's own way to call a controller, which this transport does not use (operation-handlers.ts). */
-  override addHandler(): void {
-    // `serve` adds the direct way.
+  /** Nest calls it for each `@Answers` when the app starts to listen. Handlers that `serve` added before are called directly. */
+  override addHandler(_pattern: unknown, call: MessageHandler, _isEvent?: boolean, extras?: Record<string, unknown>): void {
+    const operation = extras?.['operation'] as Operation<unknown, unknown> | undefined;
+    if (operation && !this.handlers.has(operation.name)) this.serve([nestHandler(operation, call as (...args: unknown[]) => unknown)]);
   }
 
   /** Calls back once the NATS server has our subscription, so that calls can be made at once. */
@@ -260,6 +261,9 @@ export class RpcServer extends Server implements CustomTransportStrategy {
 /** Returns the label of an operation in metrics and spans. Unknown names share one label. */
 const labelOf = (handler: OperationHandler | undefined): string => handler?.operation.name ?? 'unknown';
 
+/** Nest's error when a guard denies a call. */
+const deniedByGuard = 'Forbidden resource';
+
 /** The deadline of calls from a process that has ended and waits for no answer. */
 const expired = Deadline.at(-Infinity);
 
@@ -301,6 +305,7 @@ function encodeAnswer(id: number, result: unknown): EncodedEntry {
 
 /** Returns an error for the wire. An error without a code is a defect, whose text is only logged. */
 function toWireError(error: unknown): WireError {
+  if (error instanceof RpcException && error.message === deniedByGuard) return { code: 'forbidden', message: 'You may not call this operation.' };
   if (!(error instanceof CodedError)) return { code: 'internal', message: 'An internal error occurred.' };
   return { code: error.code, message: error.message, details: error.details };
 }

@@ -1,4 +1,4 @@
-import { type DynamicModule, Inject, Module, type Type } from '@nestjs/common';
+import { type DynamicModule, Inject, Module, type Provider, type Type } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import type { Logger } from '../logging.js';
 import { Nats } from '../nats.js';
@@ -25,9 +25,12 @@ interface Infrastructure {
 @Module({})
 class InfrastructureModule {}
 
-/** Wraps the app's module so that the service's infrastructure can be injected everywhere in it, by class. */
-export function infrastructureModule(app: Type | DynamicModule, parts: Infrastructure): DynamicModule {
-  const providers = [
+/**
+ * Wraps the app's module so that the service's infrastructure can be injected everywhere in it, by class.
+ * @param filter the exception filter of last resort (`APP_FILTER`): Nest asks filters of the app's modules first
+ */
+export function infrastructureModule(app: Type | DynamicModule, parts: Infrastructure, filter?: Provider): DynamicModule {
+  const shared = [
     { provide: LOGGER, useValue: parts.logger },
     { provide: Nats, useValue: parts.nats },
     { provide: RpcClient, useValue: parts.rpc },
@@ -40,7 +43,7 @@ export function infrastructureModule(app: Type | DynamicModule, parts: Infrastru
     global: true,
     imports: [app],
     controllers: [ReadinessController(parts.name)],
-    providers,
-    exports: providers.map((one) => one.provide),
+    providers: [...shared, ...(filter ? [filter] : [])],
+    exports: shared.map((one) => one.provide),
   };
 }

@@ -8,7 +8,7 @@ import { Nats } from '../nats.js';
 import { Database, type DatabaseSettings } from '../postgres/database.js';
 import { RpcClient } from '../rpc/client.js';
 import { NoRpcTransport } from '../rpc/no-rpc-transport.js';
-import { operationHandlersOf } from '../rpc/operation-handlers.js';
+import { directHandlersOf, passErrors } from '../rpc/operation-handlers.js';
 import { RpcServer } from '../rpc/server.js';
 import { startTracing, tracing } from '../telemetry/tracing.js';
 import { createMetrics, gauge, operationDurations, peerClockSkew, poolUse, sizeHistogram } from './metrics.js';
@@ -127,8 +127,8 @@ export class Service {
     );
     gauge(this.metrics, 'rpc_in_flight', 'Calls being carried out', () => server.inFlight);
     peerClockSkew(this.metrics, () => server.callerSkews());
-    const app = await NestFactory.createMicroservice(infrastructureModule(module, this), { strategy: server, ...this.nestOptions });
-    server.serve(operationHandlersOf(app));
+    const app = await NestFactory.createMicroservice(infrastructureModule(module, this, passErrors), { strategy: server, ...this.nestOptions });
+    server.serve(directHandlersOf(app));
     useGateways(app, options);
     this.beforeClose({ name: 'stop accepting calls', limitMs: 1_500, run: () => server.stopAccepting() });
     this.beforeClose({
