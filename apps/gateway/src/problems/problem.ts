@@ -53,7 +53,11 @@ export function toCoded(error: unknown): CodedError {
   if (error instanceof CodedError) return error;
   if (error instanceof HttpException) {
     if (error.cause !== undefined) return toCoded(error.cause);
-    if (error.getStatus() === 404) return routeNotFound();
+    const status = error.getStatus();
+    if (status === 404) return routeNotFound();
+    // Of a guard, and of pipes.
+    if (status === 403) return new HttpError('forbidden', 'You may not call this operation.');
+    if (status >= 400 && status < 500) return new HttpError('malformed-request', error.message);
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? fromFrameworkCode(code) : undefined;
