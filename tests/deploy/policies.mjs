@@ -87,7 +87,7 @@ export const policies = {
 
   'pods are probed on the operations port and shut down gracefully': (manifests) =>
     ofKind(manifests, 'Deployment').flatMap((deployment) => {
-      const { metadata, spec } = podOf(deployment);
+      const { spec } = podOf(deployment);
       const [container] = spec.containers;
       const asks = (/** @type {any} */ probe, /** @type {string} */ path) => probe?.httpGet?.path === path && probe.httpGet.port === 'ops';
       const pause = Number(container.lifecycle?.preStop?.exec?.command?.[1] ?? 0);
