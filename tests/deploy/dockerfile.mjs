@@ -3,12 +3,13 @@ import { textOf } from './services.mjs';
 /** @typedef {{ name: string, text: string }} Instruction */
 
 /**
- * Parses the Dockerfile for one service: instructions by stage, continuation lines joined, comments removed.
+ * Parses a Dockerfile for one service: instructions by stage, continuation lines joined, comments removed.
  * @param {string} service
+ * @param {string} [file]
  * @returns {Instruction[][]} the first element precedes any FROM, then one per stage
  */
-export function stagesOf(service) {
-  const lines = textOf('deploy/Dockerfile').replaceAll('${SERVICE}', service).replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, '').split('\n').filter(Boolean);
+export function stagesOf(service, file = 'deploy/Dockerfile') {
+  const lines = textOf(file).replaceAll('${SERVICE}', service).replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, '').split('\n').filter(Boolean);
   /** @type {Instruction[][]} */
   const stages = [[]];
   for (const line of lines) {
@@ -22,23 +23,6 @@ export function stagesOf(service) {
 /** Returns the stage with this name. @param {string} service @param {string} name @returns {Instruction[]} */
 export const stageOf = (service, name) => stagesOf(service).find((stage) => textsOf(stage, 'FROM').some((text) => text.endsWith(` AS ${name}`))) ?? [];
 
-/**
- * Returns what a Dockerfile copies from the build context: files and folders.
- * @param {string} path of the Dockerfile
- */
-export const copiedBy = (path) => [...textOf(path).matchAll(/^COPY (?!--from=)(?:--\S+ )*(.+) \S+$/gm)].flatMap(([, sources = '']) => sources.split(' '));
-
-/** Returns whether .dockerignore leaves this file or folder in the build context: of all lines that match, the last one counts. @param {string} path */
-export function isInContext(path) {
-  const rules = textOf('.dockerignore').split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return rules.reduce((isIn, line) => {
-    const [, not, pattern = ''] = /^(!?)(.+)$/.exec(line) ?? [];
-    const glob = pattern.replace(/[.+]/g, '\\$&').replace(/\*\*\/|\*/g, (stars) => (stars === '*' ? '[^/]*' : '(.*/)?'));
-    // A folder's line counts for all that is in it.
-    return new RegExp(`^${glob}(/|$)`).test(path) ? not === '!' : isIn;
-  }, true);
-}
-
 /** Returns the commands of a stage without BuildKit's mounts. @param {Instruction[]} stage */
 const commandsOf = (stage) => textsOf(stage, 'RUN').map((text) => text.replace(/^(--mount=\S+\s+)*/, ''));
 
@@ -49,18 +33,6 @@ export const textsOf = (stage, name) => stage.filter((one) => one.name === name)
 export function environmentOf(service) {
   const pairs = textsOf(stagesOf(service).at(-1) ?? [], 'ENV').flatMap((text) => text.split(/\s+/));
   return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
-}
-
-/**
- * Returns the arguments of the `pnpm … deploy` that builds a service's artefact, with another target folder.
- * @param {string} service
- * @param {string} folder
- * @returns {string[]}
- */
-export function deployArguments(service, folder) {
-  const [command, ...others] = commandsOf(stageOf(service, 'build')).filter((text) => /^pnpm .*\bdeploy\b/.test(text));
-  if (command === undefined || others.length > 0) throw new Error('deploy/Dockerfile must contain exactly one "pnpm … deploy"');
-  return command.split(' ').slice(1).map((word) => (word === '/artefact' ? folder : word));
 }
 
 /**

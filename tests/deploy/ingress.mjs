@@ -79,6 +79,12 @@ export const ingressPolicies = {
     ofKind(manifests, 'Ingress').filter(({ metadata }) => metadata.name === 'gateway').flatMap((ingress) =>
       unmet(ingress, { 'is among TRUSTED_PROXIES': Boolean(one(partsOf('gateway'), 'ConfigMap').data.TRUSTED_PROXIES) })),
 
+  'a pod of a lost node delays a request by at most 2 s': (manifests) =>
+    manifests.flatMap((ingress) => {
+      const seconds = amount(annotationsOf(ingress)['nginx.org/proxy-connect-timeout'], 's');
+      return unmet(ingress, { 'stops connecting to it in time': seconds > 0 && seconds <= 2 });
+    }),
+
   'timeouts and body limits are no stricter than the services\'': (manifests) =>
     manifests.flatMap((ingress) => {
       const { 'nginx.org/proxy-read-timeout': wait, 'nginx.org/client-max-body-size': size, 'nginx.org/websocket-services': sockets } = annotationsOf(ingress);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { ingressPolicies } from './ingress.mjs';
-import { ofKind, podOf, policies } from './policies.mjs';
+import { databaseFaults, natsFaults, ofKind, overlaps, podOf, policies } from './policies.mjs';
 import { renderers } from './render.mjs';
 import { schemaFaults } from './schemas.mjs';
 import { configMapOf, OVERLAYS, ROLES, SERVICES, textOf, yamlOf } from './services.mjs';
@@ -167,9 +167,16 @@ describe('every service', () => {
   check('the selector of a released Deployment never changes, since clusters refuse that', () => {
     for (const service of SERVICES) {
       const { selector } = the(manifestsOf(service, 'production'), 'Deployment')['spec'];
-      assert.deepEqual(selector.matchLabels, { 'app.kubernetes.io/name': service });
+      assert.deepEqual(selector.matchLabels, { 'app.kubernetes.io/name': service, ...(service === 'notifications' && { 'app.kubernetes.io/component': 'both' }) });
     }
   });
+
+  for (const overlay of OVERLAYS) {
+    check(`${overlay}: in the namespace, selectors of all services, roles and databases do not overlap`, () => {
+      const inNamespace = folders.filter((folder) => !folder.includes('/ingress/') && (overlay === 'dev') === folder.endsWith('/dev'));
+      assert.deepEqual(overlaps(inNamespace.flatMap((folder) => rendered.get(folder) ?? []).filter(({ metadata }) => metadata.name !== 'default-deny')), []);
+    });
+  }
 
   check('replicas of one role have their own settings, pods and network policies', () => {
     for (const role of ROLES) {
@@ -271,8 +278,9 @@ describe('shared manifests', () => {
     assert.match(textOf('deploy/nats/tls-values.yaml'), /`nats-ca`.*NATS_URL=tls:\/\/nats:4222 and\n# NATS_CA=\/run\/secrets\/shop\/nats-ca\b/);
   });
 
-  check('databases are synchronous in production, and single in dev', () => {
+  check('databases are synchronous and on different nodes in production, and single in dev', () => {
     for (const cluster of ofKind(manifestsOf('postgres', 'production'), 'Cluster')) {
+      assert.deepEqual(databaseFaults(cluster), []);
       assert.equal(cluster['spec'].instances, 3);
       assert.equal(cluster['spec'].postgresql.synchronous.number, 1);
       assert.equal(cluster['spec'].imageCatalogRef.major, 17);
@@ -284,6 +292,8 @@ describe('shared manifests', () => {
       assert.equal(cluster['spec'].walStorage, undefined);
     }
   });
+
+  test('NATS servers are on different nodes', () => assert.deepEqual(natsFaults(yamlOf('deploy/nats/values.yaml')), []));
 
   check('network policies allow each call between services', () => {
     // Calls go through NATS, except for the OAuth pages.

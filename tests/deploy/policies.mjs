@@ -11,6 +11,9 @@ import { BlockList, isIPv6 } from 'node:net';
 /** Maximum duration of a graceful shutdown (libs/platform/src/service/service.ts), in seconds. */
 const SHUTDOWN_S = 17;
 
+const NODE = 'kubernetes.io/hostname';
+const ZONE = 'topology.kubernetes.io/zone';
+
 /** Addresses that webhooks must never reach. */
 const INSIDE = [
   '10.1.2.3', '172.16.0.1', '172.31.255.254', '192.168.1.1', '100.64.0.1', '127.0.0.1', '169.254.169.254', '0.0.0.0', '192.0.0.8', '198.18.0.1', '224.0.0.1',
@@ -84,7 +87,7 @@ export const policies = {
 
   'pods are probed on the operations port and shut down gracefully': (manifests) =>
     ofKind(manifests, 'Deployment').flatMap((deployment) => {
-      const { metadata, spec } = podOf(deployment);
+      const { spec } = podOf(deployment);
       const [container] = spec.containers;
       const asks = (/** @type {any} */ probe, /** @type {string} */ path) => probe?.httpGet?.path === path && probe.httpGet.port === 'ops';
       const pause = Number(container.lifecycle?.preStop?.exec?.command?.[1] ?? 0);
@@ -97,8 +100,23 @@ export const policies = {
         'has time to shut down': spec.terminationGracePeriodSeconds >= pause + SHUTDOWN_S,
         'is replaced only when its successor is ready': deployment['spec'].strategy.rollingUpdate.maxUnavailable === 0,
         'leaves the number of replicas to the autoscaler': deployment['spec'].replicas === undefined,
-        'is spread over zones and nodes': ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].every((key) =>
-          (spec.topologySpreadConstraints ?? []).some((/** @type {any} */ one) => one.topologyKey === key && selects(one.labelSelector.matchLabels, metadata.labels))),
+      });
+    }),
+
+  'pods of a revision are spread over zones and nodes, and soon replaced when their node is lost': (manifests) =>
+    ofKind(manifests, 'Deployment').flatMap((deployment) => {
+      const { metadata, spec: { topologySpreadConstraints: spreads = [], tolerations = [] } } = podOf(deployment);
+      // Counting pods of the previous revision, the scheduler may put all new ones on one node: the old ones leave.
+      const spreadsBy = (/** @type {string} */ key) =>
+        spreads.some((/** @type {any} */ one) => one.topologyKey === key && one.maxSkew === 1 && selects(one.labelSelector.matchLabels, metadata.labels) && one.matchLabelKeys?.join() === 'pod-template-hash');
+      const waitsFor = (/** @type {string} */ taint) =>
+        tolerations.find((/** @type {any} */ one) => one.key === `node.kubernetes.io/${taint}` && one.operator === 'Exists' && one.effect === 'NoExecute')?.tolerationSeconds ?? 300;
+      return unmet(deployment, {
+        'is spread over zones': spreadsBy(ZONE),
+        'is spread over nodes': spreadsBy(NODE),
+        'does not stop its autoscaler': spreads.every((/** @type {any} */ one) => one.whenUnsatisfiable === 'ScheduleAnyway'),
+        'leaves an unreachable node within half a minute': waitsFor('unreachable') <= 30,
+        'leaves a node that is not ready within half a minute': waitsFor('not-ready') <= 30,
       });
     }),
 
@@ -185,6 +203,52 @@ export const policies = {
       Object.entries(one['data']).flatMap(([name, value]) =>
         unmet(one, { [`${name} is not a secret`]: !/(PASSWORD|SECRET|TOKEN|DATABASE_URL|ACCESS_KEY)$/.test(name) && !/:\/\/[^/]*@/.test(value) }))),
 };
+
+/** Instances of a database are on different nodes, and in different zones if there are as many. @param {Manifest} cluster CloudNativePG's */
+export function databaseFaults(cluster) {
+  const { affinity, topologySpreadConstraints: spreads = [] } = cluster['spec'];
+  return unmet(cluster, {
+    'has each instance on its own node': affinity?.enablePodAntiAffinity === true && affinity.podAntiAffinityType === 'required' && affinity.topologyKey === NODE,
+    'prefers a zone for each instance': spreads.some((/** @type {any} */ one) =>
+      one.topologyKey === ZONE && one.maxSkew === 1 && one.whenUnsatisfiable === 'ScheduleAnyway' && one.labelSelector?.matchLabels?.['cnpg.io/cluster'] === cluster.metadata.name),
+  });
+}
+
+/** NATS servers are spread over all nodes that can run one, and over zones if possible. @param {Record<string, any>} values of NATS's chart */
+export function natsFaults(values) {
+  const { [NODE]: node, [ZONE]: zone } = values['podTemplate'].topologySpreadConstraints;
+  return unmet({ kind: 'StatefulSet', metadata: { name: 'nats' } }, {
+    'has its servers on different nodes': node?.maxSkew === 1 && node.whenUnsatisfiable === 'DoNotSchedule',
+    'moves from a node that is lost or drained': node?.nodeTaintsPolicy === 'Honor',
+    'prefers different zones': zone?.maxSkew === 1 && zone.whenUnsatisfiable === 'ScheduleAnyway',
+  });
+}
+
+/**
+ * All manifests of a namespace together: each pod belongs to one Deployment with its autoscaler, budget, network policy and Service. An autoscaler
+ * whose pods match another's, too, does nothing (`AmbiguousSelector`).
+ * @param {Manifest[]} manifests
+ */
+export function overlaps(manifests) {
+  const pods = workloads(manifests).map((workload) => ({ workload: `${workload.kind} ${workload.metadata.name}`, isReplica: workload.kind === 'Deployment', labels: podOf(workload).metadata.labels }));
+  const selectors = [
+    ...ofKind(manifests, 'Deployment').map((one) => ({ one, selector: one['spec'].selector.matchLabels })),
+    ...ofKind(manifests, 'Service').map((one) => ({ one, selector: one['spec'].selector })),
+    ...ofKind(manifests, 'PodDisruptionBudget').map((one) => ({ one, selector: one['spec'].selector.matchLabels })),
+  ];
+  const targets = ofKind(manifests, 'HorizontalPodAutoscaler').map((one) => `${one['spec'].scaleTargetRef.kind} ${one['spec'].scaleTargetRef.name}`);
+  const matching = selectors.flatMap(({ one, selector }) => {
+    const found = pods.filter(({ labels }) => selects(selector, labels)).map(({ workload }) => workload);
+    return found.length === 1 ? [] : [`${one.kind} ${one.metadata.name} selects pods of ${found.join(', ') || 'nothing'}`];
+  });
+  const owned = pods.flatMap(({ workload, isReplica, labels }) => {
+    const names = (/** @type {string} */ kind) => selectors.filter(({ one, selector }) => one.kind === kind && selects(selector, labels)).map(({ one }) => one.metadata.name);
+    const policies = ofKind(manifests, 'NetworkPolicy').filter((one) => isReplica && selects(one['spec'].podSelector.matchLabels, labels)).map(({ metadata }) => metadata.name);
+    const found = [...['Deployment', 'Service', 'PodDisruptionBudget'].map((kind) => [kind, names(kind)]), ['NetworkPolicy', policies], ['HorizontalPodAutoscaler', targets.filter((one) => one === workload)]];
+    return found.filter(([, all]) => all?.length !== (isReplica ? 1 : 0)).map(([kind, all]) => `the pods of ${workload} have ${all?.length} × ${kind}: ${all}`);
+  });
+  return [...matching, ...owned];
+}
 
 /** @param {string[]} networks @param {string} address */
 function covers(networks, address) {

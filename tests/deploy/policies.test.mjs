@@ -1,21 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ingressPolicies } from './ingress.mjs';
-import { policies } from './policies.mjs';
+import { databaseFaults, natsFaults, ofKind, overlaps, policies } from './policies.mjs';
 import { renderers } from './render.mjs';
 import { schemaFaults } from './schemas.mjs';
+import { yamlOf } from './services.mjs';
 
 // Guards against policies that accept everything: each must reject manifests that are broken on purpose.
 
 const [program] = await renderers();
 const skip = program ? false : 'no kubectl is installed, and none could be downloaded (Debian\'s kubernetes-client)';
 const about = { service: 'notifications', overlay: 'production', migrates: true };
+const databases = program ? await program.render('deploy/postgres/overlays/production') : [];
 const good = program ? await program.render('deploy/notifications/overlays/production') : [];
 
 /** @template T @param {T} manifests @returns {T} */
 const copyOf = (manifests) => JSON.parse(JSON.stringify(manifests));
 
 /** @typedef {Record<string, any>} Manifests by kind, and shortcuts to the service's network policy, pod and container */
+
+const SPREAD = 'pods of a revision are spread over zones and nodes, and soon replaced when their node is lost';
 
 /** @type {[keyof typeof policies, (broken: Manifests) => void][]} */
 const breakages = [
@@ -30,6 +34,13 @@ const breakages = [
   ['pods are probed on the operations port and shut down gracefully', ({ container }) => void (container.readinessProbe.httpGet.path = '/livez')],
   ['pods are probed on the operations port and shut down gracefully', ({ container }) => void delete container.lifecycle],
   ['pods are probed on the operations port and shut down gracefully', ({ pod }) => void (pod.terminationGracePeriodSeconds = 15)],
+  [SPREAD, ({ pod }) => void delete pod.topologySpreadConstraints[0].matchLabelKeys],
+  [SPREAD, ({ pod }) => void delete pod.topologySpreadConstraints[1].matchLabelKeys],
+  [SPREAD, ({ pod }) => void (pod.topologySpreadConstraints[0].labelSelector.matchLabels = { app: 'another' })],
+  [SPREAD, ({ pod }) => void pod.topologySpreadConstraints.pop()],
+  [SPREAD, ({ pod }) => void (pod.topologySpreadConstraints[1].whenUnsatisfiable = 'DoNotSchedule')],
+  [SPREAD, ({ pod }) => void delete pod.tolerations],
+  [SPREAD, ({ pod }) => void (pod.tolerations[1].tolerationSeconds = 300)],
   ['selectors match the service\'s pods but not its migration pods', ({ Service }) => void (Service.spec.selector = { 'app.kubernetes.io/part-of': 'plant-shop' })],
   ['selectors match the service\'s pods but not its migration pods', ({ HorizontalPodAutoscaler }) => void (HorizontalPodAutoscaler.spec.scaleTargetRef.name = 'store')],
   ['selectors match the service\'s pods but not its migration pods', ({ PodDisruptionBudget }) => void (PodDisruptionBudget.spec.selector.matchLabels = { app: 'notifications' })],
@@ -62,6 +73,65 @@ test('every policy has a manifest that it rejects', () => {
   assert.deepEqual(Object.keys(policies).filter((promise) => !breakages.some(([name]) => name === promise)), []);
 });
 
+/** @type {((cluster: any) => void)[]} */
+const databaseBreakages = [
+  ({ spec }) => void (spec.affinity.podAntiAffinityType = 'preferred'),
+  ({ spec }) => void (spec.affinity.topologyKey = 'topology.kubernetes.io/zone'),
+  ({ spec }) => void delete spec.topologySpreadConstraints,
+  ({ spec }) => void (spec.topologySpreadConstraints[0].labelSelector.matchLabels['cnpg.io/cluster'] = 'catalog-db'),
+];
+
+for (const spoil of databaseBreakages) {
+  test(`a database's policy rejects ${String(spoil).replace(/^.*?=> /, '')}`, { skip }, () => {
+    const cluster = ofKind(databases, 'Cluster').find(({ metadata }) => metadata.name === 'store-db');
+    assert.ok(cluster);
+    const broken = copyOf(cluster);
+    spoil(broken);
+    assert.deepEqual(databaseFaults(cluster), []);
+    assert.notDeepEqual(databaseFaults(broken), []);
+  });
+}
+
+/** @type {((spreads: any) => void)[]} */
+const natsBreakages = [
+  (spreads) => void (spreads['kubernetes.io/hostname'].whenUnsatisfiable = 'ScheduleAnyway'),
+  (spreads) => void delete spreads['kubernetes.io/hostname'].nodeTaintsPolicy,
+  (spreads) => void delete spreads['topology.kubernetes.io/zone'],
+];
+
+for (const spoil of natsBreakages) {
+  test(`NATS's policy rejects ${String(spoil).replace(/^.*?=> /, '')}`, () => {
+    const broken = yamlOf('deploy/nats/values.yaml');
+    spoil(broken.podTemplate.topologySpreadConstraints);
+    assert.notDeepEqual(natsFaults(broken), []);
+  });
+}
+
+/** @type {((broken: Record<'combined' | 'stream', Manifests>) => void)[]} */
+const overlapping = [
+  ({ combined }) => void delete combined['Deployment'].spec.selector.matchLabels['app.kubernetes.io/component'],
+  ({ stream }) => void (stream['HorizontalPodAutoscaler'].spec.scaleTargetRef.name = 'notifications'),
+  ({ combined }) => void delete combined['Service'].spec.selector['app.kubernetes.io/component'],
+  ({ combined }) => void delete combined['PodDisruptionBudget'].spec.selector.matchLabels['app.kubernetes.io/component'],
+  ({ stream }) => void delete stream['network'].spec.podSelector.matchLabels['app.kubernetes.io/component'],
+  ({ stream }) => void (stream['Job'].spec.template.metadata.labels = stream['pod'].labels),
+  ({ stream }) => void (stream['pod'].labels['app.kubernetes.io/component'] = 'both'),
+];
+
+for (const spoil of overlapping) {
+  test(`"overlaps" finds ${String(spoil).replace(/^.*?=> /, '')}`, { skip }, async () => {
+    const role = (await program?.render('deploy/notifications/overlays/production-stream')) ?? [];
+    const broken = { combined: copyOf(good), stream: copyOf(role) };
+    const byKind = (/** @type {import('./render.mjs').Manifest[]} */ manifests) => {
+      const kinds = Object.fromEntries(manifests.map((one) => [one.kind, one]));
+      return { ...kinds, network: manifests.find(({ kind, metadata }) => kind === 'NetworkPolicy' && !metadata.name.includes('migrate')), pod: kinds['Deployment']?.['spec'].template.metadata };
+    };
+    spoil({ combined: byKind(broken.combined), stream: byKind(broken.stream) });
+    assert.deepEqual(overlaps([...good, ...role]), []);
+    assert.notDeepEqual(overlaps([...broken.combined, ...broken.stream]), []);
+  });
+}
+
 test('the schemas reject unknown fields and invalid values', { skip }, () => {
   const deployment = copyOf(good.find(({ kind }) => kind === 'Deployment'));
   assert.ok(deployment);
@@ -90,6 +160,8 @@ const ingressBreakages = [
   ['network policies admit the controller to the backends', ({ behind: { notifications } }) => void notifications.NetworkPolicy.spec.ingress.shift()],
   ['network policies admit the controller to the backends', ({ behind: { gateway } }) => void gateway.NetworkPolicy.spec.ingress[0].ports.push({ port: 9090 })],
   ['the gateway trusts the controller\'s X-Forwarded-For', ({ behind: { gateway } }) => void delete gateway.ConfigMap.data.TRUSTED_PROXIES],
+  ['a pod of a lost node delays a request by at most 2 s', ({ gateway }) => void delete gateway.metadata.annotations['nginx.org/proxy-connect-timeout']],
+  ['a pod of a lost node delays a request by at most 2 s', ({ stream }) => void (stream.metadata.annotations['nginx.org/proxy-connect-timeout'] = '60s')],
   ['timeouts and body limits are no stricter than the services\'', ({ gateway }) => void delete gateway.metadata.annotations['nginx.org/client-max-body-size']],
   ['timeouts and body limits are no stricter than the services\'', ({ gateway }) => void (gateway.metadata.annotations['nginx.org/proxy-read-timeout'] = '30s')],
   ['timeouts and body limits are no stricter than the services\'', ({ stream }) => void delete stream.metadata.annotations['nginx.org/websocket-services']],

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { buildRelease, mix, parseMixes, tour } from '../release/adjacent.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
+import { subfolder } from './folder.mjs';
 import { check, sum, tallyOfChaos, together } from './results.mjs';
 import { contentOf, jest, node, nodeTests } from './run.mjs';
 import { startServers } from './servers.mjs';
@@ -45,7 +46,7 @@ export const steps = {
 
   deploy: (context) => nodeTests(context, 'deploy', 'tests/deploy/*.test.mjs'),
 
-  artefacts: (context) => nodeTests(context, 'artefacts', 'tests/deploy/artefacts/*.test.mjs'),
+  artefacts: async (context) => nodeTests(context, 'artefacts', 'tests/deploy/artefacts/*.test.mjs', { env: await artefacts(context) }),
 
   // In a real browser, on its own shop.
   console: async (context) => {
@@ -59,16 +60,9 @@ export const steps = {
     return tally;
   },
 
-  'artefacts-nightly': (context) => nodeTests(context, 'artefacts-nightly', 'tests/deploy/artefacts/*.nightly.mjs'),
+  'artefacts-nightly': async (context) => nodeTests(context, 'artefacts-nightly', 'tests/deploy/artefacts/*.nightly.mjs', { env: await artefacts(context) }),
 
-  'artefacts-acceptance': async (context) => {
-    // Only this step imports packages, which do not exist before the installation.
-    const { buildArtefacts } = await import('../../tests/deploy/artefacts/build.mjs');
-    const folder = join(context.folder, 'artefacts');
-    context.output.say(`Building the artefacts in ${folder}`);
-    await buildArtefacts(folder, { env: context.env, signal: context.stop.signal });
-    return acceptance(context, { ARTEFACTS_DIR: folder });
-  },
+  'artefacts-acceptance': async (context) => acceptance(context, await artefacts(context)),
 
   adjacent: async (context) => {
     const mixes = parseMixes(context.jestArgs);
@@ -97,6 +91,16 @@ export const steps = {
     return sum(tallies);
   },
 };
+
+/** Builds the contents of the images. @param {StepContext} context @returns {Promise<Record<string, string>>} the variable by which tests find them */
+async function artefacts({ folder, env, stop, output }) {
+  // Not imported above, since its packages do not exist before the installation.
+  const { buildArtefacts } = await import('../../tests/deploy/artefacts/images.mjs');
+  const ARTEFACTS_DIR = subfolder(folder, 'artefacts');
+  output.say('Building the contents of the images');
+  await buildArtefacts(ARTEFACTS_DIR, { env, signal: stop.signal });
+  return { ARTEFACTS_DIR };
+}
 
 /** Acceptance tests that look only at their own plants and orders, or start a shop of their own. They mostly wait, so two run at a time. */
 const SIDE_BY_SIDE = 'acceptance/src/(client/(calls|events|examples|readme|seeded-bugs)|tracing/tracing)\\.spec';

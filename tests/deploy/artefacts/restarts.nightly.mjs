@@ -11,10 +11,7 @@ import { START_LIMIT_MS, TouredShop } from './toured-shop.mjs';
 const toured = new TouredShop();
 const { shop } = toured;
 
-before(async () => {
-  await toured.build();
-  await shop.start();
-}, { timeout: START_LIMIT_MS });
+before(() => shop.start(), { timeout: START_LIMIT_MS });
 
 after(() => toured.end());
 

@@ -10,10 +10,10 @@ import { stagesOf, textsOf } from '../dockerfile.mjs';
 import { SERVICES, textOf } from '../services.mjs';
 import { HttpListener, ordersOf, retire, Traffic } from './rolling.mjs';
 import { ServiceAddress } from './service-address.mjs';
-import { START_LIMIT_MS, TouredShop } from './toured-shop.mjs';
+import { ARTEFACTS, START_LIMIT_MS, TouredShop } from './toured-shop.mjs';
 
 const toured = new TouredShop();
-const { artefacts, shop } = toured;
+const { shop } = toured;
 const send = toured.send.bind(toured);
 /** @type {Record<string, string>} */
 let filesBefore;
@@ -21,8 +21,7 @@ let filesBefore;
 let staff;
 
 before(async () => {
-  await toured.build();
-  filesBefore = filesOf(artefacts);
+  filesBefore = filesOf(ARTEFACTS);
   await shop.start();
 }, { timeout: START_LIMIT_MS });
 
@@ -48,7 +47,7 @@ test('an artefact contains no tests, sources or development packages', () => {
     const ours = names.filter((name) => !name.includes('/node_modules/') || /@plant-shop\/[^/]+\/(?!node_modules)/.test(name));
     assert.ok(ours.length > 20, service);
     assert.deepEqual(ours.filter((name) => /spec\.|\.fake\.|\/src\/|tsconfig|\.tsbuildinfo/.test(name)), [], service);
-    const packages = readdirSync(join(artefacts, service, 'node_modules', '.pnpm'));
+    const packages = readdirSync(join(ARTEFACTS, service, 'node_modules', '.pnpm'));
     assert.deepEqual(packages.filter((name) => /^(@plant-shop\+testing|jest|@jest|typescript|oxlint|@types\+(?!validator)|@swc)/.test(name)), [], service);
   }
 });
@@ -233,5 +232,5 @@ test('no log line contains a secret', () => {
 
 test('all processes shut down gracefully and have written no file', { timeout: 40_000 }, async () => {
   assert.deepEqual(new Set(Object.values(await shop.stopServices())), new Set([0]));
-  assert.deepEqual(filesOf(artefacts), filesBefore);
+  assert.deepEqual(filesOf(ARTEFACTS), filesBefore);
 });

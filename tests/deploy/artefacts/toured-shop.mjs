@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contentOf, request } from '@plant-shop/testing/http';
 import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
-import { buildArtefacts } from './build.mjs';
 import { ProductionShop } from './shop.mjs';
 
-/** Enough to build all artefacts and start them. */
 export const START_LIMIT_MS = 180_000;
 
-/** A shop of all artefacts, built by the Dockerfile's commands and run with the settings of the production overlays. */
+/** The contents of the images (images.mjs), which each step of `npm test` that needs them builds once. */
+export const ARTEFACTS = process.env['ARTEFACTS_DIR'] ?? assert.fail('ARTEFACTS_DIR is missing. Run: npm test -- --only artefacts');
+
+/** A shop of all artefacts, with the settings of the production overlays. */
 export class TouredShop {
   #ending = new AbortController();
 
@@ -18,12 +19,7 @@ export class TouredShop {
     const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
     this.folder = mkdtempSync(join(parent, 'plant-shop-artefacts-'));
     chmodSync(this.folder, 0o711);
-    this.artefacts = join(this.folder, 'artefacts');
-    this.shop = new ProductionShop(this.artefacts, this.folder, this.#ending.signal);
-  }
-
-  build() {
-    return buildArtefacts(this.artefacts, { env: process.env, signal: this.#ending.signal });
+    this.shop = new ProductionShop(ARTEFACTS, this.folder, this.#ending.signal);
   }
 
   async end() {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { freePort } from '../../../tools/start/ports.mjs';
 import { sleep } from '../../../tools/start/processes.mjs';
 import { SERVICES } from '../../../tools/start/services.mjs';
 import { seconds } from './report.mjs';
@@ -33,6 +34,15 @@ export async function checkLifecycle(report, project, client) {
     await report.check('scale store, catalog and identity to two', async () => {
       await project.up(['--scale', 'store=2', '--scale', 'catalog=2', '--scale', 'identity=2']);
       for (let n = 0; n < 20; n += 1) await client.order(PLANT);
+      await project.up();
+    });
+
+    await report.check('scale notifications to two, on a range of host ports', async () => {
+      const from = await freePort();
+      await project.up(['--scale', 'notifications=2'], { STREAM_PORT: `${from}-${from + 3}` });
+      const replicas = await Promise.all(['1', '2'].map(async (index) => (await project.compose(['port', '--index', index, 'notifications', '8081'])).trim()));
+      assert.equal(new Set(replicas).size, 2);
+      for (const address of replicas) assert.equal((await client.ask(`http://${address}/v1/asyncapi.json`)).status, 200, address);
       await project.up();
     });
 

@@ -1,20 +1,22 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { consolePolicy } from '../../apps/gateway/dist/console/console.routes.js';
-import { fetchBinary } from '../../tools/start/debian-package.mjs';
-import { onPath } from '../../tools/start/path.mjs';
-import { freePort } from '../../tools/start/ports.mjs';
-import { cacheFolder } from '../../tools/start/system-user.mjs';
-import { ROOT } from '../../tools/start/toolchain.mjs';
-import { textOf } from './services.mjs';
+import { consolePolicy } from '../../../apps/gateway/dist/console/console.routes.js';
+import { fetchBinary } from '../../../tools/start/debian-package.mjs';
+import { onPath } from '../../../tools/start/path.mjs';
+import { freePort } from '../../../tools/start/ports.mjs';
+import { cacheFolder } from '../../../tools/start/system-user.mjs';
+import { textOf } from '../services.mjs';
+import { ARTEFACTS } from './toured-shop.mjs';
 
-// Runs the configuration of deploy/console in a real nginx: this machine's, else Debian's.
+// Runs the contents of the console's image in a real nginx: this machine's, else Debian's.
+
+const image = join(ARTEFACTS, 'console');
 
 const settings = { PUBLIC_URL: 'https://shop.example', STREAM_PUBLIC_URL: 'wss://events.shop.example', CONSOLE_OAUTH_CLIENT: 'some-client' };
 const nginx = await findNginx();
@@ -36,11 +38,9 @@ describe('the image of the console', { skip: nginx === undefined && 'there is no
   before(async () => {
     const port = await freePort();
     url = `http://127.0.0.1:${port}`;
-    mkdirSync(join(folder, 'html'));
-    symlinkSync(join(ROOT, 'apps/console/dist/site'), join(folder, 'html/console'));
     // As the image's start does: only variables that are set are filled in.
-    const site = Object.entries(settings).reduce((text, [name, value]) => text.replaceAll(`\${${name}}`, value), textOf('deploy/console/default.conf.template'));
-    writeFileSync(join(folder, 'default.conf'), site.replace('listen 8080', `listen 127.0.0.1:${port}`).replace('/usr/share/nginx/html', join(folder, 'html')));
+    const site = Object.entries(settings).reduce((text, [name, value]) => text.replaceAll(`\${${name}}`, value), readFileSync(join(image, 'etc/nginx/templates/default.conf.template'), 'utf8'));
+    writeFileSync(join(folder, 'default.conf'), site.replace('listen 8080', `listen 127.0.0.1:${port}`).replace('/usr/share/nginx/html', join(image, 'usr/share/nginx/html')));
     const types = 'text/html html; text/css css; application/javascript js; image/svg+xml svg;';
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
     writeFileSync(
@@ -108,23 +108,17 @@ describe('the image of the console', { skip: nginx === undefined && 'there is no
 
 test('without the address of the API, or a place for its configuration, the image ends as a service does', () => {
   const start = (/** @type {NodeJS.ProcessEnv} */ env) => {
-    const { status, stderr } = spawnSync('sh', [join(ROOT, 'deploy/console/05-settings.sh')], { env: { ...process.env, ...settings, NGINX_ENVSUBST_OUTPUT_DIR: tmpdir(), ...env }, encoding: 'utf8' });
+    const { status, stderr } = spawnSync(join(image, 'docker-entrypoint.d/05-settings.sh'), { env: { ...process.env, ...settings, NGINX_ENVSUBST_OUTPUT_DIR: tmpdir(), ...env }, encoding: 'utf8' });
     return `${status} ${stderr}`;
   };
   assert.match(start({ PUBLIC_URL: '' }), /^78 PUBLIC_URL is missing/);
   assert.match(start({ NGINX_ENVSUBST_OUTPUT_DIR: '/nowhere' }), /^78 \/nowhere is not writable/);
   assert.equal(start({}), '0 ');
-  // nginx's image ignores scripts that are not executable.
-  assert.match(textOf('deploy/console/Dockerfile'), /^COPY --chmod=755 deploy\/console\/05-settings\.sh \/docker-entrypoint\.d\/$/m);
 });
 
-test('the image contains the build of deploy/Dockerfile, and refuses to be built without it', () => {
+test('the image declares its base and settings, and names the command that builds its contents', () => {
   const text = textOf('deploy/console/Dockerfile');
-  assert.match(text, /^RUN test -s \/src\/apps\/console\/dist\/site\/index\.html$/m);
-  assert.match(text, /^COPY --from=build \/src\/apps\/console\/dist\/site \/usr\/share\/nginx\/html\/console$/m);
   assert.match(text, /^ARG NGINX_IMAGE=nginxinc\/nginx-unprivileged:\d+\.\d+\.\d+-alpine$/m);
-  // The target that its first command builds.
   assert.match(text, /--target console /);
-  assert.match(textOf('deploy/Dockerfile'), /^FROM libs AS console$/m);
   for (const name of Object.keys(settings)) assert.match(text, new RegExp(`\\b${name}=`), name);
 });
