@@ -1,6 +1,6 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
-import { feedSubject } from '@plant-shop/contracts/store.feed';
 import type { FeedNudge } from '@plant-shop/events/event';
 import { type Advance, Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -69,7 +69,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   onApplicationBootstrap(): void {
-    this.nudges = this.nats.listen(feedSubject, (message) => this.follower.receiveNudge(message.json<FeedNudge>()));
+    this.nudges = this.nats.listen(broadcasts.feed.subject, (message) => this.follower.receiveNudge(message.json<FeedNudge>()));
     this.follower.start();
   }
 
