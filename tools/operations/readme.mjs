@@ -8,7 +8,7 @@ import { ROOT } from '../start/toolchain.mjs';
 
 /** @typedef {import('../../libs/contracts/dist/client-operation.js').ClientOperation} ClientOperation */
 
-/** @type {Readonly<Record<string, Readonly<Record<string, { readonly name: string, readonly client?: ClientOperation }>>>>} */
+/** @type {Readonly<Record<string, Readonly<Record<string, { readonly name: string, readonly callers: readonly string[], readonly client?: ClientOperation }>>>>} */
 export const contracts = { catalog, store, identity, notifications };
 
 const begin = '<!-- `npm run openapi` writes this table -->';

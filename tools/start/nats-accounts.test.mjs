@@ -30,20 +30,25 @@ const broadcasts = {
 const allowed = {
   publish: new Set([
     ...Object.entries(calls).flatMap(([caller, callees]) =>
-      callees.flatMap((callee) => [`${caller} rpc.${callee}`, `${caller} clock.${callee}.i.r`, `${callee} reply.${caller}.i.f`]),
+      callees.flatMap((callee) => [`${caller} rpc.${callee}.${caller}`, `${caller} clock.${callee}.i.${caller}.r`, `${callee} reply.${caller}.i.${callee}.f`]),
     ),
     ...Object.entries(broadcasts).flatMap(([subject, { from }]) => from.map((service) => `${service} ${subject}`)),
   ]),
   subscribe: new Set([
-    ...SERVICES.flatMap((service) => (service === 'gateway' ? [] : [`${service} rpc.${service} ${service}`, `${service} clock.${service}.i.*`])),
-    ...NATS_USERS.flatMap((user) => [`${user} reply.${user}.i.>`, `${user} reply.${user}.>`]),
+    ...SERVICES.flatMap((service) => (service === 'gateway' ? [] : [`${service} rpc.${service}.* ${service}`, `${service} clock.${service}.i.*.*`])),
+    ...NATS_USERS.map((user) => `${user} reply.${user}.i.*.*`),
     ...Object.entries(broadcasts).flatMap(([subject, { to }]) => to.map((service) => `${service} ${subject}`)),
   ]),
 };
 const subjects = {
-  publish: [...NATS_USERS.flatMap((name) => [`rpc.${name}`, `clock.${name}.i.r`, `reply.${name}.i.f`]), ...Object.keys(broadcasts), '_INBOX.x', '$SYS.REQ.SERVER.PING', 'other'],
+  publish: [
+    ...NATS_USERS.flatMap((to) => NATS_USERS.flatMap((from) => [`rpc.${to}.${from}`, `clock.${to}.i.${from}.r`, `reply.${to}.i.${from}.f`])),
+    ...NATS_USERS.flatMap((name) => [`rpc.${name}`, `rpc.${name}.gateway.x`, `clock.${name}.i.r`, `reply.${name}.i.f`]),
+    ...Object.keys(broadcasts),
+    ...['_INBOX.x', '$SYS.REQ.SERVER.PING', 'other'],
+  ],
   subscribe: [
-    ...NATS_USERS.flatMap((name) => [`rpc.${name} ${name}`, `rpc.${name}`, `rpc.${name} other`, `clock.${name}.i.*`, `reply.${name}.i.>`, `reply.${name}.>`]),
+    ...NATS_USERS.flatMap((name) => [`rpc.${name}.* ${name}`, `rpc.${name}.*`, `rpc.${name}.* other`, `rpc.${name} ${name}`, `rpc.*.${name}`, `clock.${name}.i.*.*`, `clock.*.i.${name}.*`, `reply.${name}.i.*.*`, `reply.${name}.>`, `reply.*.i.${name}.*`]),
     ...Object.keys(broadcasts),
     ...['>', 'rpc.>', 'clock.>', 'reply.>', '_INBOX.>', '$SYS.>', 'other'],
   ],
@@ -99,7 +104,7 @@ test('a stalled connection is closed within 5 s, so that it does not stay in its
   let heard = '';
   // Never answers a ping.
   socket.on('data', (text) => (heard += text));
-  socket.write(`CONNECT ${JSON.stringify({ verbose: false, user: 'store', pass: password('store') })}\r\nSUB rpc.store store 1\r\n`);
+  socket.write(`CONNECT ${JSON.stringify({ verbose: false, user: 'store', pass: password('store') })}\r\nSUB rpc.store.* store 1\r\n`);
   await once(socket, 'close');
   assert.match(heard, /-ERR 'Stale Connection'/);
   assert.ok(performance.now() - from < 5_000);

@@ -1,5 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { readAuditOf } from './audit.js';
+import type { Account } from './broker.js';
 import { imageOperations } from './catalog.images.js';
 import { plantOperations } from './catalog.plants.js';
 import { searchOperations } from './catalog.searches.js';
@@ -7,7 +8,7 @@ import { transferOperations } from './catalog.transfers.js';
 import type { ErrorCode } from './errors.js';
 import { type PlantFinding, type RaisedNumber, RaiseNumbers, type ReconciledPage, ReconcilePlants } from './reconcile.js';
 
-const { write } = operationsOf<ErrorCode>('catalog');
+const { write } = operationsOf<ErrorCode, Account>('catalog');
 
 export const catalog = {
   ...plantOperations,
@@ -16,9 +17,9 @@ export const catalog = {
   ...imageOperations,
 
   /** Advances the catalog's sequences beyond the numbers that the store knows. */
-  raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
+  raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers, { callers: ['operator'] }),
   /** Compares a page of plants with the store's stock and repairs differences. Safe to repeat. */
-  reconcilePlants: write<ReconciledPage<PlantFinding, number>>()('reconcilePlants', ReconcilePlants),
+  reconcilePlants: write<ReconciledPage<PlantFinding, number>>()('reconcilePlants', ReconcilePlants, { callers: ['operator'] }),
   readAudit: readAuditOf('catalog'),
 };
 

@@ -1,6 +1,7 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, Matches } from 'class-validator';
 import { readAuditOf } from './audit.js';
+import type { Account } from './broker.js';
 import type { ErrorCode } from './errors.js';
 import { Integer, OneOf, Texts, Uuid, uuidPattern } from './fields.js';
 import { apiKeyOperations } from './identity.api-keys.js';
@@ -10,9 +11,6 @@ import { UserRequest } from './identity.user-request.js';
 import { userOperations } from './identity.users.js';
 import type { CredentialKind, Permission } from './permissions.js';
 import { type RaisedNumber, RaiseNumbers, type ReconciledPage, ReconcileUsers, type UserFinding } from './reconcile.js';
-
-/** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
-export const revocationsSubject = 'identity.revocations';
 
 // Requests
 
@@ -113,7 +111,9 @@ export interface SigningKeys {
   readonly keys: readonly Readonly<Record<string, unknown>>[];
 }
 
-const { read, write } = operationsOf<ErrorCode>('identity');
+const { read, write } = operationsOf<ErrorCode, Account>('identity');
+
+const authenticators = ['gateway', 'notifications'] as const;
 
 export const identity = {
   ...userOperations,
@@ -121,22 +121,23 @@ export const identity = {
   ...apiKeyOperations,
   ...oauthClientOperations,
 
-  checkCredential: read<Credential>()('checkCredential', CheckCredential, { errors: ['credential-refused'] }),
+  checkCredential: read<Credential>()('checkCredential', CheckCredential, { callers: authenticators, errors: ['credential-refused'] }),
   /** Answers a user's present permissions. `credential-refused`: there is no such user. For access tokens and owners of webhooks. */
   resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject, {
+    callers: authenticators,
     errors: ['credential-refused'],
   }),
   /** For services that know users only by UUID. */
-  resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { errors: ['user-not-found'] }),
+  resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { callers: ['gateway', 'store'], errors: ['user-not-found'] }),
   /** Answers the current names; omits deleted users. */
-  resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds),
-  readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
-  readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload),
+  resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds, { callers: ['gateway', 'store'] }),
+  readRevocations: read<Revocations>()('readRevocations', ReadRevocations, { callers: authenticators }),
+  readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload, { callers: authenticators }),
 
   /** Advances identity's sequences beyond the numbers that the store knows. */
-  raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
+  raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers, { callers: ['operator'] }),
   /** Compares a page of the store's customers with the users and repairs differences. Safe to repeat. */
-  reconcileUsers: write<ReconciledPage<UserFinding, string>>()('reconcileUsers', ReconcileUsers),
+  reconcileUsers: write<ReconciledPage<UserFinding, string>>()('reconcileUsers', ReconcileUsers, { callers: ['operator'] }),
   readAudit: readAuditOf('identity'),
 };
 

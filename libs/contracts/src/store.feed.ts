@@ -1,12 +1,10 @@
-import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
+import type { Account } from './broker.js';
 import type { ErrorCode } from './errors.js';
 import { Integer, Text, Uuid } from './fields.js';
 
 // The store's feed of order events. libs/events/src/event.ts describes the answers' members.
-
-/** The store publishes newly numbered events here, as a `FeedNudge` of libs/events (core NATS, may be lost). */
-export const feedSubject = 'store.feed';
 
 /** Sent by followers. */
 export class ReadFeed {
@@ -58,11 +56,10 @@ export interface FeedPage extends FeedHead {
   }[];
 }
 
-const { read, write } = operationsOf<ErrorCode>('store');
+const { read, write } = operationsOf<ErrorCode, Account>('store');
 
 export const feedOperations = {
-  feedHead: read<FeedHead>()('feedHead', NoPayload),
-  feedRead: read<FeedPage>()('feedRead', ReadFeed),
+  feedRead: read<FeedPage>()('feedRead', ReadFeed, { callers: ['notifications'] }),
   // Starts a new epoch. The last release calls it by this name.
-  feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', StartNewEpoch),
+  feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', StartNewEpoch, { callers: ['notifications'] }),
 };

@@ -1,5 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
+import type { Account } from './broker.js';
 import { type PlantStatus, plantStatuses } from './catalog.plants.js';
 import type { ErrorCode } from './errors.js';
 import { Id, Integer, ObjectsOf, OneOf, Uuid } from './fields.js';
@@ -92,15 +93,15 @@ export interface OpenOrders {
   readonly openOrders: readonly number[];
 }
 
-const { write } = operationsOf<ErrorCode>('store');
+const { write } = operationsOf<ErrorCode, Account>('store');
 
 export const lifecycleOperations = {
-  openStock: write<{ plantId: number }>()('openStock', OpenStock),
+  openStock: write<{ plantId: number }>()('openStock', OpenStock, { callers: ['catalog'] }),
   /** `openStock` for several plants in one transaction. */
-  openStocks: write<{ plants: number }>()('openStocks', OpenStocks),
-  listStock: write<{ plantId: number }>()('listStock', ListStock),
+  openStocks: write<{ plants: number }>()('openStocks', OpenStocks, { callers: ['catalog'] }),
+  listStock: write<{ plantId: number }>()('listStock', ListStock, { callers: ['catalog'] }),
   /** Retires the plant if `openOrders` is empty. */
-  retirePlant: write<OpenOrders>()('retirePlant', RetirePlant),
+  retirePlant: write<OpenOrders>()('retirePlant', RetirePlant, { callers: ['catalog'] }),
   /** Closes the customer if `openOrders` is empty. */
-  closeCustomer: write<OpenOrders>()('closeCustomer', CloseCustomer),
+  closeCustomer: write<OpenOrders>()('closeCustomer', CloseCustomer, { callers: ['identity'] }),
 };

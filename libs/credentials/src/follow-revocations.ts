@@ -1,4 +1,5 @@
-import { identity, revocationsSubject } from '@plant-shop/contracts/identity';
+import { broadcasts } from '@plant-shop/contracts/broker';
+import { identity } from '@plant-shop/contracts/identity';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -25,7 +26,7 @@ const firstReadLimitMs = 3_000;
  * ready once it has read the log, or after 3 s.
  */
 export function followRevocations(service: Service, log: RevocationLog): void {
-  const nudges = service.nats.listen(revocationsSubject, () => log.nudge());
+  const nudges = service.nats.listen(broadcasts.revocations.subject, () => log.nudge());
   gauge(service.metrics, 'revocation_log_age_seconds', 'Age of the last complete view of the revocation log', () =>
     Math.min(log.ageMs / 1_000, Number.MAX_SAFE_INTEGER),
   );

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
-import { feedSubject } from '@plant-shop/contracts/store.feed';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
@@ -37,7 +37,7 @@ describe('a service that follows a feed', () => {
         things.feed.readFor(follower, { seq: after, ...(afterId !== undefined && { id: afterId }) }, limit)),
       fake(store.feedGoOnBeyond, ({ known, agreed }) => things.feed.startNewEpoch(known, agreed)),
     ]);
-    numberer = new FeedNumberer(things.feed, feedNats, feedSubject, logger);
+    numberer = new FeedNumberer(things.feed, feedNats, broadcasts.feed.subject, logger);
     numberer.start();
     // Only its database is used: the follower is the example, or another process.
     books = await FollowingService.open({

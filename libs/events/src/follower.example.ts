@@ -1,5 +1,5 @@
+import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
-import { feedSubject } from '@plant-shop/contracts/store.feed';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Nats } from '@plant-shop/platform/nats';
 import type { Database } from '@plant-shop/platform/postgres/database';
@@ -29,7 +29,7 @@ export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcCli
     },
     logger,
   );
-  nats.listen(feedSubject, (message) => follower.receiveNudge(message.json<FeedNudge>()));
+  nats.listen(broadcasts.feed.subject, (message) => follower.receiveNudge(message.json<FeedNudge>()));
   follower.start();
   return follower;
 }

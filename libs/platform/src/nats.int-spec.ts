@@ -199,7 +199,7 @@ describe('a connection', () => {
       (one) => one.close(),
     );
     proxy.stall();
-    for (let n = 0; n < 40; n++) caller.nats.connection.publish('rpc.stub', Buffer.alloc(900_000));
+    for (let n = 0; n < 40; n++) caller.nats.connection.publish('rpc.stub.gateway', Buffer.alloc(900_000));
     await until(() => !caller.nats.isUp);
     expect(await codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor()))).toBe('unavailable');
     await until(() => caller.nats.isUp);

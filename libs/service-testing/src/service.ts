@@ -1,10 +1,10 @@
-import { createLogger } from '@plant-shop/platform/logging';
+import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import type { HandlerResult } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import type { Operation } from '@plant-shop/platform/rpc/operation';
+import { gateway, type Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { RpcServer } from '@plant-shop/platform/rpc/server';
 import { Service, type ServiceConfig } from '@plant-shop/platform/service/service';
@@ -33,17 +33,29 @@ export async function startService(
   return service;
 }
 
-/** A caller in the place of the gateway or another service. */
+/** Calls in the place of the gateway, or of another service if the gateway may not make a call. */
 export class TestCaller {
+  private readonly clients = new Map<string, RpcClient>();
+
   private constructor(
     private readonly nats: Nats,
-    readonly client: RpcClient,
+    private readonly logger: Logger,
   ) {}
 
-  static async connect(natsUrl: string, name = 'gateway'): Promise<TestCaller> {
+  static async connect(natsUrl: string): Promise<TestCaller> {
     const logger = createLogger('test', 'fatal');
-    const nats = await Nats.connect({ url: natsUrl, name }, logger);
-    return new TestCaller(nats, new RpcClient(nats, name, logger));
+    return new TestCaller(await Nats.connect({ url: natsUrl, name: 'test' }, logger), logger);
+  }
+
+  /** The gateway's client. */
+  get client(): RpcClient {
+    return this.clientOf(gateway);
+  }
+
+  clientOf(service: string): RpcClient {
+    const client = this.clients.get(service) ?? new RpcClient(this.nats, service, this.logger);
+    this.clients.set(service, client);
+    return client;
   }
 
   call<Payload, Answer>(
@@ -52,11 +64,12 @@ export class TestCaller {
     principal?: Principal,
     budgetMs = 10_000,
   ): Promise<Answer> {
-    return this.client.call(operation, payload, contextFor(principal, budgetMs));
+    const [caller = gateway] = operation.callers;
+    return this.clientOf(caller).call(operation, payload, contextFor(principal, budgetMs));
   }
 
   async close(): Promise<void> {
-    this.client.close();
+    for (const client of this.clients.values()) client.close();
     await this.nats.close(1_000);
   }
 }

@@ -37,7 +37,8 @@ export class Bus {
     publish: (/** @type {string} */ subject, /** @type {Uint8Array} */ frame, /** @type {{ reply: string } | undefined} */ options) => {
       if (!options) return;
       const { reply } = options;
-      setImmediate(() => this.#inbox?.({ subject: reply, data: answered(subject.slice('rpc.'.length), frame) }));
+      const [, service = ''] = subject.split('.');
+      setImmediate(() => this.#inbox?.({ subject: reply, data: answered(service, frame) }));
     },
   };
 

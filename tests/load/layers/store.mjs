@@ -43,7 +43,7 @@ class Bus {
   framesReceived = 0;
   /** @type {Map<string, (message: Message) => void>} */
   #listeners = new Map();
-  #reply = 'reply.gateway.bench.1';
+  #reply = 'reply.gateway.bench.store.1';
   /** Answers that are still awaited. */
   #missing = 0;
   /** @type {() => void} */
@@ -70,7 +70,7 @@ class Bus {
     return new Promise((resolve) => {
       this.#missing = calls;
       this.#answered = resolve;
-      setImmediate(() => this.#listeners.get('rpc.store')?.({ data, reply: this.#reply }));
+      setImmediate(() => this.#listeners.get('rpc.store.*')?.({ subject: 'rpc.store.gateway', data, reply: this.#reply }));
     });
   }
 
@@ -88,7 +88,7 @@ class Bus {
   /** @param {string} reply */
   #sendClock(reply) {
     const data = encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]);
-    const subject = `${reply.slice(0, reply.lastIndexOf('.'))}.*`;
+    const subject = `${reply.split('.').slice(0, 3).join('.')}.*.*`;
     setImmediate(() => this.#listeners.get(subject)?.({ subject: reply, data, reply: '' }));
   }
 }

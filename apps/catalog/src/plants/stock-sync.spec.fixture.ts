@@ -21,7 +21,7 @@ export class StockSyncFixture {
     beforeAll(async () => {
       const shop = await CatalogFixture.start({ replicas: 2 });
       plants.shop = shop;
-      plants.intents = new StockIntentsService(shop.database, shop.caller.client, createLogger('test', 'fatal'));
+      plants.intents = new StockIntentsService(shop.database, shop.caller.clientOf('catalog'), createLogger('test', 'fatal'));
     });
     afterAll(() => plants.shop.stop());
     afterEach(async () => {

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { identity, revocationsSubject } from '@plant-shop/contracts/identity';
+import { identity } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { pullIntervalMs } from '@plant-shop/credentials/revocation-log';
 import { Nats } from '@plant-shop/platform/nats';
@@ -287,7 +288,7 @@ describe('credentials at the gateway', () => {
     const startedAt = performance.now();
     for (let n = 0; n < nudges; n++) {
       const seen = pulls();
-      nats.connection.publish(revocationsSubject, new Uint8Array());
+      nats.connection.publish(broadcasts.revocations.subject, new Uint8Array());
       await until(() => pulls() > seen);
     }
     const intervals = (performance.now() - startedAt) / pullIntervalMs;
@@ -375,7 +376,7 @@ describe('credentials at the gateway', () => {
       for (let died = 0; died < 3; died++) {
         expect(await createPlant({ api_key: 'key' })).toBe(200);
         const lost = Promise.withResolvers<unknown>();
-        const dying = nats.listen(callsSubject('identity'), lost.resolve, { queue: 'identity' });
+        const dying = nats.listen(callsSubject('identity', '*'), lost.resolve, { queue: 'identity' });
         await lost.promise;
         dying.stop();
         // Concurrent, since sequential requests would wait for the next call; one that comes after a failed call is refused.

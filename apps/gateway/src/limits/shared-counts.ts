@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { RateLimit, type ReplicaCounts } from './rate-limit.js';
 
-/** Between gateways only: the accounts in deploy/nats/nats.conf allow no other service to publish or subscribe. */
-const subject = 'gateway.counts';
+const { subject } = broadcasts.counts;
 
 const publishIntervalMs = 200;
 /** At about 25 bytes per count, a message stays far below NATS's limit of 1 MB. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { identity, type Revocation, type Revocations, revocationsSubject } from '@plant-shop/contracts/identity';
+import { broadcasts } from '@plant-shop/contracts/broker';
+import { identity, type Revocation, type Revocations } from '@plant-shop/contracts/identity';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
@@ -71,7 +72,7 @@ describe('the revocation log', () => {
   it('notifies followers after the commit', async () => {
     const nats = await Nats.connect({ url: shop.natsUrl, name: 'follower' }, createLogger('test', 'fatal'));
     try {
-      const nudges = nats.connection.subscribe(revocationsSubject);
+      const nudges = nats.connection.subscribe(broadcasts.revocations.subject);
       await nats.connection.flush();
       const { token } = await shop.registerAndLogin();
       await shop.call(identity.logout, { digest: digestOf(token) });

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { type ReadRevocations, revocationsSubject, type Revocations } from '@plant-shop/contracts/identity';
+import { broadcasts } from '@plant-shop/contracts/broker';
+import type { ReadRevocations, Revocations } from '@plant-shop/contracts/identity';
 import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { readRevocations } from './revocations.repository.js';
@@ -20,6 +21,6 @@ export class RevocationsService {
    * follow at all.
    */
   nudge(): void {
-    if (this.nats.isUp) this.nats.connection.publish(revocationsSubject);
+    if (this.nats.isUp) this.nats.connection.publish(broadcasts.revocations.subject);
   }
 }

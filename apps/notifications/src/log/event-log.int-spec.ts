@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
-import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
+import type { FeedPage } from '@plant-shop/contracts/store.feed';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import type { Service } from '@plant-shop/platform/service/service';
@@ -74,7 +75,7 @@ describe('the event log', () => {
   const nudge = (events: readonly Event[]): void => {
     const before = events[0]!.seq - 1;
     const after = { seq: before, ...(before > 0 && { id: feed[before - 1]!.id }) };
-    storeNats.connection.publish(feedSubject, JSON.stringify({ epoch, head: feed.length, after, events }));
+    storeNats.connection.publish(broadcasts.feed.subject, JSON.stringify({ epoch, head: feed.length, after, events }));
   };
   const logged = async (): Promise<Event[]> =>
     (
@@ -169,7 +170,7 @@ describe('the event log', () => {
 
   it('continues after a malformed nudge', async () => {
     await start();
-    storeNats.connection.publish(feedSubject, 'no JSON');
+    storeNats.connection.publish(broadcasts.feed.subject, 'no JSON');
     nudge(happens(3));
     await isWhole();
   });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { LoggedRange } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -8,8 +9,6 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { hasWebhooks } from '../role.js';
 
-/** Announces logged events between replicas; large messages omit the events themselves. Core NATS: messages may be lost. */
-const fanoutSubject = 'notifications.fanout';
 const maxMessageBytes = 512 * 1024;
 
 /** What a replica announces: events that it has added to the log, and when they reached notifications. */
@@ -51,7 +50,7 @@ export class Fanout implements OnApplicationShutdown {
   /** Adds a function to call for every message of another replica. */
   onLoggedElsewhere(handle: (announcement: Announcement) => void): void {
     this.handlers.push(handle);
-    this.messages ??= this.nats.listen(fanoutSubject, (message) => {
+    this.messages ??= this.nats.listen(broadcasts.fanout.subject, (message) => {
       if (message.reply !== this.id) this.receive(message.json<Announcement>());
     });
   }
@@ -63,7 +62,7 @@ export class Fanout implements OnApplicationShutdown {
     const { events: _, ...range } = message;
     const whole = Buffer.from(JSON.stringify(message));
     try {
-      this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range), { reply: this.id });
+      this.nats.connection.publish(broadcasts.fanout.subject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range), { reply: this.id });
     } catch (error) {
       // The other replicas read the events from the log.
       this.logger.warn({ err: error }, 'publishing events to other replicas failed');

@@ -1,7 +1,7 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
-import { feedSubject } from '@plant-shop/contracts/store.feed';
 import type { FeedNudge } from '@plant-shop/events/event';
 import type { BodyColumn } from '@plant-shop/events/event-log';
 import { type Advance, Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
@@ -83,7 +83,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   onApplicationBootstrap(): void {
-    this.nudges = this.nats.listen(feedSubject, (message) => this.follower.receiveNudge(message.json<FeedNudge>()));
+    this.nudges = this.nats.listen(broadcasts.feed.subject, (message) => this.follower.receiveNudge(message.json<FeedNudge>()));
     this.follower.start();
   }
 

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import type { EventType } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
-import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
+import type { FeedPage } from '@plant-shop/contracts/store.feed';
 import { theService, unavailable } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
@@ -129,7 +130,7 @@ export class Shop {
     if (!silently && events.length > 0) {
       const before = this.feed.at(-1 - events.length);
       const after = before ? { seq: before.seq, id: before.id } : { seq: 0 };
-      this.storeNats.connection.publish(feedSubject, JSON.stringify({ epoch: this.epoch, head: this.feed.at(-1)?.seq, after, events }));
+      this.storeNats.connection.publish(broadcasts.feed.subject, JSON.stringify({ epoch: this.epoch, head: this.feed.at(-1)?.seq, after, events }));
     }
     return events;
   }

@@ -8,11 +8,6 @@ import { OrderFeed } from './order-feed.js';
 export class FeedController {
   constructor(private readonly orders: OrderFeed) {}
 
-  @Answers(store.feedHead)
-  feedHead(): Promise<FeedHead> {
-    return this.orders.feed.head();
-  }
-
   @Answers(store.feedRead)
   feedRead({ follower, after, afterId, limit }: ReadFeed): Promise<FeedPage> {
     return this.orders.feed.readFor(follower, { seq: after, ...(afterId !== undefined && { id: afterId }) }, limit);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
-import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
+import type { FeedHead, FeedPage } from '@plant-shop/contracts/store.feed';
 import type { FeedNudge } from '@plant-shop/events/event';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
@@ -20,7 +21,7 @@ describe('the feed of order events', () => {
       simulatedDeliveryDelayMs: 20,
     });
     nats = await Nats.connect({ url: shop.nats.url, name: 'notifications' }, createLogger('test', 'fatal'));
-    nats.listen(feedSubject, (message) => {
+    nats.listen(broadcasts.feed.subject, (message) => {
       const { events } = JSON.parse(Buffer.from(message.data).toString()) as FeedPage;
       nudged.push(...events);
     });
@@ -31,6 +32,8 @@ describe('the feed of order events', () => {
     expect(await shop.violations()).toEqual([]);
     await shop.stop();
   });
+
+  const feedHead = async () => (await shop.rows<FeedHead>('SELECT epoch, head FROM feed_head'))[0]!;
 
   const readAll = async (): Promise<FeedPage['events']> => {
     const events: FeedPage['events'][number][] = [];
@@ -56,7 +59,7 @@ describe('the feed of order events', () => {
     const written = await shop.rows<{ body: string; owner_id: string }>(
       'SELECT body, owner_id FROM order_transitions WHERE event_id IS NOT NULL',
     );
-    await until(async () => (await shop.caller.call(store.feedHead, {})).head === written.length);
+    await until(async () => (await feedHead()).head === written.length);
     const events = await readAll();
     expect(events.map((event) => event.seq)).toEqual(written.map((_, n) => n + 1));
     expect(new Set(events.map((event) => `${event.subject} ${event.body}`))).toEqual(
@@ -85,10 +88,10 @@ describe('the feed of order events', () => {
 
   it('numbers the event of a new order in the placing transaction, and announces its predecessor', async () => {
     await isQuiet();
-    const { head } = await shop.caller.call(store.feedHead, {});
+    const { head } = await feedHead();
     const [last] = await shop.rows<{ id: string }>('SELECT event_id AS id FROM order_transitions WHERE feed_seq = $1', [head]);
     const nudges: FeedNudge[] = [];
-    const heard = nats.listen(feedSubject, (message) => nudges.push(message.json<FeedNudge>()));
+    const heard = nats.listen(broadcasts.feed.subject, (message) => nudges.push(message.json<FeedNudge>()));
     await nats.connection.flush();
     const { id: orderId } = await place();
     const { seq, id } = await placedEvent(orderId);
@@ -110,7 +113,7 @@ describe('the feed of order events', () => {
   });
 
   it('drops old bodies that all followers have passed; the timeline stays, and late readers start after them', async () => {
-    const { head } = await shop.caller.call(store.feedHead, {});
+    const { head } = await feedHead();
     const passed = head - 10;
     await shop.caller.call(store.feedRead, { follower: 'test', after: passed, limit: 1 });
     const [oldest] = await shop.rows<{ order_id: number; event_id: string }>(
@@ -134,11 +137,11 @@ describe('the feed of order events', () => {
 
   it('does not number a new order in a history that ended with a failover', async () => {
     await isQuiet();
-    const { epoch, head } = await shop.caller.call(store.feedHead, {});
+    const { epoch, head } = await feedHead();
     await shop.rows(`UPDATE feed_head SET timeline = '000000FF'`);
     const { id: orderId } = await place();
     await until(async () => (await placedEvent(orderId)).seq !== null);
     expect((await placedEvent(orderId)).seq).toBeGreaterThan(head + 1_000);
-    expect((await shop.caller.call(store.feedHead, {})).epoch).not.toBe(epoch);
+    expect((await feedHead()).epoch).not.toBe(epoch);
   });
 });

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { feedSubject } from '@plant-shop/contracts/store.feed';
+import { broadcasts } from '@plant-shop/contracts/broker';
 import type { FeedNudge } from '@plant-shop/events/event';
 import { Feed, type FeedTable } from '@plant-shop/events/feed';
 import { FeedNumberer } from '@plant-shop/events/feed-numberer';
@@ -32,7 +32,7 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
     @InjectLogger() logger: Logger,
   ) {
     this.feed = new Feed(database, orderEvents);
-    this.numberer = new FeedNumberer(this.feed, nats, feedSubject, logger);
+    this.numberer = new FeedNumberer(this.feed, nats, broadcasts.feed.subject, logger);
     this.retention = new FeedRetention(database, orderEvents, options.feed, metrics, logger);
   }
 

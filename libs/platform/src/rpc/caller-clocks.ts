@@ -4,7 +4,7 @@ import type { Listener, Nats } from '../nats.js';
 import { CallerClock } from './caller-clock.js';
 import { checkClockReading, type ClockReading, decodeFrame, encodeFrame, frameKinds } from './frame.js';
 import { processNow } from './process-clock.js';
-import { callerOf, clockReadingsPrefix, clockRequestSubject } from './subjects.js';
+import { clockReadingsPrefix, clockRequestSubject } from './subjects.js';
 
 /** Timeout of a clock request, counted in steps during which this process ran. */
 const timeoutSteps = 5;
@@ -21,6 +21,8 @@ type Reply = { readonly reading: ClockReading; readonly receivedAt: number } | '
 
 /** A process that calls this one. */
 export interface CallingProcess {
+  readonly service: string;
+  /** Of its reply subjects for calls to this service. */
   readonly prefix: string;
   readonly clock: CallerClock;
   lastSeenAt: number;
@@ -38,6 +40,7 @@ export interface CallingProcess {
 export class CallerClocks {
   private readonly callers = new Map<string, CallingProcess>();
   private readonly prefix: string;
+  /** By `<caller>.<request>`. */
   private readonly waiting = new Map<string, (reply: Reply) => void>();
   private listener: Listener | undefined;
   private lastRequest = 0;
@@ -51,7 +54,7 @@ export class CallerClocks {
   }
 
   listen(): void {
-    this.listener = this.nats.listen(`${this.prefix}.*`, (message) => this.receive(message));
+    this.listener = this.nats.listen(`${this.prefix}.*.*`, (message) => this.receive(message));
   }
 
   stop(): void {
@@ -59,14 +62,14 @@ export class CallerClocks {
   }
 
   /** Returns the caller with this prefix. After two minutes without a frame it counts as a new one. */
-  of(prefix: string, now: number): CallingProcess {
+  of(prefix: string, service: string, now: number): CallingProcess {
     const known = this.callers.get(prefix);
     if (known && now - known.lastSeenAt < forgetAfterMs) {
       known.lastSeenAt = now;
       return known;
     }
     for (const [key, { lastSeenAt }] of this.callers) if (now - lastSeenAt >= forgetAfterMs) this.callers.delete(key);
-    const caller: CallingProcess = { prefix, clock: new CallerClock(), lastSeenAt: now, measuring: undefined, isGone: false, skewMs: undefined };
+    const caller: CallingProcess = { service, prefix, clock: new CallerClock(), lastSeenAt: now, measuring: undefined, isGone: false, skewMs: undefined };
     this.callers.set(prefix, caller);
     return caller;
   }
@@ -81,9 +84,8 @@ export class CallerClocks {
   skews(): Map<string, number> {
     const skews = new Map<string, number>();
     const now = processNow();
-    for (const { prefix, skewMs, lastSeenAt } of this.callers.values()) {
+    for (const { service, skewMs, lastSeenAt } of this.callers.values()) {
       if (skewMs === undefined || now - lastSeenAt >= forgetAfterMs) continue;
-      const service = callerOf(prefix);
       if (Math.abs(skewMs) >= Math.abs(skews.get(service) ?? 0)) skews.set(service, skewMs);
     }
     return skews;
@@ -92,7 +94,7 @@ export class CallerClocks {
   private async measureNow(caller: CallingProcess): Promise<void> {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const sentAt = processNow();
-      const reply = await this.ask(caller.prefix);
+      const reply = await this.ask(caller);
       if (reply === 'gone') {
         // If its connection comes back, it is measured like a new caller.
         caller.isGone = true;
@@ -115,13 +117,13 @@ export class CallerClocks {
     const isFar = Math.abs(skewMs) > maxSkewMs;
     caller.skewMs = skewMs;
     if (isFar === wasFar) return;
-    const fields = { peer: callerOf(caller.prefix), aheadSeconds: Math.round(skewMs / 100) / 10 };
+    const fields = { peer: caller.service, aheadSeconds: Math.round(skewMs / 100) / 10 };
     if (isFar) this.logger.warn(fields, 'clock skew exceeds the supported limit');
     else this.logger.info(fields, 'clock skew is within the limit again');
   }
 
-  private ask(prefix: string): Promise<Reply> {
-    const request = String(++this.lastRequest);
+  private ask({ service, prefix }: CallingProcess): Promise<Reply> {
+    const request = `${service}.${++this.lastRequest}`;
     return new Promise((resolve) => {
       let stepsLeft = timeoutSteps;
       // Several short timers: after a pause of this process only the first is overdue, and a reply is read before the next one.
@@ -141,7 +143,7 @@ export class CallerClocks {
           reply: `${this.prefix}.${request}`,
         });
       } catch (error) {
-        this.logger.warn({ err: error, peer: callerOf(prefix) }, 'clock request not sent');
+        this.logger.warn({ err: error, peer: service }, 'clock request not sent');
         settle('timeout');
       }
     });

@@ -16,7 +16,7 @@ import {
   maxEntryBytes,
   type WireError,
 } from './frame.js';
-import type { Operation } from './operation.js';
+import { gateway, type Operation } from './operation.js';
 import { processNow } from './process-clock.js';
 import { beginClientSpan, endWhenSettled } from './rpc-spans.js';
 import { tracing } from '../telemetry/tracing.js';
@@ -38,7 +38,7 @@ interface PendingCall {
   readonly resolve: (answer: RawAnswer) => void;
   readonly reject: (error: CodedError) => void;
   readonly timer: NodeJS.Timeout;
-  /** The frame that it was sent in; undefined while it is in the outbox. */
+  /** `<service>.<number>` of the frame that it was sent in; undefined while it is in the outbox. */
   frame?: string;
 }
 
@@ -71,7 +71,7 @@ export class RpcClient {
   private readonly prefix: string;
   private readonly inbox: Listener;
   private readonly pending = new Map<number, PendingCall>();
-  /** The unanswered calls of each frame. */
+  /** The unanswered calls of each frame. A frame's name begins with the service that it was sent to. */
   private readonly frames = new Map<string, Set<number>>();
   private readonly outboxes = new Map<string, Outbox>();
   private lastId = 0;
@@ -80,13 +80,13 @@ export class RpcClient {
 
   constructor(
     private readonly nats: Nats,
-    service: string,
+    private readonly service: string,
     private readonly logger: Logger,
     /** Called for each frame with its number of calls. */
     private readonly onFrame?: (calls: number) => void,
   ) {
     this.prefix = answersPrefix(service);
-    this.inbox = nats.listen(`${this.prefix}.*`, (message) => this.receive(message));
+    this.inbox = nats.listen(`${this.prefix}.*.*`, (message) => this.receive(message));
   }
 
   /** @throws CodedError the service's own error; `unavailable` (nothing happened); `outcome-unknown` */
@@ -159,7 +159,7 @@ export class RpcClient {
         request: context.requestId,
         budgetMs,
         deadline: context.deadline.at,
-        ...(context.principalIfAny && { principal: context.principalIfAny }),
+        ...(this.service === gateway && context.principalIfAny && { principal: context.principalIfAny }),
         ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
       },
@@ -215,7 +215,7 @@ export class RpcClient {
       for (const id of outbox.ids) this.fail(id, notSent);
       return;
     }
-    const frame = String(++this.lastFrame);
+    const frame = `${service}.${++this.lastFrame}`;
     const ids = new Set<number>();
     // Skips calls whose deadline passed while they were in the outbox.
     const entries = outbox.entries.filter((_, n) => {
@@ -230,7 +230,7 @@ export class RpcClient {
     this.frames.set(frame, ids);
     this.onFrame?.(ids.size);
     try {
-      this.nats.connection.publish(callsSubject(service), encodeFrame(frameKinds.calls, entries), {
+      this.nats.connection.publish(callsSubject(service, this.service), encodeFrame(frameKinds.calls, entries), {
         reply: `${this.prefix}.${frame}`,
       });
     } catch (error) {
@@ -241,6 +241,7 @@ export class RpcClient {
 
   private receive(message: Msg): void {
     const frame = message.subject.slice(this.prefix.length + 1);
+    const from = frame.slice(0, frame.indexOf('.'));
     // No responders: the NATS server replies with an empty message and status 503.
     if (message.data.length === 0 && message.headers?.code === 503) {
       this.failFrame(frame, notSent);
@@ -248,24 +249,24 @@ export class RpcClient {
     }
     // The outcome of calls is unknown if their answer cannot be parsed: they stay pending until their deadlines.
     const { kind, entries } = decodeFrame<Partial<AnswerMeta>>(message.data);
-    if (kind === frameKinds.answers) for (const entry of entries) this.receiveAnswer(entry, frame);
+    if (kind === frameKinds.answers) for (const entry of entries) this.receiveAnswer(entry, from);
     else if (kind === frameKinds.refusal) this.refuse(entries[0], frame);
-    else if (kind === frameKinds.clockRequest) this.sendClockReading(message.reply);
+    else if (kind === frameKinds.clockRequest) this.sendClockReading(from, message.reply);
   }
 
   /** Answers a called service that measures our clock's offset (caller-clocks.ts). */
-  private sendClockReading(reply: string | undefined): void {
-    if (reply === undefined || !isClockReadingsSubject(reply)) return;
+  private sendClockReading(from: string, reply: string | undefined): void {
+    if (reply === undefined || !isClockReadingsSubject(reply, from, this.service)) return;
     const reading = encodeEntry({ clock: processNow(), wall: Date.now() });
     this.nats.connection.publish(reply, encodeFrame(frameKinds.clockReading, [reading]));
   }
 
-  private receiveAnswer({ meta, payload }: Entry<Partial<AnswerMeta>>, frame: string): void {
+  private receiveAnswer({ meta, payload }: Entry<Partial<AnswerMeta>>, from: string): void {
     try {
       checkAnswerMeta(meta);
-      this.settle(meta, payload);
+      this.settle(meta, payload, from);
     } catch (error) {
-      this.logger.error({ err: error, frame }, 'invalid answer received');
+      this.logger.error({ err: error, peer: from }, 'invalid answer received');
     }
   }
 
@@ -276,9 +277,11 @@ export class RpcClient {
     if (error) this.failFrame(frame, () => toCodedError(error));
   }
 
-  private settle({ id, error, ...meta }: AnswerMeta, payload: Uint8Array): void {
-    const call = id === undefined ? undefined : this.remove(id);
+  private settle({ id = 0, error, ...meta }: AnswerMeta, payload: Uint8Array, from: string): void {
+    const call = this.pending.get(id);
     if (!call) return;
+    if (call.operation.service !== from) throw new Error(`the call was made to ${call.operation.service}`);
+    this.remove(id);
     if (error) call.reject(toCodedError(error));
     else call.resolve({ payload, ...meta });
   }

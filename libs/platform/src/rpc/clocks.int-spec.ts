@@ -195,7 +195,7 @@ describe('a caller', () => {
   it('that does not reply with its clock is answered; calls that expire while the service is stopped are dropped', async () => {
     const raw = await connect({ servers: nats.url });
     const answered: number[] = [];
-    raw.subscribe('reply.gateway.before.*', {
+    raw.subscribe('reply.gateway.before.stub.*', {
       callback: (_, { data }) => {
         const { kind, entries } = decodeFrame<{ id?: number; error?: object }>(data);
         if (kind === frameKinds.answers) for (const { meta } of entries) if (meta.id !== undefined && !meta.error) answered.push(meta.id);
@@ -205,7 +205,7 @@ describe('a caller', () => {
       const deadline = Date.now() + 10 * minutes + budgetMs;
       const call: CallMeta = { id, op: 'writeJob', request: 'r', budgetMs, deadline };
       const entry = encodeEntry(call, Buffer.from(JSON.stringify({ name: String(id) })));
-      raw.publish('rpc.stub', encodeFrame(frameKinds.calls, [entry]), { reply: `reply.gateway.before.${id}` });
+      raw.publish('rpc.stub.gateway', encodeFrame(frameKinds.calls, [entry]), { reply: `reply.gateway.before.stub.${id}` });
     };
     const service = await startProcess('stub');
     try {
@@ -229,16 +229,16 @@ describe('a caller', () => {
     const raw = await connect({ servers: nats.url });
     try {
       const answer = async (id: number): Promise<string> => {
-        const reply = `reply.gateway.raw.${id}`;
+        const reply = `reply.gateway.raw.stub.${id}`;
         const answers = raw.subscribe(reply, { max: 1 });
         const call: CallMeta = { id, op: 'writeJob', request: 'r', budgetMs: 5_000, deadline: processNow() + 5_000 };
-        raw.publish('rpc.stub', encodeFrame(frameKinds.calls, [encodeEntry(call, Buffer.from(`{"name":"${id}"}`))]), { reply });
+        raw.publish('rpc.stub.gateway', encodeFrame(frameKinds.calls, [encodeEntry(call, Buffer.from(`{"name":"${id}"}`))]), { reply });
         for await (const { data } of answers) return decodeFrame<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done';
         return 'none';
       };
       // Receives its answer, but no clock requests.
       expect(await answer(1)).toBe('unavailable');
-      raw.subscribe('reply.gateway.raw.clock', {
+      raw.subscribe('reply.gateway.raw.stub.clock', {
         callback: (_, { reply = '' }) => {
           raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]));
         },

@@ -4,14 +4,14 @@ import type { Deadline } from './deadline.js';
 import type { Principal } from './principal.js';
 
 /**
- * The context that travels with a request from service to service: principal, request id and deadline. A handler passes its context
- * to the calls that it makes, so one deadline bounds the whole chain.
+ * The context that travels with a request from service to service: request id and deadline, and from the gateway the principal. A handler
+ * passes its context to the calls that it makes, so one deadline bounds the whole chain.
  */
 export class RpcContext {
   constructor(
     readonly requestId: string,
     readonly deadline: Deadline,
-    /** Absent when the client presented no valid credential, or the call is not made for a client. */
+    /** Absent when the client presented no valid credential, or the gateway did not make the call. */
     readonly principalIfAny?: Principal,
     /** W3C Trace Context: the parent span of calls made with this context; undefined when the request is not traced. */
     readonly traceparent?: string,

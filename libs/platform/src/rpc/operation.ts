@@ -1,5 +1,10 @@
 import type { ClassConstructor } from 'class-transformer';
 
+/**
+ * The service that checks clients' credentials: only its calls may have a principal. It is the caller of operations that name no others.
+ */
+export const gateway = 'gateway';
+
 /** One operation that a service offers to others. The method that answers it has the same name, and the log field `rpc` has `pattern`. */
 export interface Operation<Payload, Answer> {
   readonly service: string;
@@ -10,6 +15,8 @@ export interface Operation<Payload, Answer> {
   readonly payload: ClassConstructor<Payload & object>;
   /** A lost answer to a `read` is `unavailable`; a lost answer to a `write` is `outcome-unknown`. */
   readonly effect: 'read' | 'write';
+  /** The broker's accounts that may call it. The called service refuses others. */
+  readonly callers: readonly string[];
   /** The codes that it may throw, apart from those common to all operations. */
   readonly errors: readonly string[];
   /** Whether the answer is the state of one resource, with a version. */
@@ -18,7 +25,9 @@ export interface Operation<Payload, Answer> {
   readonly answer?: Answer;
 }
 
-interface OperationOptions<Code extends string> {
+interface OperationOptions<Code extends string, Caller extends string> {
+  /** Default: the gateway. */
+  readonly callers?: readonly Caller[];
   readonly errors?: readonly Code[];
   readonly versioned?: boolean;
 }
@@ -33,29 +42,30 @@ export const takesIdempotencyKey = ({ errors }: Pick<Operation<never, unknown>, 
 /** The payload class of operations without a payload. */
 export class NoPayload {}
 
-type Declare<Code extends string> = <Answer>() => <Payload extends object>(
+type Declare<Code extends string, Caller extends string> = <Answer>() => <Payload extends object>(
   name: string,
   payload: ClassConstructor<Payload>,
-  options?: OperationOptions<Code>,
+  options?: OperationOptions<Code, Caller>,
 ) => Operation<Payload, Answer>;
 
 /** Returns functions that declare a service's operations: `read<Answer>()('name', PayloadClass, { errors })`. */
-export function operationsOf<Code extends string = never>(
+export function operationsOf<Code extends string = never, Caller extends string = never>(
   service: string,
-): { readonly read: Declare<Code>; readonly write: Declare<Code> } {
+): { readonly read: Declare<Code, Caller>; readonly write: Declare<Code, Caller> } {
   const declare =
-    (effect: 'read' | 'write'): Declare<Code> =>
+    (effect: 'read' | 'write'): Declare<Code, Caller> =>
     <Answer>() =>
     <Payload extends object>(
       name: string,
       payload: ClassConstructor<Payload>,
-      { errors = [], versioned = false }: OperationOptions<Code> = {},
+      { callers, errors = [], versioned = false }: OperationOptions<Code, Caller> = {},
     ): Operation<Payload, Answer> => ({
       service,
       name,
       pattern: `${service}.${name}`,
       payload,
       effect,
+      callers: callers ?? [gateway],
       errors,
       versioned,
     });

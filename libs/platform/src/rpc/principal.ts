@@ -1,4 +1,4 @@
-/** The account on whose behalf a call is made. The gateway derives it from credentials; services pass it on unchanged. */
+/** The account on whose behalf a call is made. The gateway derives it from credentials; services do not pass it on. */
 export interface Principal {
   /** The account's id (a UUID). It is never reused after the account is deleted. */
   readonly subject: string;

@@ -22,11 +22,11 @@ import {
   maxEntryBytes,
   type WireError,
 } from './frame.js';
-import { type Operation, takesIdempotencyKey } from './operation.js';
+import { gateway, type Operation, takesIdempotencyKey } from './operation.js';
 import { nestHandler, type OperationHandler } from './operation-handlers.js';
 import { processNow } from './process-clock.js';
 import { beginServerSpan, endWithCode } from './rpc-spans.js';
-import { callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
+import { callerOf, callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
 import { parseJson, validated } from './validation.js';
 
 const flushBytes = 512 * 1024;
@@ -93,7 +93,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   listen(callback: () => void): void {
     const { service } = this.options;
     this.clocks.listen();
-    this.listener = this.nats.listen(callsSubject(service), (message) => this.receive(message), { queue: service });
+    this.listener = this.nats.listen(callsSubject(service, '*'), (message) => this.receive(message), { queue: service });
     // On a lost connection, the client subscribes when it reconnects. Nest would treat an argument of the callback as a failed start.
     void this.nats.connection.flush().then(
       () => callback(),
@@ -132,9 +132,10 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   }
 
   private receive(message: Msg): void {
-    const reply = message.reply;
-    if (reply === undefined || !isAnswersSubject(reply)) {
-      this.log.warn('call without a valid reply subject');
+    const { reply } = message;
+    const service = callerOf(message.subject);
+    if (reply === undefined || !isAnswersSubject(reply, service, this.options.service)) {
+      this.log.warn({ peer: service, reply }, 'call without a valid reply subject');
       return;
     }
     let calls: Entry<CallMeta>[];
@@ -146,7 +147,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       return;
     }
     const now = processNow();
-    const caller = this.clocks.of(prefixOf(reply), now);
+    const caller = this.clocks.of(prefixOf(reply), service, now);
     const isReliable = caller.clock.observe(now, lastSent(calls), firstDeadline(calls));
     if (isReliable || this.waiting >= this.options.maxInFlight) this.startAll(reply, calls, caller, now);
     else void this.startWhenMeasured(reply, calls, caller, now);
@@ -161,14 +162,22 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   }
 
   private startAll(reply: string, calls: readonly Entry<CallMeta>[], caller: CallingProcess, readAt: number): void {
-    for (const call of calls) this.start(reply, call, caller.isGone ? expired : localDeadline(call.meta, caller.clock, readAt));
+    for (const call of calls) this.start(reply, call, caller.service, caller.isGone ? expired : localDeadline(call.meta, caller.clock, readAt));
   }
 
-  private start(reply: string, call: Entry<CallMeta>, deadline: Deadline): void {
-    const handler = this.handlers.get(call.meta.op);
+  private start(reply: string, call: Entry<CallMeta>, caller: string, deadline: Deadline): void {
+    const handler = this.handlerFor(call.meta, caller);
     const span = tracing && beginServerSpan(this.options.service, labelOf(handler), call.meta.traceparent);
     if (span) void span.run(() => this.answer(reply, call, handler, deadline, span));
     else void this.answer(reply, call, handler, deadline);
+  }
+
+  /** Returns the operation's handler, or undefined if there is none for this caller: that is a defect or an attack. */
+  private handlerFor({ op, request, principal }: CallMeta, caller: string): OperationHandler | undefined {
+    const handler = this.handlers.get(op);
+    if (!handler || (handler.operation.callers.includes(caller) && (!principal || caller === gateway))) return handler;
+    this.log.error({ rpc: handler.operation.pattern, peer: caller, requestId: request, principal: principal?.subject }, 'call refused: not for this caller');
+    return undefined;
   }
 
   private async answer(
@@ -214,7 +223,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     if (this.inFlight > this.options.maxInFlight) throw overloaded(theService(this.options.service));
     // The caller has given up, and may have reported the outcome as unknown: the call must not take effect now.
     if (deadline.isPast) throw unavailable(theService(this.options.service));
-    if (!handler) throw new CodedError('unknown-operation', `${theService(this.options.service)} has no operation ${meta.op}.`);
+    if (!handler) throw new CodedError('unknown-operation', `${theService(this.options.service)} has no operation ${meta.op} for this caller.`);
     const { operation } = handler;
     const value = validated(operation.payload, parseJson(payload));
     const { principal, idempotencyKey } = meta;

@@ -73,7 +73,7 @@ describe('frames on the wire', () => {
         return { seen: name };
       },
     });
-    calls = await recorded('rpc.stub');
+    calls = await recorded('rpc.stub.*');
     answers = await recorded('reply.>', frameKinds.answers);
   });
   afterEach(async () => {
@@ -146,7 +146,7 @@ describe('a service that receives', () => {
 
   beforeAll(async () => {
     handled = [];
-    clock = answerClockRequests('reply.gateway.raw');
+    clock = answerClockRequests('reply.gateway.raw.stub');
     service = await StubService.start(nats.url, { writeJob: ({ name }) => handled.push(name) });
   });
   afterAll(async () => {
@@ -170,12 +170,12 @@ describe('a service that receives', () => {
     encodeFrame(frameKinds.calls, metas.map((one) => encodeEntry(one as CallMeta, json({ name: 'x' }))));
 
   /** Sends these bytes as a caller in any language would. @returns the answer */
-  async function answerTo(bytes: Uint8Array, prefix = 'reply.gateway.raw'): Promise<{ kind: number; codes: (string | undefined)[] }> {
+  async function answerTo(bytes: Uint8Array, prefix = 'reply.gateway.raw.stub'): Promise<{ kind: number; codes: (string | undefined)[] }> {
     const reply = `${prefix}.${++frames}`;
     const answer = new Promise<Msg>((resolve) => {
       raw.subscribe(reply, { max: 1, callback: (_, message) => resolve(message) });
     });
-    raw.publish('rpc.stub', bytes, { reply });
+    raw.publish('rpc.stub.gateway', bytes, { reply });
     const { kind, entries } = decodeFrame<AnswerMeta>((await answer).data);
     return { kind, codes: entries.map((entry) => entry.meta.error?.code) };
   }
@@ -187,7 +187,7 @@ describe('a service that receives', () => {
   });
 
   it('a call after its deadline, by the absolute time or by the budget, does not handle it', async () => {
-    const prefix = 'reply.gateway.late';
+    const prefix = 'reply.gateway.late.stub';
     const lateClock = answerClockRequests(prefix);
     await answerTo(callFrame(meta()), prefix);
     // The service has just measured this caller's clock, to within the time since it was read.
@@ -246,15 +246,15 @@ describe('a service that receives', () => {
   it('a call with a missing or invalid reply subject does not answer and does not handle it', async () => {
     const before = handled.length;
     const all = await recorded('*.>');
-    raw.publish('rpc.stub', callFrame(meta()));
-    for (const reply of ['_INBOX.x', 'store.feed', 'rpc.stub', 'reply.short', 'reply.a.b.c.d']) {
-      raw.publish('rpc.stub', callFrame(meta()), { reply });
+    raw.publish('rpc.stub.gateway', callFrame(meta()));
+    for (const reply of ['_INBOX.x', 'store.feed', 'rpc.stub.gateway', 'reply.short', 'reply.gateway.i.stub', 'reply.gateway.i.stub.f.g', 'reply.other.i.stub.f', 'reply.gateway.i.other.f', 'clock.gateway.i.stub.f']) {
+      raw.publish('rpc.stub.gateway', callFrame(meta()), { reply });
     }
     await caller.client.call(readJob, { name: 'x' }, contextFor());
     await until(() => all.messages.some((one) => one.subject.startsWith('reply.gateway.')));
     all.stop();
     const subjects = all.messages.map((one) => one.subject.replace(/^(reply\.gateway)\..*/, '$1'));
-    expect(new Set(subjects)).toEqual(new Set(['rpc.stub', 'reply.gateway']));
+    expect(new Set(subjects)).toEqual(new Set(['rpc.stub.gateway', 'reply.gateway']));
     expect(handled).toHaveLength(before);
   });
 });
@@ -266,7 +266,7 @@ describe('a caller that receives', () => {
   let subscription: { unsubscribe: () => void };
 
   beforeAll(async () => {
-    subscription = raw.subscribe('rpc.hostile', {
+    subscription = raw.subscribe('rpc.hostile.*', {
       callback: (_, message) => {
         for (const { meta } of decodeFrame<CallMeta>(message.data).entries) {
           for (const bytes of answer(meta)) raw.publish(message.reply ?? '', bytes);

@@ -1,21 +1,19 @@
 import type { Nats } from '@plant-shop/platform/nats';
 import { encodeEntry, encodeFrame, frameKinds } from '@plant-shop/platform/rpc/frame';
 import { processNow } from '@plant-shop/platform/rpc/process-clock';
-import { clockRequestSubject } from '@plant-shop/platform/rpc/subjects';
+import { answersPrefix, clockRequestSubject } from '@plant-shop/platform/rpc/subjects';
 import { type Fault, Run } from './run.js';
-
-// Discards the answers sent here, but answers clock requests: a service drops the calls of a process that has ended.
-const unusedReplyPrefix = 'reply.discarded.discarded';
-const unusedReply = `${unusedReplyPrefix}.1`;
 
 const callFaults: readonly Fault[] = ['fails', 'loses its answer', 'is never answered', 'crashes the process'];
 /** For messages without a reply: answers, and announcements of committed changes. */
 const messageFaults: readonly Fault[] = ['fails', 'is never answered', 'crashes the process'];
 
 /** Injects faults into all messages that one service publishes. */
-export function injectNatsFaults({ connection }: Nats): void {
+export function injectNatsFaults({ connection }: Nats, service: string): void {
+  // Discards the answers sent here, but answers clock requests: a service drops the calls of a process that has ended.
+  const unused = answersPrefix(service);
   const publish = connection.publish.bind(connection);
-  connection.subscribe(clockRequestSubject(unusedReplyPrefix), {
+  connection.subscribe(clockRequestSubject(`${unused}.*`), {
     callback: (_error, { reply }) => {
       const reading = encodeEntry({ clock: processNow(), wall: Date.now() });
       if (reply !== undefined) publish(reply, encodeFrame(frameKinds.clockReading, [reading]));
@@ -37,7 +35,7 @@ export function injectNatsFaults({ connection }: Nats): void {
       case 'fails':
         throw new Error('not connected');
       case 'loses its answer':
-        publish(subject, data, { ...options, reply: unusedReply });
+        publish(subject, data, { ...options, reply: `${unused}.${subject.split('.')[1]}.1` });
         break;
       case 'is never answered':
         break;

@@ -2,6 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { gateway } from '@plant-shop/platform/rpc/operation';
 import { callsSubject } from '@plant-shop/platform/rpc/subjects';
 import { Service } from '@plant-shop/platform/service/service';
 import { testConfig } from '../service.js';
@@ -58,7 +59,7 @@ export class CrashableReplica extends Replica {
     readonly caller: RpcClient,
   ) {
     super(service, app);
-    injectNatsFaults(service.nats);
+    injectNatsFaults(service.nats, service.name);
   }
 
   static override async start(name: string, natsUrl: string, start: Start): Promise<CrashableReplica> {
@@ -66,14 +67,14 @@ export class CrashableReplica extends Replica {
     const calls = interceptCalls(service);
     const app = await appOf(service, start);
     const logger = createLogger('test', 'fatal');
-    const nats = await Nats.connect({ url: natsUrl, name: 'gateway' }, logger);
+    const nats = await Nats.connect({ url: natsUrl, name: gateway }, logger);
     const publish = nats.connection.publish.bind(nats.connection);
     nats.connection.publish = (subject, data, options) => {
       // The members of a message that `RpcServer` reads.
-      if (subject === callsSubject(name)) calls.deliver({ subject, data, reply: options?.reply } as never);
+      if (subject === callsSubject(name, gateway)) calls.deliver({ subject, data, reply: options?.reply } as never);
       else publish(subject, data, options);
     };
-    const replica = new CrashableReplica(service, app, nats, new RpcClient(nats, 'gateway', logger));
+    const replica = new CrashableReplica(service, app, nats, new RpcClient(nats, gateway, logger));
     // Calls bypass the NATS server, so it might get a clock request before the subscription of the caller's inbox.
     await nats.connection.flush();
     await replica.pause();
@@ -105,7 +106,7 @@ function interceptCalls({ name, nats }: Service): { deliver: OnMessage } {
   const calls: { deliver: OnMessage } = { deliver: () => undefined };
   const listen = nats.listen.bind(nats);
   nats.listen = (subject, onMessage, options) => {
-    if (subject !== callsSubject(name)) return listen(subject, onMessage, options);
+    if (subject !== callsSubject(name, '*')) return listen(subject, onMessage, options);
     calls.deliver = onMessage;
     return { drain: () => Promise.resolve(), stop: () => undefined };
   };
