@@ -103,7 +103,7 @@ describe('people', () => {
 
     await page.getByRole('button', { name: 'New API key' }).click();
     await page.getByLabel('Name').fill('<b>warehouse</b>');
-    await page.getByLabel('only some of it').check();
+    await page.getByLabel('what you choose').check();
     await page.getByLabel('write:orders').check();
     await visit.assertAccessible();
     await page.getByRole('button', { name: 'Create the key' }).click();

@@ -280,8 +280,10 @@ CREATE TABLE audit_log (
   request_id  text           NOT NULL,
   -- A user's UUID; null for an operator's command.
   subject     text,
-  -- The kinds of credential that were presented.
+  -- The kinds of the subject's credentials that were presented.
   credentials text[]         NOT NULL,
+  -- Valid credentials of other users that the request carried, too, as JSON: [{kind, id, subject}]. Null: none.
+  other_credentials jsonb,
   target      text           NOT NULL
 );
 CREATE INDEX audit_log_by_time ON audit_log (at, id);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import { manager, TestIdentity } from './identity.spec.fixture.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
@@ -48,7 +49,7 @@ describe('a request with an Idempotency-Key', () => {
       const responses = await sendEightTimes(() => shop.callOnce(identity.createUser, { user }, `user-${n}`, manager));
       expect(responses.filter(({ replayed }) => !replayed)).toHaveLength(1);
       const answer = { id: responses[0]!.answer.id, username: user.username, firstName: 'Tia', email: 'tia@shop.test' };
-      for (const response of responses) expect(response).toMatchObject({ answer, version: 1 });
+      for (const response of responses) expect(response).toMatchObject({ answer, version: await shop.versionOf(user.username) });
     }
     expect(await count(`username LIKE 'copy-%'`)).toBe(3);
   });
@@ -127,6 +128,26 @@ describe('a request with an Idempotency-Key', () => {
     await expect(shop.callOnce(identity.createApiKey, request, 'shown', weaker)).rejects.toMatchObject({
       code: 'forbidden',
     });
+  });
+
+  it('does not return a key or client secret to a credential of the same user that lacks its permissions', async () => {
+    const { username } = await shop.register();
+    const { username: owner } = await shop.register();
+    const client = { name: 'Till', grantTypes: ['client_credentials' as const], scopes: ['write:orders' as const], owner };
+    const narrow = { ...manager, permissions: ['write:users', 'read:orders'] };
+    const key = await shop.call(identity.createApiKey, { username, apiKey: { name: 'till 4' } }, manager);
+    const { clientId } = await shop.call(identity.createOAuthClient, { client }, manager);
+    const requests = [
+      (by: Principal) => shop.callOnce(identity.createApiKey, { username, apiKey: { name: 'till 5' } }, 'key', by),
+      (by: Principal) => shop.callOnce(identity.rotateApiKey, { username, apiKeyId: key.id, rotation: {} }, 'rotation', by),
+      (by: Principal) => shop.callOnce(identity.createOAuthClient, { client }, 'client', by),
+      (by: Principal) => shop.callOnce(identity.rotateOAuthClientSecret, { clientId }, 'secret', by),
+    ];
+    for (const request of requests) {
+      await request(manager);
+      await expect(request(narrow)).rejects.toMatchObject({ code: 'forbidden' });
+      expect((await request({ ...narrow, permissions: [...narrow.permissions, 'read:plants', 'write:orders', 'webhooks'] })).replayed).toBe(true);
+    }
   });
 
   it('stores its key, its password and its answer only hashed or encrypted', async () => {

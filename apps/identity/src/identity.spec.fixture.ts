@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Credential, identity, type Session, type User } from '@plant-shop/contracts/identity';
+import { permissions } from '@plant-shop/contracts/permissions';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
@@ -15,10 +16,10 @@ import { startIdentity } from './start.js';
 
 export const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
-/** A principal who may manage every user. */
+/** A principal who may manage every user and pass on every permission. */
 export const manager: Principal = {
   subject: '00000000-0000-4000-8000-000000000000',
-  permissions: ['write:users'],
+  permissions,
   shown: ['apiKey'],
 };
 
@@ -125,6 +126,10 @@ export class TestIdentity {
     const password = given.password ?? 'a-good-password';
     const user = await this.call(identity.createUser, { user: { ...given, username, password } });
     return { user, username, password };
+  }
+
+  async versionOf(username: string): Promise<number> {
+    return (await this.caller.client.callRaw(identity.getUser, { username }, contextFor(manager))).version ?? 0;
   }
 
   login(username: string, password: string, address = '192.0.2.1'): Promise<Session> {

@@ -1,4 +1,4 @@
-import { roles } from '@plant-shop/contracts/permissions';
+import { permissions, roles } from '@plant-shop/contracts/permissions';
 import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting } from './config.js';
@@ -11,7 +11,7 @@ if (username === undefined || role === undefined || others.length > 0) {
 }
 
 await runCommand(configOrExit(databaseSetting), async (database, actor, logger) => {
-  const { before, user } = await changeRole(database, actor, { username, role });
+  const { before, user } = await changeRole(database, actor, { username, role, by: { permissions } });
   if (before === role) return `${user.username} is already ${role}; nothing changed.`;
   logger.info({ userId: user.userId, username: user.username, before, after: role }, 'role changed');
   return `${user.username} is ${role} now (was ${before}).`;

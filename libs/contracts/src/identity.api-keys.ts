@@ -15,12 +15,12 @@ export class NewApiKey {
   @Text()
   name: string;
 
-  /** Permissions that the user does not have: `forbidden`. */
+  /** Permissions that the user or the caller's credential lacks: `forbidden`. */
   @IsOptional()
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a permission' })
   @SomeOf(permissions, `must contain only values from ${permissions.join(', ')}`)
-  @Schema({ uniqueItems: true, description: 'Default: all permissions of the user. The key never has permissions that the user lacks.' })
+  @Schema({ uniqueItems: true, description: "Default: a customer's, as far as your credential has them. The key never has permissions that the user or your credential lacks." })
   permissions?: Permission[];
 
   @IsOptional()
@@ -48,7 +48,8 @@ export class RevokeApiKey extends UserRequest {
 }
 
 /**
- * Creates a successor with the key's name, permissions and lifetime. The old key ends after the grace period, or earlier if
+ * Creates a successor with the key's name and lifetime, and the permissions that its user still has. `forbidden` when the caller's
+ * credential lacks one of them. The old key ends after the grace period, or earlier if
  * it expires. Until then neither of the two can be rotated again.
  */
 export class RotateApiKey extends UserRequest {
@@ -100,7 +101,7 @@ export const apiKeyOperations = {
       route: 'POST /v3/user/:username/apiKeys',
       access: authenticated,
       summary: 'Create an API key',
-      description: 'The key itself is returned only in this response. It never has more permissions than its user.',
+      description: 'The key itself is returned only in this response. It never has more permissions than its user or the credential that creates it.',
       body: jsonObject('apiKey'),
       secret: true,
       answer: createdApiKeyAnswer,
@@ -139,8 +140,8 @@ export const apiKeyOperations = {
       access: authenticated,
       summary: 'Replace an API key',
       description:
-        'Returns a new key with the same name and permissions. The old key remains valid for a grace period. The new key itself is ' +
-        'returned only in this response.',
+        'Returns a new key with the same name and permissions, which your credential must have. The old key remains valid for a grace ' +
+        'period. The new key itself is returned only in this response.',
       body: jsonObject('rotation'),
       revokes: true,
       secret: true,

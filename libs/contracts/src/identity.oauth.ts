@@ -37,7 +37,7 @@ export class NewOAuthClient {
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a scope' })
   @SomeOf(permissions, `must contain only values from ${permissions.join(', ')}`)
-  @Schema({ uniqueItems: true, description: 'All scopes that the client may request. A token never has more permissions than its user.' })
+  @Schema({ uniqueItems: true, description: 'All scopes that the client may request. Your credential must have them. A token never has more permissions than its user.' })
   scopes: Permission[];
 
   @IsOptional()
@@ -163,7 +163,7 @@ export const oauthClientOperations = {
       summary: "Replace an OAuth client's secret",
       description:
         'The old secret is refused at once, and the access tokens issued for it within a second. Refresh tokens remain valid, ' +
-        'with the new secret, which is returned only in this response.',
+        'with the new secret, which is returned only in this response. Your credential must have all scopes of the client.',
       revokes: true,
       secret: true,
       answer: createdOAuthClientAnswer,

@@ -299,8 +299,8 @@ export const userOperations = {
       summary: 'Set the role of a user',
       description:
         "A customer manages their own orders and webhooks; staff manage everything except users; an admin manages everything. The user's " +
-        'sessions, API keys and tokens remain valid, and permit what the new role permits within a second. Refused (409 `last-admin`) if ' +
-        'no admin would be left.',
+        'sessions, API keys and tokens remain valid, and permit what the new role permits within a second. Your credential must have the ' +
+        'permissions that the user gains. Refused (409 `last-admin`) if no admin would be left.',
       body: jsonObject('assignment'),
       revokes: true,
       answer: userAnswer,
@@ -316,7 +316,8 @@ export const userOperations = {
       access: authenticated,
       summary: 'Change a user',
       description:
-        "Changes the fields that are sent. Only for the user and with `write:users`. A new password ends the user's other sessions.",
+        "Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of " +
+        "that user. A new password ends the user's other sessions.",
       body: jsonObject('user'),
       revokes: true,
       answer: userAnswer,

@@ -200,7 +200,7 @@ export const webhookOperations = {
       summary: 'Change, disable or enable a webhook',
       description:
         'Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and ' +
-        'sent once it is enabled again.',
+        'sent once it is enabled again. A webhook that was created with `read:orders` is changed only with it.',
       body: jsonObject('webhook'),
       answer: webhookAnswer,
     },

@@ -40,7 +40,7 @@ export const permissionsOfRole: Readonly<Record<Role, readonly Permission[]>> = 
   admin: permissions,
 };
 
-/** The kinds of credential. `Principal.shown` lists those that a request carried. */
+/** The kinds of credential. `Principal.shown` lists those of the acting user that a request carried. */
 export const credentialKinds = ['session', 'apiKey', 'accessToken'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
 

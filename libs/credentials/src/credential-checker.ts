@@ -20,6 +20,8 @@ interface UserPermissions {
 /** A credential that was found valid, of any kind. */
 interface ValidCredential {
   readonly kind: CredentialKind;
+  /** Of the key or session; for an access token, of its client. */
+  readonly id: string;
   /** Names it without its secret. */
   readonly name: string;
   readonly userId: string;
@@ -153,6 +155,7 @@ export class CredentialChecker {
     }
     return {
       kind: 'accessToken',
+      id: token.clientId,
       name: `client:${token.clientId}:${token.userId}`,
       userId: token.userId,
       permissions: token.permissions.filter((one) => user.permissions.includes(one)),
@@ -174,6 +177,7 @@ const revokedText = 'The credential was revoked. Log in or use another one.';
 
 const fromOpaque = (credential: Credential): ValidCredential => ({
   kind: credential.kind,
+  id: credential.id,
   name: `${credential.kind}:${credential.id}`,
   userId: credential.userId,
   permissions: credential.permissions,
@@ -181,22 +185,29 @@ const fromOpaque = (credential: Credential): ValidCredential => ({
   ...(credential.expiresAt !== undefined && { expiresAt: Date.parse(credential.expiresAt) }),
 });
 
-/** The first of these kinds determines the acting user. Permissions of all credentials are combined. */
+/** The first of these kinds determines the acting user. */
 const precedence: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
 
+/**
+ * Combines the permissions of the acting user's credentials. Those of other users add nothing, but their end ends the authentication
+ * too, since every credential that is presented must be valid.
+ */
 function toAuthentication(checked: readonly ValidCredential[], presented: PresentedCredentials): Authentication {
   const [only] = checked;
   if (only?.alone && checked.length === 1) return only.alone;
-  const [first, ...others] = [...checked].sort((a, b) => precedence.indexOf(a.kind) - precedence.indexOf(b.kind));
+  const [first] = [...checked].sort((a, b) => precedence.indexOf(a.kind) - precedence.indexOf(b.kind));
   if (!first) throw new Error('an authentication needs at least one credential');
+  const own = checked.filter(({ userId }) => userId === first.userId);
+  const others = checked.filter(({ userId }) => userId !== first.userId);
   return {
     principal: {
       subject: first.userId,
-      permissions: others.length === 0 ? first.permissions : [...new Set(checked.flatMap((one) => one.permissions))],
-      shown: checked.map((one) => one.kind),
+      permissions: own.length === 1 ? first.permissions : [...new Set(own.flatMap((one) => one.permissions))],
+      shown: own.map((one) => one.kind),
+      ...(others.length > 0 && { otherCredentials: others.map(({ kind, id, userId }) => ({ kind, id, subject: userId })) }),
     },
     credential: first.name,
-    revokedBy: others.length === 0 ? first.revokedBy : checked.flatMap((one) => one.revokedBy),
+    revokedBy: checked.length === 1 ? first.revokedBy : checked.flatMap((one) => one.revokedBy),
     expiresAt: Math.min(...checked.map((one) => one.expiresAt ?? Infinity)),
     ...(presented.session !== undefined && { sessionDigest: presented.session }),
   };

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { createPlant, gatewayUrl, newCustomer, ok, placeOrder, problem, send, staff } from './shop.js';
+import type { Credentials } from '@plant-shop/testing/http';
+import { createPlant, gatewayUrl, login, newCustomer, ok, placeOrder, problem, send, staff } from './shop.js';
 
 interface ApiKey {
   id: string;
@@ -118,11 +120,29 @@ describe('credentials', () => {
     }
   });
 
-  it('permissions of several credentials are combined', async () => {
-    const customer = await newCustomer();
+  it('permissions of one user are combined; credentials of another user add nothing, and the audit log names them', async () => {
     const { id } = await createPlant();
-    const rename = (as: object) => send('POST', `/v3/plant/${id}`, { as, form: { name: 'x' } });
-    await problem(rename(customer), 403, 'forbidden');
-    await ok(rename({ bearer: customer.bearer, ...staff }));
+    const rename = (as: Credentials, requestId: string = randomUUID()) => send('POST', `/v3/plant/${id}`, { as, headers: { 'x-request-id': requestId }, form: { name: 'x' } });
+    const keyOf = async (username: string, as: Credentials, json: object): Promise<Required<ApiKey>> => ok(send<Required<ApiKey>>('POST', `/v3/user/${username}/apiKeys`, { as, json: { name: 'k', ...json } }));
+    const narrow = await keyOf('admin', staff, { permissions: ['read:orders'] });
+    const { bearer } = await token({ ...plantAdmin, scope: 'write:plants' });
+    await problem(rename({ apiKey: narrow.key }), 403, 'forbidden');
+    await ok(rename({ apiKey: narrow.key, bearer }));
+
+    const customer = await newCustomer();
+    const theirs = await keyOf(customer.username, customer, {});
+    await problem(rename({ bearer: customer.bearer, ...staff }), 403, 'forbidden');
+    await problem(rename({ sessionToken: customer.bearer, ...staff }), 403, 'forbidden');
+    await problem(rename({ sessionToken: customer.bearer, bearer }), 403, 'forbidden');
+    await problem(rename({ apiKey: theirs.key, bearer }), 403, 'forbidden');
+
+    const requestId = randomUUID();
+    await ok(rename({ sessionToken: await login('admin', 'admin-password'), apiKey: theirs.key }, requestId));
+    const entries = await ok(send<{ requestId: string }[]>('GET', '/v3/audit?operation=catalog.changePlant&limit=50', { as: staff }));
+    expect(entries.find((one) => one.requestId === requestId)).toMatchObject({
+      username: 'admin',
+      credentials: ['session'],
+      otherCredentials: [{ kind: 'apiKey', id: theirs.id, username: customer.username }],
+    });
   });
 });

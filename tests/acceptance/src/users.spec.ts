@@ -83,7 +83,7 @@ describe('users', () => {
     const before = await send<User>('GET', path, { as: staff });
     expect(before.body).toMatchObject({ role: 'customer' });
     const ifMatch = { 'if-match': before.headers.get('etag') ?? '' };
-    await problem(give({ role: 'staff' }, { 'if-match': '"999"' }), 412, 'precondition-failed');
+    await problem(give({ role: 'staff' }, { 'if-match': '"999999999"' }), 412, 'precondition-failed');
     const given = await give({ role: 'staff' }, ifMatch);
     expect(given).toMatchObject({ status: 200, body: { username, role: 'staff' } });
     expect(given.headers.get('etag')).not.toBe(ifMatch['if-match']);

@@ -37,14 +37,16 @@ export class TouredShop {
     return { status: response.status, body: (await contentOf(response)).json };
   }
 
-  /** Creates the first admin by command. @returns {Promise<string>} the admin's API key */
+  /** Creates the first admin by command. @returns {Promise<string>} the admin's API key, with all permissions */
   async keyOfFirstAdmin() {
     const admin = { username: 'first-admin', password: 'a long enough password' };
     assert.equal((await this.send('POST', '/v3/user', { json: admin })).status, 200);
     assert.match(await this.shop.command('identity', ['dist/set-role.js', admin.username, 'admin']), /is admin now/);
     const login = await this.send('GET', `/v3/user/login?username=${admin.username}&password=${encodeURIComponent(admin.password)}`);
     assert.equal(login.status, 200);
-    const made = await this.send('POST', `/v3/user/${admin.username}/apiKeys`, { as: { bearer: login.body.message }, json: { name: 'tour' } });
+    const { body: document } = await this.send('GET', '/v3/openapi.json');
+    const permissions = document.components.schemas.NewApiKey.properties.permissions.items.enum;
+    const made = await this.send('POST', `/v3/user/${admin.username}/apiKeys`, { as: { bearer: login.body.message }, json: { name: 'tour', permissions } });
     return made.body.key ?? assert.fail(JSON.stringify(made.body));
   }
 }

@@ -49,7 +49,7 @@ async function prepare(url) {
   await ask('POST', '/v3/user', {}, { username, password });
   await kubectl('exec', 'deployment/identity', '--', 'node', 'dist/set-role.js', username, 'admin');
   const { message } = await ask('GET', `/v3/user/login?username=${username}&password=${encodeURIComponent(password)}`);
-  const { key } = await ask('POST', `/v3/user/${username}/apiKeys`, { authorization: `Bearer ${message}` }, { name: 'check' });
+  const { key } = await ask('POST', `/v3/user/${username}/apiKeys`, { authorization: `Bearer ${message}` }, { name: 'check', permissions: ['write:orders', 'write:payments', 'write:plants', 'write:stock'] });
   const { id: plantId } = await ask('POST', '/v3/plant', { api_key: key }, { name: 'Monstera', photoUrls: [], status: 'available' });
   await ask('PUT', `/v3/store/inventory/${plantId}`, { api_key: key }, { free: 1_000_000 });
   return { key, plantId };

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { NamedAuditEntry } from '@plant-shop/contracts/audit';
+import type { AuditEntry, NamedAuditEntry } from '@plant-shop/contracts/audit';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { uuidPattern } from '@plant-shop/contracts/fields';
 import { identity } from '@plant-shop/contracts/identity';
@@ -29,10 +29,10 @@ export class AuditPages {
     );
     const { entries, next } = mergeAudit(parts, query.limit ?? maxLimit);
     if (next !== undefined) this.forwarder.addNextLink(request, reply, { ...query }, next);
-    const subjects = [...new Set(entries.flatMap(({ subject }) => subject ?? []))];
+    const subjects = [...new Set(entries.flatMap((entry) => [entry, ...(entry.otherCredentials ?? [])]).flatMap(({ subject }) => subject ?? []))];
     const users = subjects.length === 0 ? [] : await this.forwarder.call(request, identity.resolveUserIds, { userIds: subjects });
     const names = new Map(users.map(({ userId, username }) => [userId, username]));
-    void reply.send(entries.map((entry): NamedAuditEntry => withName(entry, names)));
+    void reply.send(entries.map((entry) => withNames(entry, names)));
   }
 
   /**
@@ -51,7 +51,12 @@ export class AuditPages {
   }
 }
 
-function withName(entry: NamedAuditEntry, names: ReadonlyMap<string, string>): NamedAuditEntry {
-  const username = entry.subject === undefined ? undefined : names.get(entry.subject);
-  return username === undefined ? entry : { ...entry, username };
+const withNames = (entry: AuditEntry, names: ReadonlyMap<string, string>): NamedAuditEntry => ({
+  ...withName(entry, names),
+  ...(entry.otherCredentials && { otherCredentials: entry.otherCredentials.map((one) => withName(one, names)) }),
+});
+
+function withName<T extends { readonly subject?: string }>(value: T, names: ReadonlyMap<string, string>): T & { readonly username?: string } {
+  const username = value.subject === undefined ? undefined : names.get(value.subject);
+  return username === undefined ? value : { ...value, username };
 }

@@ -7,8 +7,13 @@ describe('If-Match', () => {
     ['*', undefined],
     ['"7"', 7],
     [' "7" ', 7],
+    ['"7-MLFW8O2xh5Ey-_k3"', 7],
     // Weak and foreign tags are valid but match no version.
     ['W/"7"', 0],
+    ['W/"7-MLFW8O2xh5Ey-_k3"', 0],
+    ['"7-"', 0],
+    ['"7 8"', 0],
+    ['"-7"', 0],
     ['"abc"', 0],
     ['"0"', 0],
     ['"07"', 0],

@@ -6,7 +6,7 @@ import { broadcasts } from '@plant-shop/contracts/broker';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import { type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { permissions } from '@plant-shop/contracts/permissions';
 import { pullIntervalMs } from '@plant-shop/credentials/revocation-log';
 import { Nats } from '@plant-shop/platform/nats';
 import { createLogger } from '@plant-shop/platform/logging';
@@ -120,19 +120,75 @@ describe('credentials at the gateway', () => {
     expect(await createPlant({ session_token: 'key' })).toBe(401);
   });
 
-  it('combine their permissions; the session determines the acting user, then the key, then the token', async () => {
-    const add = (secret: string, kind: 'session' | 'apiKey', n: number, may: Permission[]): void =>
-      shop.identity.addCredential(secret, { kind, userId: userId(n), permissions: may });
-    add('key-a', 'apiKey', 1, ['write:stock']);
-    add('session-b', 'session', 2, ['write:orders']);
-    const token = await tokenFor(userId(3), { scope: 'webhooks' });
-    expect(await principalOf({ api_key: 'key-a', session_token: 'session-b', ...bearer(token) })).toEqual({
-      subject: userId(2),
-      permissions: expect.arrayContaining(['write:stock', 'write:orders', 'webhooks']),
-      shown: expect.arrayContaining(['session', 'apiKey', 'accessToken']),
+  describe('of several kinds', () => {
+    const userOf = { session: 61, apiKey: 62, accessToken: 63 };
+    const may = { session: ['write:orders'], apiKey: ['write:stock'], accessToken: ['webhooks'] } as const;
+    const kinds = Object.keys(userOf) as (keyof typeof userOf)[];
+    const client = 'garden-planner';
+    /** Headers with one credential of each of the kinds, of the users of these numbers. */
+    const headersFor = async (users: Partial<typeof userOf>): Promise<Record<string, string>> => {
+      const headers: Record<string, string> = {};
+      for (const kind of kinds) {
+        const n = users[kind];
+        if (n === undefined) continue;
+        const secret = `${kind}-of-${n}`;
+        if (kind === 'accessToken') Object.assign(headers, bearer(await tokenFor(userId(n), { client_id: client, scope: may[kind].join(' ') })));
+        else shop.identity.addCredential(secret, { kind, userId: userId(n), permissions: may[kind] });
+        if (kind === 'apiKey') headers['api_key'] = secret;
+        // With a token in Authorization, the session has its own header.
+        if (kind === 'session') Object.assign(headers, users.accessToken === undefined ? bearer(secret) : { session_token: secret });
+      }
+      return headers;
+    };
+    beforeEach(() => {
+      for (const n of Object.values(userOf)) shop.identity.subjects.set(userId(n), permissions);
     });
-    expect(await principalOf({ api_key: 'key-a', ...bearer(token) })).toMatchObject({ subject: userId(1) });
-    expect(await principalOf(bearer(token))).toEqual({ subject: userId(3), permissions: ['webhooks'], shown: ['accessToken'] });
+
+    it('combine the permissions of one user', async () => {
+      const headers = await headersFor({ session: 61, apiKey: 61, accessToken: 61 });
+      for (const time of ['checked', 'cached']) {
+        expect({ time, principal: await principalOf(headers) }).toEqual({
+          time,
+          principal: { subject: userId(61), permissions: ['write:orders', 'write:stock', 'webhooks'], shown: ['session', 'apiKey', 'accessToken'] },
+        });
+      }
+    });
+
+    it.each([
+      { sent: ['session', 'apiKey'], acting: 'session' },
+      { sent: ['session', 'accessToken'], acting: 'session' },
+      { sent: ['apiKey', 'accessToken'], acting: 'apiKey' },
+      { sent: ['session', 'apiKey', 'accessToken'], acting: 'session' },
+    ] as const)('let only the user of the $acting act, if $sent are of different users', async ({ sent, acting }) => {
+      const headers = await headersFor(Object.fromEntries(sent.map((kind) => [kind, userOf[kind]])));
+      const idOf = (kind: keyof typeof userOf): string => (kind === 'accessToken' ? client : shop.identity.idOf(`${kind}-of-${userOf[kind]}`));
+      const others = sent.filter((kind) => kind !== acting);
+      for (const time of ['checked', 'cached']) {
+        expect({ time, principal: await principalOf(headers) }).toEqual({
+          time,
+          principal: {
+            subject: userId(userOf[acting]),
+            permissions: may[acting],
+            shown: [acting],
+            otherCredentials: others.map((kind) => ({ kind, id: idOf(kind), subject: userId(userOf[kind]) })),
+          },
+        });
+      }
+      // No permission of another user's credential admits a request.
+      shop.identity.addCredential('session-of-61', { kind: 'session', userId: userId(61), permissions: ['write:orders'] });
+      shop.identity.addCredential('key-of-62', { userId: userId(62), permissions });
+      expect(await createPlant({ session_token: 'session-of-61', api_key: 'key-of-62' })).toBe(403);
+      expect(await createPlant({ ...bearer('session-of-61'), api_key: 'key-of-62' })).toBe(403);
+    });
+
+    it('combine two credentials of the acting user, and name the third', async () => {
+      expect(await principalOf(await headersFor({ session: 61, apiKey: 62, accessToken: 61 }))).toEqual({
+        subject: userId(61),
+        permissions: ['write:orders', 'webhooks'],
+        shown: ['session', 'accessToken'],
+        otherCredentials: [{ kind: 'apiKey', id: shop.identity.idOf('apiKey-of-62'), subject: userId(62) }],
+      });
+    });
   });
 
   describe('that are access tokens', () => {

@@ -168,7 +168,7 @@ const closingBrace = Buffer.from('}');
 
 function sendAnswer(request: FastifyRequest, reply: FastifyReply, { payload, version, replayed }: RawAnswer): void {
   if (replayed) reply.header('idempotency-replayed', 'true');
-  sendJson(request, reply, payload, version === undefined ? undefined : etagOf(version));
+  sendJson(request, reply, payload, version === undefined ? undefined : etagOf(version, payload));
 }
 
 /** Sends JSON with its ETag, or 304 if the client of a read has it. */

@@ -22,8 +22,9 @@ const description = `An online plant shop: a catalogue, orders that never overse
 - Successful requests answer 200 with a JSON body. Errors are \`application/problem+json\` with a stable \`code\`; \`type\` links to a page
   that explains the error and what to do.
 - \`null\` in an optional member means absent. Unknown members are ignored. Types are never converted: "7" is not 7.
-- If an operation requires a credential, every credential sent must be valid, and their permissions are combined. Other operations ignore
-  invalid credentials.
+- If an operation requires a credential, every credential sent must be valid. Permissions of one user's credentials are combined.
+  With credentials of several users, the session's user acts, without a session the API key's, and the others permit nothing. Other
+  operations ignore invalid credentials.
 - Entries of comma-separated lists may be surrounded by spaces. Date-times may also have the offsets \`+0000\` and \`+00\`.
 - Lists are sorted newest first, unless stated otherwise. A page ends after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
 - JSON and form bodies are limited to 896 KiB, JSON also to 16 levels of nesting.

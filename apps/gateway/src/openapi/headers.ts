@@ -1,5 +1,7 @@
 import { etagOf } from '../http/conditions.js';
 
+export const exampleEtag = etagOf(3, Buffer.from('{}'));
+
 const header = (description: string, example: string, more: object = {}): object => ({
   description,
   schema: { type: 'string', ...more },
@@ -20,7 +22,7 @@ export const headers = {
   ),
   'RateLimit-Policy': always('The limit: requests (q) per window in seconds (w).', '"requests";q=60000;w=60'),
   RateLimit: always('Requests remaining (r) and seconds until the window ends (t).', '"requests";r=59993;t=41'),
-  ETag: always('The version of the resource, for If-Match and If-None-Match.', etagOf(3), { pattern: '^(W/)?"[^"]+"$' }),
+  ETag: always('Names this body of this version of the resource, for If-Match and If-None-Match.', exampleEtag, { pattern: '^(W/)?"[^"]+"$' }),
   Link: header(
     'The URL of the next page; absent on the last page.',
     '<https://shop.example/v3/store/order?cursor=WyJ4IiwxXQ>; rel="next"',

@@ -1,6 +1,6 @@
 import type { FieldSchema } from '@plant-shop/contracts/schema';
 import type { ServedRoute } from '../http/routes.js';
-import { etagOf } from '../http/conditions.js';
+import { exampleEtag } from './headers.js';
 import type { Schemas } from './schemas.js';
 
 interface Parameter {
@@ -39,14 +39,14 @@ export const headerParameters = {
   IfMatch: {
     name: 'If-Match',
     in: 'header',
-    description: 'Applies the change only to the version with this ETag; otherwise answers 412.',
-    schema: { type: 'string', examples: [etagOf(3)] },
+    description: 'Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412.',
+    schema: { type: 'string', examples: [exampleEtag] },
   },
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
-    description: 'ETags of versions that the client has. Answers 304 without a body if one of them is current.',
-    schema: { type: 'string', examples: [etagOf(3)] },
+    description: 'ETags of bodies that the client has. Answers 304 without a body if one of them is current.',
+    schema: { type: 'string', examples: [exampleEtag] },
   },
   Range: {
     name: 'Range',
@@ -58,7 +58,7 @@ export const headerParameters = {
     name: 'If-Range',
     in: 'header',
     description: 'Applies Range only if the file has this ETag; otherwise answers with the whole file.',
-    schema: { type: 'string', examples: [etagOf(1)] },
+    schema: { type: 'string', examples: [exampleEtag] },
   },
 } as const satisfies Record<string, Parameter>;
 

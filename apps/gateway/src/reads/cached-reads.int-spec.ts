@@ -141,11 +141,14 @@ describe('cached reads', () => {
     expect(await (await shop.get('/v3/plant/1')).json()).toMatchObject({ name: 'Fern reborn' });
   });
 
-  it('answer 304 if the client has the version', async () => {
+  it('answer 304 if the client has the body', async () => {
     catalogue.write(1, 7, 'Fern');
+    const etag = (await shop.get('/v3/plant/1')).headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"7-[\w-]{16}"$/);
     for (let n = 0; n < 2; n++) {
-      expect((await shop.get('/v3/plant/1', { 'if-none-match': '"7"' })).status).toBe(304);
-      expect((await shop.get('/v3/plant/1', { 'if-none-match': '"6"' })).status).toBe(200);
+      expect((await shop.get('/v3/plant/1', { 'if-none-match': etag })).status).toBe(304);
+      expect((await shop.get('/v3/plant/1', { 'if-none-match': etag.replace('7', '6') })).status).toBe(200);
+      expect((await shop.get('/v3/plant/1', { 'if-none-match': '"7"' })).status).toBe(200);
     }
   });
 
@@ -166,7 +169,7 @@ describe('cached reads', () => {
     catalogue.write(1, 1, 'Fern');
     for (let n = 0; n < 2; n++) {
       const head = await fetch(`${shop.gateway.url}/v3/plant/1`, { method: 'HEAD' });
-      expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, '"1"', '']);
+      expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, expect.stringMatching(/^"1-/), '']);
     }
   });
 

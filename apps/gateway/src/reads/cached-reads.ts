@@ -112,5 +112,5 @@ function sendCached(request: FastifyRequest, reply: FastifyReply, { payload, eta
 function toCached({ payload, version, stamp }: RawAnswer, link: string | undefined): CachedResponse {
   const copy = Buffer.allocUnsafeSlow(payload.length);
   copy.set(payload);
-  return { payload: copy, etag: version === undefined ? undefined : etagOf(version), link, stamp };
+  return { payload: copy, etag: version === undefined ? undefined : etagOf(version, copy), link, stamp };
 }

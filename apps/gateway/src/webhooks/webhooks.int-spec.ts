@@ -32,9 +32,9 @@ describe('webhooks at the gateway', () => {
 
   it('have an ETag, by which reads and changes are conditional', async () => {
     const read = await shop.get(path, key);
-    expect(read.headers.get('etag')).toBe('"3"');
-    expect((await shop.get(path, { ...key, 'if-none-match': '"3"' })).status).toBe(304);
-    expect((await shop.send('PUT', path, webhook, { ...key, 'if-match': '"3"' })).headers.get('etag')).toBe('"3"');
+    const etag = read.headers.get('etag') ?? '';
+    expect((await shop.get(path, { ...key, 'if-none-match': etag })).status).toBe(304);
+    expect((await shop.send('PUT', path, webhook, { ...key, 'if-match': etag })).headers.get('etag')).toMatch(/^"3-[\w-]{16}"$/);
     expect(last(notifications.replaceWebhook).payload).toEqual({ webhookId: userId(8), webhook, ifVersion: 3 });
   });
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { permissions } from '@plant-shop/contracts/permissions';
+import type { DomainError } from '@plant-shop/contracts/errors';
+import { type CredentialKind, type Permission, permissions, roles } from '@plant-shop/contracts/permissions';
 import {
+  assertMayReceive,
   assertNotExpired,
   assertReplaceable,
   effectivePermissions,
@@ -9,15 +11,33 @@ import {
 } from './api-key.js';
 
 describe('the rules of API keys', () => {
-  it("grant the requested permissions, by default all of the user's", () => {
-    expect(grantedPermissions(undefined, 'customer')).toEqual(['read:plants', 'write:orders', 'webhooks']);
-    expect(grantedPermissions(['webhooks'], 'customer')).toEqual(['webhooks']);
-    expect(grantedPermissions(undefined, 'admin')).toEqual(permissions);
+  const all = { permissions };
+
+  it("grant the requested permissions, by default a customer's as far as the creator has them", () => {
+    for (const role of roles) expect(grantedPermissions(undefined, role, all)).toEqual(['read:plants', 'write:orders', 'webhooks']);
+    expect(grantedPermissions(undefined, 'admin', { permissions: ['write:users', 'webhooks'] })).toEqual(['webhooks']);
+    expect(grantedPermissions(['webhooks'], 'customer', all)).toEqual(['webhooks']);
   });
 
   it('grant no permission that the user lacks', () => {
-    expect(() => grantedPermissions(['write:plants', 'webhooks'], 'customer')).toThrow(/write:plants\.$/);
-    expect(() => grantedPermissions(['write:users'], 'staff')).toThrow(expect.objectContaining({ code: 'forbidden' }));
+    expect(() => grantedPermissions(['write:plants', 'webhooks'], 'customer', all)).toThrow(/write:plants\.$/);
+    expect(() => grantedPermissions(['write:users'], 'staff', all)).toThrow(expect.objectContaining({ code: 'forbidden' }));
+  });
+
+  it("hand a key only to those who have its permissions and may read orders, as every key may read its user's", () => {
+    const outcome = (shown: CredentialKind, may: readonly Permission[], user: string, key: readonly Permission[]): string => {
+      try {
+        assertMayReceive({ subject: 'me', permissions: may, shown: [shown] }, user, key);
+        return 'handed over';
+      } catch (error) {
+        return (error as DomainError).message;
+      }
+    };
+    expect(outcome('apiKey', ['write:users', 'write:orders'], 'you', ['write:users'])).toBe('handed over');
+    expect(outcome('apiKey', ['write:users', 'write:orders'], 'you', ['write:users', 'write:plants'])).toMatch(/write:plants/);
+    expect(outcome('apiKey', ['write:users'], 'me', [])).toBe('handed over');
+    expect(outcome('accessToken', ['write:users'], 'me', [])).toMatch(/read:orders/);
+    expect(outcome('apiKey', ['write:users'], 'you', [])).toMatch(/read:orders/);
   });
 
   it('limit a key to the permissions that its user still has', () => {

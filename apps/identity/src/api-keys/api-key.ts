@@ -1,8 +1,10 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { ApiKey, NewApiKey } from '@plant-shop/contracts/identity.api-keys';
-import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
+import { type Permission, permissionsOfRole, permits, readingOrders, type Role } from '@plant-shop/contracts/permissions';
 import { invalidInput } from '@plant-shop/platform/errors';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { RevocationTarget } from '../revocations/revocations.repository.js';
+import { assertHasAll } from '../users/user.js';
 
 /** Enough for two keys per system of a customer; few enough to list them in one page. */
 export const maxLiveKeys = 50;
@@ -33,14 +35,25 @@ export const toApiKey = (key: ApiKeyRecord): ApiKey => ({
 });
 
 /**
- * Returns the permissions of a new key: the requested ones, by default all of the user's role.
+ * Returns the permissions of a new key: the requested ones, by default a customer's as far as its creator has them.
  * @throws DomainError `forbidden` when the role lacks a requested permission
  */
-export function grantedPermissions(requested: readonly Permission[] | undefined, role: Role): readonly Permission[] {
-  const allowed = permissionsOfRole[role];
-  const excess = (requested ?? []).filter((one) => !allowed.includes(one));
-  if (excess.length === 0) return requested ?? allowed;
+export function grantedPermissions(requested: readonly Permission[] | undefined, role: Role, creator: Pick<Principal, 'permissions'>): readonly Permission[] {
+  if (requested === undefined) return permissionsOfRole.customer.filter((one) => creator.permissions.includes(one));
+  const excess = requested.filter((one) => !permissionsOfRole[role].includes(one));
+  if (excess.length === 0) return requested;
   throw new DomainError('forbidden', `A key cannot have permissions that its user lacks: ${excess.join(', ')}.`);
+}
+
+/**
+ * Checks that the principal may receive a key of the user: it must have the key's permissions and, since any key reads its user's
+ * orders, be able to read orders. Of the principal's own user, an API key is enough for that.
+ * @throws DomainError `forbidden`
+ */
+export function assertMayReceive(principal: Principal, userId: string, permissions: readonly Permission[]): void {
+  assertHasAll(principal, permissions);
+  if (permits(principal.subject === userId ? readingOrders : { anyOf: readingOrders.anyOf }, principal)) return;
+  throw new DomainError('forbidden', `Use a credential with ${readingOrders.anyOf.join(' or ')}: any key reads its user's orders.`);
 }
 
 /** @throws CodedError `invalid-input` */
@@ -53,9 +66,7 @@ export function assertNotExpired({ expiresAt }: NewApiKey, now: Date): void {
  * Checks that a key may be rotated. At most two keys of a rotation line are live at once: a third would be forgotten.
  * @throws DomainError `api-key-not-found`, `too-many-api-keys`
  */
-export function assertReplaceable(
-  key: { readonly isBeingReplaced: boolean } | undefined,
-): asserts key is { readonly isBeingReplaced: false } {
+export function assertReplaceable<T extends { readonly isBeingReplaced: boolean }>(key: T | undefined): asserts key is T {
   if (!key) throw apiKeyNotFound();
   if (!key.isBeingReplaced) return;
   throw new DomainError(

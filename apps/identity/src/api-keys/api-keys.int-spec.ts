@@ -17,7 +17,7 @@ describe('API keys', () => {
   const setInTable = (key: CreatedApiKey, change: string): Promise<unknown> =>
     shop.sql.query(`UPDATE api_keys SET ${change} WHERE id = $1`, [key.id]);
 
-  it('have all permissions of their user by default, are shown once and identify the user', async () => {
+  it("have a customer's permissions by default, are shown once and identify the user", async () => {
     const { username, userId, principal } = await shop.registerAndLogin();
     const created = await create(username, principal, { name: 'till 4' });
     expect(created).toEqual({
@@ -71,9 +71,9 @@ describe('API keys', () => {
   });
 
   it('lose permissions that their user loses', async () => {
-    const { username, userId, principal } = await shop.registerAndLogin();
+    const { username, userId } = await shop.registerAndLogin();
     await shop.sql.query(`UPDATE users SET role = 'staff' WHERE user_id = $1`, [userId]);
-    const { key } = await create(username, principal, { permissions: ['write:plants', 'webhooks'] });
+    const { key } = await create(username, manager, { permissions: ['write:plants', 'webhooks'] });
     await expect(shop.check('apiKey', key)).resolves.toMatchObject({ permissions: ['write:plants', 'webhooks'] });
     await shop.sql.query(`UPDATE users SET role = 'customer' WHERE user_id = $1`, [userId]);
     await expect(shop.check('apiKey', key)).resolves.toMatchObject({ permissions: ['webhooks'] });

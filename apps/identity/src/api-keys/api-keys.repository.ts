@@ -57,6 +57,11 @@ export async function revokeKey(tx: Transaction, userId: string, id: string): Pr
   return revoked;
 }
 
+export interface KeyToReplace {
+  readonly permissions: readonly Permission[];
+  readonly isBeingReplaced: boolean;
+}
+
 /**
  * Locks a live key and returns whether it has a live predecessor or successor. The caller must hold the user's row, so
  * that no key is rotated meanwhile.
@@ -65,9 +70,9 @@ export async function lockKeyToReplace(
   tx: Transaction,
   userId: string,
   id: string,
-): Promise<{ readonly id: string; readonly isBeingReplaced: boolean } | undefined> {
-  const [key] = await tx.query<{ id: string; isBeingReplaced: boolean }>(
-    `SELECT id, EXISTS (
+): Promise<KeyToReplace | undefined> {
+  const [key] = await tx.query<KeyToReplace>(
+    `SELECT permissions, EXISTS (
        SELECT 1 FROM api_keys o WHERE (o.id = k.successor_id OR o.successor_id = k.id) AND ${isLive('o')}
      ) AS "isBeingReplaced"
      FROM api_keys k WHERE id = $1 AND user_id = $2 AND ${isLive('k')} FOR NO KEY UPDATE OF k`,
@@ -76,17 +81,17 @@ export async function lockKeyToReplace(
   return key;
 }
 
-/** Inserts a successor with the name, permissions and lifetime of its predecessor. */
+/** Inserts a successor with the name and lifetime of its predecessor. */
 export async function insertSuccessor(
   tx: Transaction,
   predecessorId: string,
-  successor: Pick<KeyToInsert, 'id' | 'prefix' | 'keyHash'>,
+  successor: Pick<KeyToInsert, 'id' | 'prefix' | 'keyHash' | 'permissions'>,
 ): Promise<ApiKeyRecord> {
   const inserted = await tx.query<ApiKeyRecord>(
     `INSERT INTO api_keys (id, user_id, name, prefix, key_hash, permissions, expires_at, lifetime)
-     SELECT $2, user_id, name, $3, $4, permissions, now() + lifetime, lifetime FROM api_keys WHERE id = $1
+     SELECT $2, user_id, name, $3, $4, $5, now() + lifetime, lifetime FROM api_keys WHERE id = $1
      RETURNING ${columns}`,
-    [predecessorId, successor.id, successor.prefix, successor.keyHash],
+    [predecessorId, successor.id, successor.prefix, successor.keyHash, successor.permissions],
   );
   return onlyRow(inserted);
 }

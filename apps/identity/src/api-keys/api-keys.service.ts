@@ -5,7 +5,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import type { ApiKey, CreateApiKey, CreatedApiKey, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import type { Replayed } from '@plant-shop/platform/rpc/answer';
+import { type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditUnlessSelf } from '../audit/audit-unless-self.js';
 import { readDatabaseTime } from '../database-clock.js';
@@ -16,9 +16,11 @@ import { requireManageable, userNotFound, type UserRecord } from '../users/user.
 import { findUser, lockUser } from '../users/users.repository.js';
 import {
   apiKeyNotFound,
+  assertMayReceive,
   assertNotExpired,
   assertReplaceable,
   defaultGraceSeconds,
+  effectivePermissions,
   grantedPermissions,
   keyPrefix,
   maxLiveKeys,
@@ -45,7 +47,7 @@ export class ApiKeysService {
 
   create(context: RpcContext, { username, apiKey }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
     return this.createOnce(context, username, async (tx, user) => {
-      const permissions = grantedPermissions(apiKey.permissions, user.role);
+      const permissions = grantedPermissions(apiKey.permissions, user.role, context.principal);
       assertNotExpired(apiKey, new Date(await readDatabaseTime(tx)));
       if ((await countLiveKeys(tx, user.userId)) >= maxLiveKeys) {
         throw new DomainError('too-many-api-keys', `Revoke a key first: a user has at most ${maxLiveKeys}.`);
@@ -81,10 +83,12 @@ export class ApiKeysService {
     context: RpcContext,
     { username, apiKeyId, rotation: { graceSeconds = defaultGraceSeconds } }: RotateApiKey,
   ): Promise<CreatedApiKey | Replayed> {
-    const successor = await this.createOnce(context, username, async (tx, { userId }) => {
-      assertReplaceable(await lockKeyToReplace(tx, userId, apiKeyId));
+    const successor = await this.createOnce(context, username, async (tx, { userId, role }) => {
+      const predecessor = await lockKeyToReplace(tx, userId, apiKeyId);
+      assertReplaceable(predecessor);
       const { key, ...generated } = generateKey();
-      const created = await insertSuccessor(tx, apiKeyId, generated);
+      const permissions = effectivePermissions(predecessor.permissions, role);
+      const created = await insertSuccessor(tx, apiKeyId, { ...generated, permissions });
       await endAfterGrace(tx, apiKeyId, created.id, graceSeconds);
       await appendRevocations(tx, [rotationRevocation(userId, apiKeyId, graceSeconds)]);
       auditUnlessSelf(tx, context, identity.rotateApiKey, userId, `${userId}/${apiKeyId}`);
@@ -95,8 +99,8 @@ export class ApiKeysService {
   }
 
   /**
-   * Creates a key once per Idempotency-Key. A repeated request is authorised too: its saved answer contains the key, which
-   * a credential that may not create keys must not receive.
+   * Creates a key once per Idempotency-Key. A repeated request is authorised too: its saved answer contains the key. A refusal of
+   * the new key rolls the transaction back.
    */
   private createOnce(
     { principal, idempotency }: RpcContext,
@@ -105,11 +109,13 @@ export class ApiKeysService {
   ): Promise<CreatedApiKey | Replayed> {
     return this.database.transaction(async (tx) => {
       const { userId } = requireManageable(principal, await findUser(tx, username));
-      return runOnce(tx, idempotency, async () => {
+      const answer = await runOnce(tx, idempotency, async () => {
         const user = await lockUser(tx, userId);
         if (!user) throw userNotFound();
         return create(tx, user);
       });
+      assertMayReceive(principal, userId, (unwrapResponse(answer).value as CreatedApiKey).permissions);
+      return answer;
     });
   }
 }

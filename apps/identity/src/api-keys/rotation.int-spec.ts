@@ -59,6 +59,19 @@ describe('rotating an API key', () => {
     expect(await isRefused(successor.key)).toBe(false);
   });
 
+  it('gives the successor only permissions that the user still has, and needs all of them', async () => {
+    const { username } = await shop.register();
+    const { userId } = await shop.call(identity.resolveUsername, { username });
+    await shop.sql.query(`UPDATE users SET role = 'staff' WHERE user_id = $1`, [userId]);
+    const old = await create(username, manager, { permissions: ['write:plants', 'webhooks'] });
+    const narrow = { ...manager, permissions: ['write:users', 'read:orders', 'webhooks'] };
+    await expect(rotate(username, old, narrow)).rejects.toMatchObject({ code: 'forbidden' });
+    await shop.sql.query(`UPDATE users SET role = 'customer' WHERE user_id = $1`, [userId]);
+    const { id, key } = await rotate(username, old, narrow);
+    await shop.sql.query(`UPDATE users SET role = 'staff' WHERE user_id = $1`, [userId]);
+    await expect(shop.check('apiKey', key)).resolves.toMatchObject({ id, permissions: ['webhooks'] });
+  });
+
   it('gives the successor the lifetime of the key, and never extends the key', async () => {
     const { username, principal } = await shop.registerAndLogin();
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();

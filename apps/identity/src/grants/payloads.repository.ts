@@ -155,7 +155,7 @@ export function lockPayloadsToReencrypt(
 ): Promise<(PayloadId & Pick<PayloadRow, 'payload'>)[]> {
   return tx.query(
     `SELECT model, id_hash AS "idHash", payload FROM oauth_payloads
-     WHERE (key_id = ANY ($1) OR key_id IS NULL) AND (model, id_hash) > ($2, $3)
+     WHERE key_id = ANY ($1) AND (model, id_hash) > ($2, $3)
      ORDER BY model, id_hash LIMIT $4 FOR UPDATE SKIP LOCKED`,
     [keyIds, after?.model ?? '', after?.idHash ?? Buffer.alloc(0), limit],
   );
@@ -177,7 +177,7 @@ export async function replacePayloads(tx: Transaction, payloads: readonly (Paylo
 
 /** Counts payloads that were encrypted with another key. The condition uses ranges, which the index supports. */
 export async function countPayloadsToReencrypt(db: Reader, keyId: string): Promise<number> {
-  const text = 'SELECT count(*) AS count FROM oauth_payloads WHERE key_id < $1 OR key_id > $1 OR key_id IS NULL';
+  const text = 'SELECT count(*) AS count FROM oauth_payloads WHERE key_id < $1 OR key_id > $1';
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }
 

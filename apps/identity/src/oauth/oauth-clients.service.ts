@@ -7,7 +7,7 @@ import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import type { Replayed } from '@plant-shop/platform/rpc/answer';
+import { type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import type { FindOneOptions } from 'typeorm';
@@ -15,6 +15,7 @@ import { newSecret } from '../secrets/secret.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
+import { assertHasAll } from '../users/user.js';
 import { findUser } from '../users/users.repository.js';
 import { OAuthClientEntity } from './oauth-client.entity.js';
 import { assertManagesClients, clientErrors, clientNotFound, maxClients, toOAuthClient, withSecret } from './oauth-client.js';
@@ -31,6 +32,7 @@ export class OAuthClientsService {
 
   async create(context: RpcContext, client: NewOAuthClient): Promise<CreatedOAuthClient | Replayed> {
     assertManagesClients(context.principal);
+    assertHasAll(context.principal, client.scopes);
     throwIfInvalid(clientErrors(client));
     const secret = client.public ? undefined : await this.newSecret(context.deadline);
     return this.database.transaction((tx) =>
@@ -86,8 +88,8 @@ export class OAuthClientsService {
   async rotateSecret(context: RpcContext, clientId: string): Promise<CreatedOAuthClient | Replayed> {
     assertManagesClients(context.principal);
     const { secret, ...stored } = await this.newSecret(context.deadline);
-    const rotated = await this.database.transaction((tx) =>
-      runOnce(tx, context.idempotency, async () => {
+    const rotated = await this.database.transaction(async (tx) => {
+      const answer = await runOnce(tx, context.idempotency, async () => {
         const clients = tx.repository(OAuthClientEntity);
         const client = found(await clients.findOne(locked(clientId)));
         if (client.secretId === null) {
@@ -97,8 +99,11 @@ export class OAuthClientsService {
         await appendRevocations(tx, [{ kind: 'clientSecret', id: client.secretId }]);
         audit(tx, actorOf(context), identity.rotateOAuthClientSecret, clientId);
         return withSecret(client, secret);
-      }),
-    );
+      });
+      // Also for a repeated request, whose saved answer contains the secret. Rolls a rotation back.
+      assertHasAll(context.principal, (unwrapResponse(answer).value as CreatedOAuthClient).scopes);
+      return answer;
+    });
     this.revocations.nudge();
     return rotated;
   }

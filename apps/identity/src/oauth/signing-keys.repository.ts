@@ -74,7 +74,7 @@ export function lockSigningKeysToReencrypt(
 ): Promise<Pick<SigningKeyRecord, 'kid' | 'encryptedPrivateJwk'>[]> {
   return tx.query(
     `SELECT kid, private_jwk AS "encryptedPrivateJwk" FROM signing_keys
-     WHERE key_id IS DISTINCT FROM $1 FOR UPDATE SKIP LOCKED`,
+     WHERE key_id <> $1 FOR UPDATE SKIP LOCKED`,
     [keyId],
   );
 }
@@ -84,7 +84,7 @@ export async function replacePrivateJwk(tx: Transaction, kid: string, { keyId, b
 }
 
 export async function countSigningKeysToReencrypt(db: Reader, keyId: string): Promise<number> {
-  const text = 'SELECT count(*) AS count FROM signing_keys WHERE key_id IS DISTINCT FROM $1';
+  const text = 'SELECT count(*) AS count FROM signing_keys WHERE key_id <> $1';
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }
 

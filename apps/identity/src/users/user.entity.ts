@@ -1,5 +1,5 @@
 import type { Role } from '@plant-shop/contracts/permissions';
-import { Column, Entity, PrimaryColumn, VersionColumn } from 'typeorm';
+import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 @Entity('users')
 export class UserEntity {
@@ -14,5 +14,6 @@ export class UserEntity {
   /** Not selected with the others: only a login needs it. */
   @Column({ type: 'text', select: false }) readonly passwordHash: string;
   @Column('text') readonly role: Role;
-  @VersionColumn() readonly version: number;
+  /** Drawn from one sequence for all users: none comes back, also not for a name that is registered again. */
+  @Column('bigint') readonly version: number;
 }

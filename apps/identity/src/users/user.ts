@@ -1,5 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { User } from '@plant-shop/contracts/identity';
+import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
 import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
@@ -46,7 +47,10 @@ export function assertManagesUsers(principal: Principal): void {
  * An API key or access token of the user is not enough: it must not be able to create another key or set a password.
  */
 export const mayManage = (principal: Principal | undefined, user: Pick<UserRecord, 'userId'> | undefined): boolean =>
-  managesUsers(principal) || (principal !== undefined && principal.subject === user?.userId && principal.shown.includes('session'));
+  managesUsers(principal) || hasSessionOf(principal, user);
+
+const hasSessionOf = (principal: Principal | undefined, user: Pick<UserRecord, 'userId'> | undefined): boolean =>
+  principal !== undefined && principal.subject === user?.userId && principal.shown.includes('session');
 
 /**
  * Returns the user if the principal may manage it. Throws `forbidden` whether or not the user exists, so that principals without
@@ -60,6 +64,29 @@ export function requireManageable<T extends Pick<UserRecord, 'userId'>>(principa
   if (!user) throw userNotFound();
   return user;
 }
+
+/**
+ * Checks that the principal has all permissions that it is about to pass on. Otherwise a credential with `write:users` alone could
+ * make one with every permission (docs/decisions/credentials-and-permissions.md).
+ * @throws DomainError `forbidden`
+ */
+export function assertHasAll(principal: Pick<Principal, 'permissions'>, permissions: readonly Permission[]): void {
+  const lacking = permissions.filter((one) => !principal.permissions.includes(one));
+  if (lacking.length === 0) return;
+  throw new DomainError('forbidden', `Use a credential with ${lacking.join(', ')}: none can pass on permissions that it lacks.`);
+}
+
+/**
+ * Checks that the principal may set the user's password, with which anyone can log in and have all of the user's permissions.
+ * @throws DomainError `forbidden`
+ */
+export function assertMaySetPassword(principal: Principal, user: Pick<UserRecord, 'userId' | 'role'>): void {
+  if (!hasSessionOf(principal, user)) assertHasAll(principal, permissionsOfRole[user.role]);
+}
+
+/** Returns the permissions that a change of role adds. */
+export const permissionsGained = (before: Role, after: Role): Permission[] =>
+  permissionsOfRole[after].filter((one) => !permissionsOfRole[before].includes(one));
 
 export const userNotFound = (): DomainError => new DomainError('user-not-found', 'There is no user with this name.');
 

@@ -230,24 +230,32 @@ describe('users', () => {
 
     it('carries its version, and is unchanged when another version was expected', async () => {
       const { username } = await shop.register();
-      const versionOf = async (): Promise<number | undefined> =>
-        (await shop.caller.client.callRaw(identity.getUser, { username }, contextFor(manager))).version;
-      expect(await versionOf()).toBe(1);
+      const first = await shop.versionOf(username);
       const change = (phone: string, ifVersion: number) =>
         shop.caller.client.callRaw(identity.updateUser, { username, user: { phone }, ifVersion }, contextFor(manager));
-      expect((await change('1', 1)).version).toBe(2);
-      for (const ifVersion of [0, 1, 3]) {
+      const { version: second = 0 } = await change('1', first);
+      expect(second).toBeGreaterThan(first);
+      for (const ifVersion of [0, first, second + 1]) {
         await expect(change('2', ifVersion)).rejects.toMatchObject({ code: 'precondition-failed' });
       }
-      expect(await versionOf()).toBe(2);
+      expect(await shop.versionOf(username)).toBe(second);
       await expect(shop.call(identity.getUser, { username }, manager)).resolves.toMatchObject({ phone: '1' });
+    });
+
+    it('is unchanged when another user had the name at the expected version', async () => {
+      const [{ username: first }, { username: second }] = [await shop.register(), await shop.register()];
+      const version = await shop.versionOf(first);
+      await shop.call(identity.updateUser, { username: first, user: { username: `${first}-before` } }, manager);
+      await shop.call(identity.updateUser, { username: second, user: { username: first } }, manager);
+      await expect(shop.call(identity.updateUser, { username: first, user: { phone: '1' }, ifVersion: version }, manager)).rejects.toMatchObject({ code: 'precondition-failed' });
     });
 
     it('is changed by one of many requests that expect the same version', async () => {
       const { username } = await shop.register();
+      const ifVersion = await shop.versionOf(username);
       const results = await Promise.allSettled(
         Array.from({ length: 10 }, (_, n) =>
-          shop.call(identity.updateUser, { username, user: { phone: `${n}` }, ifVersion: 1 }, manager),
+          shop.call(identity.updateUser, { username, user: { phone: `${n}` }, ifVersion }, manager),
         ),
       );
       const codes = results.map((one) => (one.status === 'fulfilled' ? 'ok' : (one.reason as { code: string }).code));
@@ -258,14 +266,15 @@ describe('users', () => {
       const { username, principal } = await shop.registerAndLogin();
       const hash = jest.spyOn(PasswordHasher.prototype, 'hash');
       const update = { username, user: { password: 'another-password' } };
-      await expect(shop.call(identity.updateUser, { ...update, ifVersion: 9 }, principal)).rejects.toMatchObject({
+      await expect(shop.call(identity.updateUser, { ...update, ifVersion: 0 }, principal)).rejects.toMatchObject({
         code: 'precondition-failed',
       });
       await expect(
         shop.call(identity.updateUser, update, { ...principal, shown: ['apiKey'] }),
       ).rejects.toMatchObject({ code: 'forbidden' });
+      await expect(shop.call(identity.updateUser, update, { ...manager, permissions: ['write:users'] })).rejects.toMatchObject({ code: 'forbidden' });
       expect(hash).not.toHaveBeenCalled();
-      await shop.call(identity.updateUser, { ...update, ifVersion: 1 }, principal);
+      await shop.call(identity.updateUser, { ...update, ifVersion: await shop.versionOf(username) }, principal);
       expect(hash).toHaveBeenCalledTimes(1);
       hash.mockRestore();
     });

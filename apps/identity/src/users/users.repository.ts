@@ -142,6 +142,8 @@ export function insertUsers(tx: Transaction, users: readonly UserToInsert[]): Pr
   );
 }
 
+const newVersion = { version: (): string => `nextval('user_versions')` };
+
 /**
  * Changes the given fields. An id of 0 leaves the id as it is.
  * @throws DomainError `username-taken`, `user-id-taken`
@@ -153,7 +155,7 @@ export async function changeUser(
 ): Promise<UserRecord> {
   const users = tx.repository(UserEntity);
   try {
-    await users.update(userId, { ...changes, ...(id && { id }) });
+    await users.update(userId, { ...changes, ...(id && { id }), ...newVersion });
     return await users.findOneByOrFail({ userId });
   } catch (error) {
     const constraint = constraintOf(error);
@@ -165,7 +167,7 @@ export async function changeUser(
 
 export async function setRole(tx: Transaction, userId: string, role: Role): Promise<UserRecord> {
   const users = tx.repository(UserEntity);
-  await users.update(userId, { role });
+  await users.update(userId, { role, ...newVersion });
   return users.findOneByOrFail({ userId });
 }
 

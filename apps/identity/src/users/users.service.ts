@@ -8,6 +8,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { type Actor, actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { byText, Paging } from '@plant-shop/platform/paging';
@@ -21,7 +22,9 @@ import { RevocationsService } from '../revocations/revocations.service.js';
 import { endSessionsAndGrants } from '../sessions/end-sessions-and-grants.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import {
+  assertHasAll,
   assertManagesUsers,
+  assertMaySetPassword,
   assertVersion,
   type Candidate,
   conflictsOf,
@@ -29,6 +32,7 @@ import {
   requireManageable,
   managedProfile,
   passwordErrors,
+  permissionsGained,
   profileFor,
   assertNoConflicts,
   usernameKey,
@@ -114,10 +118,13 @@ export class UsersService {
     return paging.page(users, bounds, { entry: managedProfile, position: ({ username }) => usernameKey(username) });
   }
 
-  /** @throws DomainError `forbidden`, `user-not-found`, `precondition-failed`, `last-admin` */
+  /**
+   * Sets a role. The principal needs the permissions that the user gains.
+   * @throws DomainError `forbidden`, `user-not-found`, `precondition-failed`, `last-admin`
+   */
   async setRole(context: RpcContext, { username, assignment: { role }, ifVersion }: SetUserRole): Promise<Versioned<User>> {
     assertManagesUsers(context.principal);
-    const { user } = await changeRole(this.database, actorOf(context), { username, role, ifVersion });
+    const { user } = await changeRole(this.database, actorOf(context), { username, role, ifVersion, by: context.principal });
     this.revocations.nudge();
     return new Versioned(managedProfile(user), user.version);
   }
@@ -126,17 +133,22 @@ export class UsersService {
     context: RpcContext,
     { username, user: changes, ownSession, ifVersion }: UpdateUser,
   ): Promise<Versioned<User>> {
-    // Checked here too, so that refused requests cost no password hash; the check below decides.
+    // Checked here too, so that refused requests cost no password hash; the checks below decide.
     const found = requireManageable(context.principal, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
     const { password, ...others } = changes;
-    if (password !== undefined) this.checkPasswords([{ password, pointer: '/user' }]);
+    if (password !== undefined) {
+      assertMaySetPassword(context.principal, found);
+      this.checkPasswords([{ password, pointer: '/user' }]);
+    }
     const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
     const changed = await this.database.transaction(async (tx) => {
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
+      // The role may have been raised since.
+      if (passwordHash !== undefined) assertMaySetPassword(context.principal, user);
       const record = await changeUser(tx, userId, { ...others, ...(passwordHash !== undefined && { passwordHash }) });
       if (passwordHash !== undefined) {
         const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
@@ -220,12 +232,13 @@ export interface RoleChange {
 /**
  * Sets the role of a user, for a request or for the command `set-role`. Sessions, keys and clients continue with the new role's
  * permissions; caches learn of the change from the revocation log.
- * @throws DomainError `user-not-found`, `precondition-failed`, `last-admin`
+ * @param change.by who must have the permissions that the user gains
+ * @throws DomainError `user-not-found`, `precondition-failed`, `forbidden`, `last-admin`
  */
 export function changeRole(
   database: Database,
   actor: Actor,
-  { username, role, ifVersion }: { readonly username: string; readonly role: Role; readonly ifVersion?: number | undefined },
+  { username, role, ifVersion, by }: { readonly username: string; readonly role: Role; readonly ifVersion?: number | undefined; readonly by: Pick<Principal, 'permissions'> },
 ): Promise<RoleChange> {
   return database.transaction(async (tx) => {
     const found = await findUser(tx, username);
@@ -233,6 +246,7 @@ export function changeRole(
     if (!user) throw userNotFound();
     assertVersion(user, ifVersion);
     if (user.role === role) return { before: role, user };
+    assertHasAll(by, permissionsGained(user.role, role));
     await assertNotLastAdmin(tx, user);
     const changed = await setRole(tx, user.userId, role);
     await appendRevocations(tx, [{ kind: 'userChanged', id: user.userId }]);

@@ -554,7 +554,7 @@ export interface paths {
         get: operations["getUser"];
         /**
          * Change a user
-         * @description Changes the fields that are sent. Only for the user and with `write:users`. A new password ends the user's other sessions.
+         * @description Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of that user. A new password ends the user's other sessions.
          */
         put: operations["updateUser"];
         post?: never;
@@ -578,7 +578,7 @@ export interface paths {
         get?: never;
         /**
          * Set the role of a user
-         * @description A customer manages their own orders and webhooks; staff manage everything except users; an admin manages everything. The user's sessions, API keys and tokens remain valid, and permit what the new role permits within a second. Refused (409 `last-admin`) if no admin would be left.
+         * @description A customer manages their own orders and webhooks; staff manage everything except users; an admin manages everything. The user's sessions, API keys and tokens remain valid, and permit what the new role permits within a second. Your credential must have the permissions that the user gains. Refused (409 `last-admin`) if no admin would be left.
          */
         put: operations["setUserRole"];
         post?: never;
@@ -647,7 +647,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description The key itself is returned only in this response. It never has more permissions than its user.
+         * @description The key itself is returned only in this response. It never has more permissions than its user or the credential that creates it.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -687,7 +687,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key
-         * @description Returns a new key with the same name and permissions. The old key remains valid for a grace period. The new key itself is returned only in this response.
+         * @description Returns a new key with the same name and permissions, which your credential must have. The old key remains valid for a grace period. The new key itself is returned only in this response.
          */
         post: operations["rotateApiKey"];
         delete?: never;
@@ -749,7 +749,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an OAuth client's secret
-         * @description The old secret is refused at once, and the access tokens issued for it within a second. Refresh tokens remain valid, with the new secret, which is returned only in this response.
+         * @description The old secret is refused at once, and the access tokens issued for it within a second. Refresh tokens remain valid, with the new secret, which is returned only in this response. Your credential must have all scopes of the client.
          */
         post: operations["rotateOAuthClientSecret"];
         delete?: never;
@@ -793,7 +793,7 @@ export interface paths {
         get: operations["getWebhook"];
         /**
          * Change, disable or enable a webhook
-         * @description Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and sent once it is enabled again.
+         * @description Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and sent once it is enabled again. A webhook that was created with `read:orders` is changed only with it.
          */
         put: operations["replaceWebhook"];
         post?: never;
@@ -1469,7 +1469,7 @@ export interface components {
         };
         NewApiKey: {
             name: string;
-            /** @description Default: all permissions of the user. The key never has permissions that the user lacks. */
+            /** @description Default: a customer's, as far as your credential has them. The key never has permissions that the user or your credential lacks. */
             permissions?: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
             expiresAt?: string;
@@ -1515,7 +1515,7 @@ export interface components {
             redirectUris?: string[];
             /** @description `refresh_token` requires `authorization_code`. */
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
-            /** @description All scopes that the client may request. A token never has more permissions than its user. */
+            /** @description All scopes that the client may request. Your credential must have them. A token never has more permissions than its user. */
             scopes: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** @description Username of the user for whom the client acts. Required with `client_credentials`, and only allowed with it. */
             owner?: string;
@@ -1714,8 +1714,20 @@ export interface components {
             /** @description The current name of the acting user. Absent: the user was deleted. */
             username?: string;
             credentials: string[];
+            /** @description Credentials of other users that the request carried too. */
+            otherCredentials?: components["schemas"]["OtherCredential"][];
             /** @description The id of the affected resource. */
             target: string;
+        };
+        /** @description A valid credential of another user. It permitted nothing. */
+        OtherCredential: {
+            kind: string;
+            /** @description The id of the API key or session; for an access token, of its OAuth client. */
+            id: string;
+            /** @description Id of its user. */
+            subject: string;
+            /** @description The current name of its user. Absent: the user was deleted. */
+            username?: string;
         };
         OrderStatusChanged: {
             /** @enum {string} */
@@ -2388,9 +2400,9 @@ export interface components {
         RequestId: string;
         /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
         IdempotencyKey: string;
-        /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+        /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
         IfMatch: string;
-        /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+        /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
         IfNoneMatch: string;
         /** @description One range of bytes. A request for several ranges gets the whole file. */
         Range: string;
@@ -2415,8 +2427,8 @@ export interface components {
          */
         RateLimit: string;
         /**
-         * @description The version of the resource, for If-Match and If-None-Match.
-         * @example "3"
+         * @description Names this body of this version of the resource, for If-Match and If-None-Match.
+         * @example "3-RBNvo1WzZ4oRRq0W"
          */
         ETag: string;
         /**
@@ -2473,7 +2485,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2645,7 +2657,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2716,7 +2728,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2801,7 +2813,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3263,7 +3275,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description One range of bytes. A request for several ranges gets the whole file. */
                 Range?: components["parameters"]["Range"];
@@ -3474,7 +3486,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3538,7 +3550,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3669,7 +3681,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3971,7 +3983,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4044,7 +4056,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4141,7 +4153,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4200,7 +4212,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4543,7 +4555,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4603,7 +4615,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4672,7 +4684,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4722,7 +4734,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5620,7 +5632,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5684,7 +5696,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5759,7 +5771,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -6260,7 +6272,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];

@@ -1,6 +1,7 @@
 import type { Database, Statement, Transaction } from '../postgres/database.js';
 import { Page } from '../rpc/answer.js';
 import type { RpcContext } from '../rpc/context.js';
+import type { OtherCredential } from '../rpc/principal.js';
 import type { PageRequest } from '../paging.js';
 import { auditCursor, boundsOf } from './audit-cursor.js';
 
@@ -12,8 +13,10 @@ export interface Actor {
   readonly requestId: string;
   /** Undefined if no credential was presented: for an operator's command, or background work that continues one. */
   readonly subject?: string;
-  /** The kinds of credential that were presented. */
+  /** The kinds of the actor's credentials that were presented. */
   readonly credentials: readonly string[];
+  /** Credentials of other users that were presented too. */
+  readonly otherCredentials?: readonly OtherCredential[];
 }
 
 export interface AuditEntry {
@@ -25,6 +28,7 @@ export interface AuditEntry {
   readonly requestId: string;
   readonly subject?: string;
   readonly credentials: readonly string[];
+  readonly otherCredentials?: readonly OtherCredential[];
   /** The id of the resource that the operation changed. */
   readonly target: string;
 }
@@ -34,22 +38,24 @@ export interface AuditLogRequest extends PageRequest {
   readonly operation?: string;
 }
 
-interface AuditRow extends Omit<AuditEntry, 'at' | 'subject'> {
+interface AuditRow extends Omit<AuditEntry, 'at' | 'subject' | 'otherCredentials'> {
   readonly at: Date;
   readonly subject: string | null;
+  readonly otherCredentials: readonly OtherCredential[] | null;
 }
 
 const maxLimit = 1_000;
 
 const append: Statement = {
   name: 'append-audit',
-  text: 'INSERT INTO audit_log (operation, request_id, subject, credentials, target) VALUES ($1, $2, $3, $4, $5)',
+  text: 'INSERT INTO audit_log (operation, request_id, subject, credentials, other_credentials, target) VALUES ($1, $2, $3, $4, $5, $6)',
 };
 
 export const actorOf = ({ requestId, principalIfAny: principal }: Pick<RpcContext, 'requestId' | 'principalIfAny'>): Actor => ({
   requestId,
   ...(principal && { subject: principal.subject }),
   credentials: principal?.shown ?? [],
+  ...(principal?.otherCredentials && { otherCredentials: principal.otherCredentials }),
 });
 
 /** Returns the actor of an operator's command, which runs on the server without a credential. */
@@ -61,28 +67,35 @@ export const operator = (requestId: string): Actor => ({ requestId, credentials:
  */
 export function audit(
   tx: Transaction,
-  { requestId, subject, credentials }: Actor,
+  actor: Actor,
   operation: { readonly pattern: string },
   target: string | number,
 ): void {
-  tx.send(append, [operation.pattern, requestId, subject ?? null, credentials, String(target)]);
+  tx.send(append, [operation.pattern, ...columnsOf(actor), String(target)]);
 }
+
+const columnsOf = ({ requestId, subject, credentials, otherCredentials }: Actor): unknown[] => [
+  requestId,
+  subject ?? null,
+  credentials,
+  otherCredentials === undefined ? null : JSON.stringify(otherCredentials),
+];
 
 const appendAll: Statement = {
   name: 'append-audits',
-  text: `INSERT INTO audit_log (operation, request_id, subject, credentials, target)
-         SELECT $1, $2, $3, $4::text[], target FROM unnest($5::text[]) WITH ORDINALITY AS t (target, n) ORDER BY n`,
+  text: `INSERT INTO audit_log (operation, request_id, subject, credentials, other_credentials, target)
+         SELECT $1, $2, $3, $4::text[], $5::jsonb, target FROM unnest($6::text[]) WITH ORDINALITY AS t (target, n) ORDER BY n`,
 };
 
 /** Like `audit`, for one operation that changed several resources. */
 export function auditAll(
   tx: Transaction,
-  { requestId, subject, credentials }: Actor,
+  actor: Actor,
   operation: { readonly pattern: string },
   targets: readonly (string | number)[],
 ): void {
   if (targets.length === 0) return;
-  tx.send(appendAll, [operation.pattern, requestId, subject ?? null, credentials, targets.map(String)]);
+  tx.send(appendAll, [operation.pattern, ...columnsOf(actor), targets.map(String)]);
 }
 
 /**
@@ -96,7 +109,7 @@ export async function readAuditLog(
 ): Promise<Page<AuditEntry>> {
   const { before, beforeId } = boundsOf(service, cursor);
   const rows = await database.query<AuditRow>(
-    `SELECT id, at, operation, request_id AS "requestId", subject, credentials, target FROM audit_log
+    `SELECT id, at, operation, request_id AS "requestId", subject, credentials, other_credentials AS "otherCredentials", target FROM audit_log
      WHERE (at, id) < ($1::timestamptz, $2::bigint)
        AND ($3::text IS NULL OR subject = $3) AND ($4::text IS NULL OR operation = $4)
      ORDER BY at DESC, id DESC LIMIT $5`,
@@ -107,8 +120,9 @@ export async function readAuditLog(
   return new Page(entries, last && rows.length > limit ? auditCursor({ ...last, service }) : undefined);
 }
 
-const toEntry = ({ at, subject, ...row }: AuditRow): AuditEntry => ({
+const toEntry = ({ at, subject, otherCredentials, ...row }: AuditRow): AuditEntry => ({
   ...row,
   at: at.toISOString(),
   ...(subject !== null && { subject }),
+  ...(otherCredentials !== null && { otherCredentials }),
 });

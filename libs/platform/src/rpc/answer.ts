@@ -1,6 +1,6 @@
 /** Metadata that travels beside an answer's payload. */
 export interface ResponseMeta {
-  /** The version of the resource in the payload. It becomes an entity tag. */
+  /** The version of the resource in the payload. It becomes part of an entity tag. */
   readonly version?: number;
   /** The cursor of the next page, if the list has one. It becomes a `Link` header. */
   readonly next?: string;

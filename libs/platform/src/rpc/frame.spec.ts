@@ -29,7 +29,8 @@ const anyCall: fc.Arbitrary<CallMeta> = fc.record(
       subject: fc.uuid(),
       permissions: fc.array(fc.string()),
       shown: fc.array(fc.string()),
-    }),
+      otherCredentials: fc.array(fc.record({ kind: fc.string(), id: fc.string(), subject: fc.uuid() })),
+    }, { requiredKeys: ['subject', 'permissions', 'shown'] }),
     budgetMs: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
     deadline: fc.maxSafeNat(),
   },
@@ -141,6 +142,8 @@ describe('the metadata of a call', () => {
     ['a principal without permissions', { ...call, principal: { subject: 'a', shown: [] } }],
     ['a principal that is null', { ...call, principal: null }],
     ['permissions that are not texts', { ...call, principal: { subject: 'a', permissions: [5], shown: [] } }],
+    ['credentials of others that are no list', { ...call, principal: { subject: 'a', permissions: [], shown: [], otherCredentials: 'b' } }],
+    ['a credential of others without its user', { ...call, principal: { subject: 'a', permissions: [], shown: [], otherCredentials: [{ kind: 'apiKey', id: 'k' }] } }],
   ])('is refused with %s', (_what, meta) => {
     expect(codeOf(() => checkCallMeta(meta as Partial<CallMeta>))).toBe('malformed-frame');
   });

@@ -1,6 +1,6 @@
 import { CodedError, type ErrorDetails } from '../errors.js';
 import type { ResponseMeta } from './answer.js';
-import type { Principal } from './principal.js';
+import type { OtherCredential, Principal } from './principal.js';
 
 // The wire format, documented for other languages in libs/contracts/README.md. All integers are big-endian.
 //
@@ -141,8 +141,14 @@ const isListOfTexts = (value: unknown): boolean => Array.isArray(value) && value
 
 function isPrincipal(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const { subject, permissions, shown } = value as Partial<Principal>;
-  return typeof subject === 'string' && isListOfTexts(permissions) && isListOfTexts(shown);
+  const { subject, permissions, shown, otherCredentials = [] } = value as Partial<Principal>;
+  return typeof subject === 'string' && isListOfTexts(permissions) && isListOfTexts(shown) && Array.isArray(otherCredentials) && otherCredentials.every(isOther);
+}
+
+function isOther(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, id, subject } = value as Partial<OtherCredential>;
+  return [kind, id, subject].every((one) => typeof one === 'string');
 }
 
 /** @throws CodedError `malformed-frame` when a required member is missing, or a member has the wrong type */

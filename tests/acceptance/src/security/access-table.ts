@@ -30,6 +30,8 @@ export interface AccessRow {
   /** Refers to things that do not exist, except the user, so that an allowed request changes nothing. */
   readonly path: string;
   readonly needs: Needs;
+  /** Permissions that the request passes on, which its credentials must have too. */
+  readonly passesOn?: readonly Permission[];
   readonly body?: 'json' | 'list' | 'form' | 'multipart' | 'lines';
   /** JSON body, for operations whose service decides on access; others get a body of the wrong type, refused after authorization. */
   readonly json?: unknown;
@@ -70,7 +72,7 @@ const oauthClient = '/v3/oauth/clients/987654321987654';
 const user = '/v3/user/{user}';
 const key = `${user}/apiKeys/00000000-0000-4000-8000-000000000001`;
 
-const row = (operation: string, request: string, needs: Needs, more: Pick<AccessRow, 'body' | 'json' | 'change'> = {}): AccessRow => {
+const row = (operation: string, request: string, needs: Needs, more: Pick<AccessRow, 'passesOn' | 'body' | 'json' | 'change'> = {}): AccessRow => {
   const [method = '', path = ''] = request.split(' ');
   return { operation, method, path, needs, ...more };
 };
@@ -163,7 +165,7 @@ export const accessTable: readonly AccessRow[] = [
     row('updateUser', `PUT ${user}`, 'self', { body: 'json', json: {}, change: async (request) => request('PUT', await newUser(), { phone: '1' }) }),
     row('deleteUser', `DELETE ${user}`, 'self', { change: async (request) => request('DELETE', await newUser()) }),
     row('createApiKey', `POST ${user}/apiKeys`, 'self', {
-      body: 'json', json: { name: 'made by the access test', permissions: ['write:orders'] },
+      body: 'json', json: { name: 'made by the access test', permissions: ['write:orders'] }, passesOn: ['write:orders'],
       change: async (request) => request('POST', `${await newUser()}/apiKeys`, { name: 'k' }),
     }),
     row('listApiKeys', `GET ${user}/apiKeys`, 'self'),

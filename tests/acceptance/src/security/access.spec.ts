@@ -153,11 +153,11 @@ function expectedNeeds({ operation, needs }: AccessRow): string {
   return typeof needs === 'string' ? needs : [...needs].sort().join();
 }
 
-function expectedOf({ needs }: AccessRow, { carries }: Caller, user: string): Outcome {
+function expectedOf({ needs, passesOn = [] }: AccessRow, { carries }: Caller, user: string): Outcome {
   if (needs === 'open' || needs === 'optional') return 'allowed';
   if (carries === 'refused' || carries === undefined) return 'unauthorized';
   const may = needs === 'self' ? carries.sessionOf === user || carries.permissions.includes('write:users') : needs.some((one) => (one === 'any key' ? carries.key === true : carries.permissions.includes(one)));
-  return may ? 'allowed' : 'forbidden';
+  return may && passesOn.every((one) => carries.permissions.includes(one)) ? 'allowed' : 'forbidden';
 }
 
 /** Every GET has HEAD, except the two of the specification that have side effects. */

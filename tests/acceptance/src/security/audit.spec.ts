@@ -31,24 +31,33 @@ describe('the audit log', () => {
   });
 
   let adminToken: string;
+  /** A customer's key, which permits nothing beside the admin's session. */
+  let other: { username: string; id: string; key: string };
   beforeAll(async () => {
     adminToken = await login('admin', 'admin-password');
+    const customer = await newCustomer();
+    other = { username: customer.username, ...(await ok(send<{ id: string; key: string }>('POST', `/v3/user/${customer.username}/apiKeys`, { as: { bearer: customer.bearer }, json: { name: 'k' } }))) };
   });
 
-  it.each(mutating)('records user, time and request of $operation', async ({ operation, change }) => {
+  it.each(mutating)('records user, time, request and credentials of others of $operation', async ({ operation, change }) => {
     const requestId = randomUUID();
     const begun = Date.now();
     await change?.(async (method, path, body) => {
       const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof URLSearchParams) && !(body instanceof Blob);
       return ok(send(method, path, {
-        as: { bearer: adminToken },
+        as: { bearer: adminToken, apiKey: other.key },
         headers: { 'x-request-id': requestId, ...(body instanceof URLSearchParams && { 'content-type': 'application/x-www-form-urlencoded' }) },
         ...(isJson && { json: body }),
         ...(body !== undefined && !isJson && { body: body instanceof URLSearchParams ? body.toString() : body }),
       }));
     });
     const written = (await ok(audit({ limit: '50' }))).filter((entry) => entry.requestId === requestId);
-    expect(written).toMatchObject([{ username: 'admin', credentials: ['session'], target: expect.stringMatching(/./) }]);
+    expect(written).toMatchObject([{
+      username: 'admin',
+      credentials: ['session'],
+      otherCredentials: [{ kind: 'apiKey', id: other.id, username: other.username }],
+      target: expect.stringMatching(/./),
+    }]);
     // An upload is audited under the catalog's operation that completes it.
     expect(written[0]?.operation).toMatch(operation === 'uploadImage' ? /^catalog\.finishImage$/ : new RegExp(`^\\w+\\.${operation}$`));
     expect(Date.parse(written[0]?.at ?? '')).toBeGreaterThan(begun - 5_000);

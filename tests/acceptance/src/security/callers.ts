@@ -39,16 +39,17 @@ export async function allCallers(): Promise<{ readonly callers: readonly Caller[
       { name: `token with ${one} alone`, headers: [bearer(token)], carries: { permissions: [one] } },
       { name: `key with ${one} alone`, headers: [key(secret)], carries: { permissions: [one], key: true } },
     ]),
-    {
-      name: "customer's session and a key with write:plants",
-      headers: [bearer(own.bearer), key(single[0]!.key)],
-      carries: { permissions: [...customerMay, 'write:plants'], key: true, sessionOf: own.username },
-    },
-    {
-      name: 'key, token and session of three',
-      headers: [key(ownKey), bearer(single[1]!.token), session(ownSession)],
-      carries: { permissions: [...customerMay, 'write:stock'], key: true, sessionOf: own.username },
-    },
+    // Of one user, permissions are combined.
+    { name: 'two keys of an admin, one as a token', headers: [key(single[0]!.key), bearer(single[1]!.token)], carries: { permissions: ['write:plants', 'write:stock'], key: true } },
+    { name: "customer's session and key", headers: [bearer(own.bearer), key(ownKey)], carries: { permissions: customerMay, key: true, sessionOf: own.username } },
+    // Of two, the session's user acts, else the key's; the others add nothing.
+    { name: "customer's session and an admin's key", headers: [bearer(own.bearer), key('special-key')], carries: { permissions: customerMay, sessionOf: own.username } },
+    { name: "customer's session in its header and an admin's key", headers: [session(ownSession), key('special-key')], carries: { permissions: customerMay, sessionOf: own.username } },
+    { name: "customer's session and an admin's token", headers: [session(ownSession), bearer(token)], carries: { permissions: customerMay, sessionOf: own.username } },
+    { name: "customer's key and an admin's token", headers: [key(ownKey), bearer(token)], carries: { permissions: customerMay, key: true } },
+    { name: "admin's session and a customer's key", headers: [session(adminSession), key(ownKey)], carries: { permissions, sessionOf: 'admin' } },
+    { name: "admin's narrow key and a customer's session", headers: [key(single[0]!.key), bearer(own.bearer)], carries: { permissions: customerMay, sessionOf: own.username } },
+    { name: "customer's key and session, and an admin's token", headers: [key(ownKey), bearer(token), session(ownSession)], carries: { permissions: customerMay, key: true, sessionOf: own.username } },
   ];
   return { callers: [{ name: 'anonymous', headers: [], carries: undefined }, ...good, ...(await badCallers({ ownKey, ownSession, token }))], user: own.username };
 }

@@ -35,27 +35,27 @@ function KeyForm({ isBusy, error, onSubmit, onCancel }: {
   readonly onCancel: () => void;
 }): ReactNode {
   const [name, setName] = useState('');
-  const [extent, setExtent] = useState('all');
+  const [extent, setExtent] = useState('default');
   const [permissions, setPermissions] = useState<GrantedPermission[]>([]);
   const [expiresAt, setExpiresAt] = useState('');
-  const isLimited = extent === 'some';
+  const isChosen = extent === 'chosen';
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    onSubmit({ name: name.trim(), ...(isLimited && { permissions }), ...(expiresAt !== '' && { expiresAt: new Date(expiresAt).toISOString() }) });
+    onSubmit({ name: name.trim(), ...(isChosen && { permissions }), ...(expiresAt !== '' && { expiresAt: new Date(expiresAt).toISOString() }) });
   };
   return (
     <form onSubmit={submit}>
       <Stack>
         <TextInput label="Name" description="What the key is for." required maxLength={200} data-autofocus value={name} onChange={(change) => setName(change.currentTarget.value)} error={faultOf(error, 'name')} />
         <Radio.Group label="It may do" value={extent} onChange={setExtent}>
-          <Stack gap={6} mt={4}><Radio value="all" label="everything that the user may do" /><Radio value="some" label="only some of it" /></Stack>
+          <Stack gap={6} mt={4}><Radio value="default" label="place orders and receive webhooks" /><Radio value="chosen" label="what you choose" /></Stack>
         </Radio.Group>
-        {isLimited && <PermissionChoice label="Permissions" value={permissions} onChange={setPermissions} error={faultOf(error, 'permissions')} />}
+        {isChosen && <PermissionChoice label="Permissions" value={permissions} onChange={setPermissions} error={faultOf(error, 'permissions')} />}
         <TextInput type="datetime-local" label="Expires" description="Empty: never." value={expiresAt} onChange={(change) => setExpiresAt(change.currentTarget.value)} error={faultOf(error, 'expiresAt')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>
-          <Button type="submit" loading={isBusy} disabled={isLimited && permissions.length === 0}>Create the key</Button>
+          <Button type="submit" loading={isBusy} disabled={isChosen && permissions.length === 0}>Create the key</Button>
         </Group>
       </Stack>
     </form>

@@ -65,6 +65,22 @@ describe('credentials of open streams', () => {
     });
   });
 
+  it.each([
+    { query: 'api_key=admin', headers: { session_token: 'session' } },
+    { query: '', headers: { api_key: 'admin', session_token: 'session' } },
+    { query: '', headers: { api_key: 'admin', authorization: 'Bearer session' } },
+  ])("a session shows only what its user may see, also beside an admin's key ($query $headers), whose end ends the stream", async ({ query, headers }) => {
+    shop.identity.addCredential('session', { kind: 'session', userId: userId(4), permissions: ['write:orders'] });
+    const client = await left.opened(query, [], { headers });
+    const [, own] = shop.move([{}, { subject: userId(4) }]);
+    await client.has(1);
+    expect(client.frames).toEqual([own?.body]);
+    const page = await left.ask(`${updates}?cursor=earliest&${query}`, headers);
+    expect((JSON.parse(page.body) as { events: { id: string }[] }).events.map(({ id }) => id)).toEqual([own?.id]);
+    shop.identity.revoke('apiKey', shop.identity.idOf('admin'));
+    expect((await client.closed).code).toBe(4001);
+  });
+
   it('a session that may no longer read orders is closed with 4003', async () => {
     const client = await left.opened('', [], { headers: { session_token: 'session' } });
     shop.identity.changeUser(userId(4), { permissions: ['write:stock'] });

@@ -37,6 +37,12 @@ export function assertMayUseWebhooks({ permissions }: Principal): void {
   throw new DomainError('forbidden', 'Webhooks need the permission webhooks.');
 }
 
+/** Throws `forbidden` if the webhook was made for all orders, which the principal may not read: it could redirect their events. */
+export function assertMayReplace({ permissions }: Principal, { madeForAll }: WebhookEntity): void {
+  if (!madeForAll || permissions.includes('read:orders')) return;
+  throw new DomainError('forbidden', 'This webhook was made for all orders. Change it with a credential that has read:orders, or delete it.');
+}
+
 /** Throws `too-many-webhooks` at the limit per user. */
 export function assertRoomForOneMore(count: number, max: number): void {
   if (count < max) return;

@@ -79,6 +79,17 @@ describe('endpoints', () => {
     await Promise.all(calls.map((one) => expect(one).rejects.toMatchObject({ code: 'forbidden' })));
   });
 
+  it('made for all orders are replaced only with read:orders, since their events would go to the new URL', async () => {
+    const { id: webhookId } = await owner.create();
+    const narrow = { ...owner.principal, permissions: ['webhooks'] };
+    const webhook = { url: owner.receiver.url, eventTypes: ['order.status_changed' as const] };
+    await expect(owner.shop.call(notifications.replaceWebhook, { webhookId, webhook }, narrow)).rejects.toMatchObject({ code: 'forbidden' });
+    await owner.shop.call(notifications.replaceWebhook, { webhookId, webhook }, owner.principal);
+    await owner.shop.call(notifications.deleteWebhook, { webhookId }, narrow);
+    const own = await owner.shop.create(owner.receiver.url, {}, narrow);
+    await owner.shop.call(notifications.replaceWebhook, { webhookId: own.id, webhook }, narrow);
+  });
+
   it('are limited per user, also when they are created concurrently', async () => {
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => owner.create()));
     const codes = results.map((one) => (one.status === 'fulfilled' ? 'ok' : (one.reason as { code: string }).code));

@@ -28,6 +28,7 @@ import { newSecret } from './signing-secret.js';
 import { TargetGuard, TargetRefused } from './target-guard.js';
 import type { WebhookEntity } from './webhook.entity.js';
 import {
+  assertMayReplace,
   assertMayUseWebhooks,
   assertRoomForOneMore,
   assertVersion,
@@ -107,6 +108,7 @@ export class WebhooksService {
     await this.assertReachable(webhook.url);
     const replaced = await this.database.transaction(async (tx) => {
       const before = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
+      assertMayReplace(principal, before);
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
       if (after.state === 'enabled' && before.state === 'disabled') {
