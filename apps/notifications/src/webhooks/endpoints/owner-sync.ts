@@ -23,6 +23,8 @@ const maxFailures = 20;
 /** Owners that may be missing at once without an entry in the revocation log: as many, or as large a part, as in `npm run reconcile`. */
 const fewMissing = 20;
 const usualShare = 0.1;
+/** How long changes of users are remembered: longer than an attempt and its claim may take. */
+const rememberMs = 60_000;
 /** Maximum number of missing owners that the log line names. */
 const maxNamed = 1_000;
 
@@ -36,8 +38,12 @@ const maxNamed = 1_000;
  */
 @Injectable()
 export class OwnerSync extends BackgroundLoop implements RevocationListener {
-  /** Users whose webhooks the next run checks. */
+  /** Users whose webhooks the next run checks, and those that this run checks. */
   private toCheck = new Set<string>();
+  private checking: ReadonlySet<string> = new Set();
+  /** When users were last to be checked, by `performance.now`. */
+  private readonly changedAt = new Map<string, number>();
+  private brokenAt = -Infinity;
   private allCheckedAt = -Infinity;
   private hasCheckedAll = false;
   /** Owners that were missing in the last check of all owners, if they were few. */
@@ -59,23 +65,34 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   }
 
   /**
-   * Whether this process has checked all owners at least once. Before that, an endpoint may still see other users' orders although its
-   * owner lost that permission while no replica ran. Owners whose check failed count as checked, and are checked again every second.
+   * Whether this process has checked all owners since it follows the present history of the revocation log. Before that, an endpoint may
+   * still see other users' orders although its owner lost that permission while no replica ran. Does not include `unchecked` owners.
    */
   get isReady(): boolean {
     return this.hasCheckedAll;
   }
 
+  /** Users whose permissions may have changed: nothing is sent to their webhooks until they are checked. */
+  get unchecked(): string[] {
+    return [...this.toCheck, ...this.checking];
+  }
+
+  /** Whether what was read of an owner's webhooks at that time, by `performance.now`, still shows the owner's permissions. */
+  isUnchangedSince(ownerId: string, time: number): boolean {
+    return this.hasCheckedAll && this.brokenAt < time && (this.changedAt.get(ownerId) ?? -Infinity) < time;
+  }
+
   revoked(entries: readonly Revocation[]): void {
     for (const { kind, id } of entries) {
-      if (kind === 'user' || kind === 'userChanged') this.toCheck.add(id);
+      if (kind === 'user' || kind === 'userChanged') this.checkSoon(id);
     }
-    if (this.toCheck.size > 0) this.poke();
   }
 
   /** Has all owners checked if the log may have lost entries. */
   forget(reason: ForgetReason): void {
     if (reason === 'stale') return;
+    this.hasCheckedAll = false;
+    this.brokenAt = performance.now();
     this.allCheckedAt = -Infinity;
     this.poke();
   }
@@ -87,21 +104,36 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
    */
   checkSoon(userId: string): void {
     this.toCheck.add(userId);
+    this.changedAt.delete(userId);
+    this.changedAt.set(userId, performance.now());
     this.poke();
   }
 
   private async check(): Promise<boolean> {
-    const named = this.toCheck;
-    this.toCheck = new Set();
     this.failures = 0;
+    // The map keeps insertion order.
+    for (const [id, at] of this.changedAt) {
+      if (performance.now() - at < rememberMs) break;
+      this.changedAt.delete(id);
+    }
+    if (this.toCheck.size > 0) await this.checkNamed();
+    if (performance.now() - this.allCheckedAt >= this.checkAllOwnersMs) await this.checkAll();
+    return false;
+  }
+
+  private async checkNamed(): Promise<void> {
+    const named = this.toCheck;
+    this.checking = named;
+    this.toCheck = new Set();
     try {
-      if (named.size > 0) await this.checkEach(await ownersAmong(this.database, [...named]));
-      if (performance.now() - this.allCheckedAt >= this.checkAllOwnersMs) await this.checkAll();
+      await this.checkEach(await ownersAmong(this.database, [...named]));
     } catch (error) {
       for (const id of named) this.toCheck.add(id);
       throw error;
+    } finally {
+      this.checking = new Set();
     }
-    return false;
+    this.due.raise();
   }
 
   private async checkAll(): Promise<void> {
@@ -116,7 +148,8 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
     }
     await this.deleteUnlessMany(missing, count);
     // After a break in between, the next run checks all of them again.
-    if (this.log.generation === generation) this.allCheckedAt = begunAt;
+    if (this.log.generation !== generation) return;
+    this.allCheckedAt = begunAt;
     if (this.hasCheckedAll) return;
     this.hasCheckedAll = true;
     this.due.raise();

@@ -2,8 +2,6 @@ import type { Cipher, Encrypted } from '@plant-shop/platform/cipher';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
-type Reader = Pick<Transaction, 'query'>;
-
 /** Adds a signing secret. The previous one also signs for `graceSeconds`, until the returned time; older ones end at once. */
 export async function addSecret(tx: Transaction, webhookId: string, secret: Encrypted, graceSeconds: number): Promise<Date> {
   await tx.execute(`DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at <> 'infinity'`, [webhookId]);
@@ -21,21 +19,9 @@ export async function addSecret(tx: Transaction, webhookId: string, secret: Encr
   return previousUntil;
 }
 
-export interface SecretRecord extends Encrypted {
+interface SecretRecord extends Encrypted {
   readonly id: number;
   readonly webhookId: string;
-}
-
-/** Returns the secrets that sign now, newest first. */
-export function findSecrets(db: Reader, webhookIds: readonly string[]): Promise<SecretRecord[]> {
-  return db.query<SecretRecord>(
-    {
-      name: 'find-webhook-secrets',
-      text: `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted AS bytes FROM webhook_secrets
-             WHERE webhook_id = ANY($1) AND ends_at > now() ORDER BY id DESC`,
-    },
-    [webhookIds],
-  );
 }
 
 /** Re-encrypts secrets of former keys with the current key. Returns their number. */

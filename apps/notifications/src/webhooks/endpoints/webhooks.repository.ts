@@ -67,13 +67,16 @@ export async function deleteWebhooks(tx: Transaction, ids: readonly string[]): P
   return deleted;
 }
 
-/** Disables an endpoint that responded 410 or has failed for too long. Returns whether it was enabled. */
-export async function disableWebhook(tx: Transaction, id: string, disabledReason: 'gone' | 'failing'): Promise<boolean> {
+/**
+ * Disables an endpoint that responded 410 or has failed for too long. Returns whether it was enabled.
+ * @param url the URL that responded; an endpoint that has another one by now stays enabled
+ */
+export async function disableWebhook(tx: Transaction, id: string, disabledReason: 'gone' | 'failing', url?: string): Promise<boolean> {
   const changes = { state: 'disabled', stateSince: now, disabledReason } as const;
-  return (await tx.repository(WebhookEntity).update({ id, state: 'enabled' }, changes)).affected === 1;
+  return (await tx.repository(WebhookEntity).update({ id, state: 'enabled', ...(url !== undefined && { url }) }, changes)).affected === 1;
 }
 
-/** Ends the pauses of a re-enabled endpoint: makes up to 10,000 waiting retries due, and resets its health. */
+/** Ends the pauses of an endpoint that was enabled again or has a new URL: makes up to 10,000 waiting retries due, and resets its health. */
 export async function retryAtOnce(tx: Transaction, webhookId: string): Promise<void> {
   await tx.execute(
     `UPDATE webhook_deliveries SET due_at = now() WHERE id IN (

@@ -102,7 +102,10 @@ export class WebhooksService {
     return versioned(existingWebhook(await findWebhook(this.database, principal.subject, id)));
   }
 
-  /** Replaces a webhook. A re-enabled endpoint first gets the held deliveries, in order per order. */
+  /**
+   * Replaces a webhook. An endpoint that is enabled again first gets the held deliveries, in order per order. How the former URL
+   * responded does not count against a new one.
+   */
   async replace({ principal }: RpcContext, { webhookId, webhook, ifVersion }: ReplaceWebhook): Promise<Versioned<Webhook>> {
     assertMayUseWebhooks(principal);
     await this.assertReachable(webhook.url);
@@ -111,7 +114,7 @@ export class WebhooksService {
       assertMayReplace(principal, before);
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
-      if (after.state === 'enabled' && before.state === 'disabled') {
+      if (after.state === 'enabled' && (before.state === 'disabled' || after.url !== before.url)) {
         // In the order in which enqueuers lock: cursor, deliveries, queue.
         await lookNow(tx, after.id);
         await retryAtOnce(tx, after.id);

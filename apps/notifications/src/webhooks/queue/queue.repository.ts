@@ -16,31 +16,50 @@ const lockTurns: Statement = {
     SELECT id FROM (
       SELECT webhook_id AS id FROM webhook_queues q
       WHERE turn_at <= now() AND (SELECT owner_id FROM webhooks w WHERE w.id = q.webhook_id) <> ALL ($2::uuid[])
+        AND webhook_id <> ALL ($3::uuid[])
       ORDER BY turn_at LIMIT 8 * $1::bigint
     ) AS due
     WHERE pg_try_advisory_xact_lock(hashtext('turn of webhook'), hashtext(id::text)) LIMIT $1`,
 };
 
+/** SQL: endpoint `w` may see the order of delivery `d`. */
+const maySee = '(w.sees_all OR NOT d.of_others)';
+
+/** SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends (not in a lane) were asked for one by one. */
+const isWanted = `(NOT d.in_lane OR (d.body::jsonb ->> 'event') = ANY (w.event_types)
+  AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint))`;
+
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
   text: `
     SELECT q.webhook_id AS "webhookId", w.owner_id AS "ownerId", q.xmin::text AS version, w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
+      s.*,
       CASE WHEN q.tokens_at = '-infinity' THEN $2::float8
         ELSE least($2, q.tokens + extract(epoch FROM now() - q.tokens_at)::float8 * $2) END AS tokens,
       CASE WHEN q.paused_until = '-infinity' THEN 0
         ELSE extract(epoch FROM q.paused_until - now())::float8 * 1000 END AS "pausedForMs",
       (SELECT count(*) FROM webhook_deliveries d
        WHERE d.webhook_id = q.webhook_id AND d.lease IS NOT NULL AND d.due_at > now()) AS leased
-    FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id WHERE q.webhook_id = ANY($1) AND q.turn_at <= now()`,
+    FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
+    CROSS JOIN LATERAL (
+      SELECT coalesce(array_agg(encrypted ORDER BY id DESC), '{}') AS secrets, min(id) AS "oldestSecret"
+      FROM webhook_secrets WHERE webhook_id = w.id AND ends_at > now()
+    ) s
+    WHERE q.webhook_id = ANY($1) AND q.turn_at <= now()`,
 };
 
 /**
  * Returns endpoints whose turn it is, those that have waited longest first. Until the transaction ends, no other worker claims for
  * them.
- * @param without owners whose endpoints are left out and keep their turns
+ * @param without endpoints, and owners whose endpoints, are left out and keep their turns
  */
-export async function takeTurns(tx: Transaction, limit: number, limits: QueueLimits, without: readonly string[] = []): Promise<Turn[]> {
-  const locked = await tx.query<{ id: string }>(lockTurns, [limit, without]);
+export async function takeTurns(
+  tx: Transaction,
+  limit: number,
+  limits: QueueLimits,
+  without: { readonly owners: readonly string[]; readonly endpoints: readonly string[] } = { owners: [], endpoints: [] },
+): Promise<Turn[]> {
+  const locked = await tx.query<{ id: string }>(lockTurns, [limit, without.owners, without.endpoints]);
   if (locked.length === 0) return [];
   // A second statement, with a new snapshot: it must see the changes of the worker that had the turns before.
   return tx.query<Turn>(readTurns, [locked.map((row) => row.id), limits.perSecond]);
@@ -55,6 +74,8 @@ export interface ClaimedDelivery {
   readonly inLane: boolean;
   readonly body: string;
   readonly recordedAttempts: number;
+  /** False if the endpoint's filters have changed since the delivery was enqueued, and exclude it now. */
+  readonly isWanted: boolean;
   /** The trace that caused the event, if it was traced. */
   readonly traceparent: string | null;
 }
@@ -67,13 +88,14 @@ const claim: Statement = {
       JOIN webhooks w ON w.id = turn.webhook_id
       CROSS JOIN LATERAL (
         SELECT id FROM webhook_deliveries d
-        WHERE d.webhook_id = turn.webhook_id AND d.due_at <= now() AND (w.sees_all OR NOT d.of_others)
+        WHERE d.webhook_id = turn.webhook_id AND d.due_at <= now() AND ${maySee}
         ORDER BY d.due_at, d.id LIMIT turn.room FOR NO KEY UPDATE SKIP LOCKED
       ) d
     )
-    UPDATE webhook_deliveries d SET lease = $3, due_at = now() + $4 * interval '1 millisecond' FROM due WHERE d.id = due.id
+    UPDATE webhook_deliveries d SET lease = $3, due_at = now() + $4 * interval '1 millisecond'
+    FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
     RETURNING d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", d.order_id AS "orderId", d.in_lane AS "inLane",
-      d.body, d.traceparent, jsonb_array_length(d.attempts) AS "recordedAttempts"`,
+      d.body, d.traceparent, jsonb_array_length(d.attempts) AS "recordedAttempts", ${isWanted} AS "isWanted"`,
 };
 
 /** Claims the oldest due deliveries of each endpoint. */
@@ -101,7 +123,7 @@ const endTurn: Statement = {
       turn_at = CASE WHEN q.xmin::text <> t.version THEN least(q.turn_at, now()) WHEN t.pause_ms IS NULL THEN 'infinity' ELSE greatest(
         now() + t.pause_ms * interval '1 millisecond',
         coalesce((SELECT min(due_at) FROM webhook_deliveries d WHERE d.webhook_id = q.webhook_id
-                  AND (w.sees_all OR NOT d.of_others)), 'infinity')) END
+                  AND ${maySee}), 'infinity')) END
     FROM unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[]) AS t (webhook_id, version, tokens, pause_ms)
     JOIN webhooks w ON w.id = t.webhook_id
     WHERE q.webhook_id = t.webhook_id AND q.webhook_id IN (SELECT webhook_id FROM held)`,
@@ -275,36 +297,55 @@ export async function findFailing(tx: Transaction, webhookIds: readonly string[]
 const renew: Statement = {
   name: 'webhooks-renew-leases',
   text: `
-    WITH held AS (
-      SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease) JOIN webhook_deliveries d ON d.id = t.id AND d.lease = t.lease
-      JOIN webhooks w ON w.id = d.webhook_id AND w.state <> 'deleted'
+    WITH claims AS MATERIALIZED (
+      SELECT t.id, t.lease, coalesce(w.state = 'enabled' AND w.url = t.url AND ${maySee} AND ${isWanted}
+        AND EXISTS (SELECT 1 FROM webhook_secrets s WHERE s.id = t.oldest_secret AND s.ends_at > now()), false) AS holds
+      FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::bigint[]) AS t (id, lease, url, oldest_secret)
+      LEFT JOIN webhook_deliveries d ON d.id = t.id AND d.lease = t.lease LEFT JOIN webhooks w ON w.id = d.webhook_id
+    ), free AS (
+      SELECT d.id FROM webhook_deliveries d JOIN claims c ON c.id = d.id AND c.lease = d.lease WHERE c.holds
       FOR NO KEY UPDATE OF d SKIP LOCKED
+    ), renewed AS (
+      UPDATE webhook_deliveries d SET due_at = now() + $5 * interval '1 millisecond' FROM free WHERE d.id = free.id RETURNING d.id
     )
-    UPDATE webhook_deliveries d SET due_at = now() + $3 * interval '1 millisecond' FROM held WHERE d.id = held.id RETURNING d.id`,
+    SELECT id, holds, id IN (SELECT id FROM renewed) AS "isRenewed" FROM claims`,
 };
 
-/**
- * Extends leases. Returns the ids of deliveries whose leases were extended. Skips locked rows, whose outcomes are being recorded, and
- * deleted endpoints, whose deliveries must not be sent: an attempt that has begun ends, and its worker begins no other. Does not skip
- * disabled endpoints: one that is enabled again during an attempt would get its event twice at the same time.
- */
-export async function renewLeases(
-  tx: Transaction,
-  claims: readonly { readonly id: number; readonly lease: string }[],
-  leaseMs: number,
-): Promise<Set<number>> {
-  const rows = await tx.query<{ id: number }>(renew, [claims.map((one) => one.id), claims.map((one) => one.lease), leaseMs]);
-  return new Set(rows.map((row) => row.id));
+/** What became of a claim. */
+export interface Renewal {
+  readonly id: number;
+  /** Whether everything that the claim was made from is as it was. If not, the delivery must not be sent. */
+  readonly holds: boolean;
+  /** False also while another transaction has locked the row: its outcome is being recorded, or its lease had ended. */
+  readonly isRenewed: boolean;
 }
 
-/** Releases claims of a worker that stops: what it has not sent is due at once, for other workers. */
-export async function giveBack(tx: Transaction, claims: readonly { readonly id: number; readonly lease: string }[]): Promise<void> {
-  const returned = await tx.query<{ id: string }>(
+/** A claim, with what its attempt was made with. */
+interface Claim {
+  readonly id: number;
+  readonly lease: string;
+  readonly url: string;
+  readonly oldestSecret: number | null;
+}
+
+/** Extends the leases of claims that still hold. */
+export function renewLeases(tx: Transaction, claims: readonly Claim[], leaseMs: number): Promise<Renewal[]> {
+  return tx.query<Renewal>(renew, [
+    claims.map((one) => one.id),
+    claims.map((one) => one.lease),
+    claims.map((one) => one.url),
+    claims.map((one) => one.oldestSecret),
+    leaseMs,
+  ]);
+}
+
+/** Releases claims: their deliveries are due at once. Their endpoints need `bringForward`. */
+export function giveBack(tx: Transaction, claims: readonly Pick<Claim, 'id' | 'lease'>[]): void {
+  tx.send(
     `UPDATE webhook_deliveries d SET lease = NULL, due_at = now() FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease)
-     WHERE d.id = t.id AND d.lease = t.lease RETURNING d.webhook_id AS id`,
+     WHERE d.id = t.id AND d.lease = t.lease`,
     [claims.map((one) => one.id), claims.map((one) => one.lease)],
   );
-  await bringForward(tx, [...new Set(returned.map((row) => row.id))]);
 }
 
 /** Gives endpoints a turn now, because they may have due deliveries. */

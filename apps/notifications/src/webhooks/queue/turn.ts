@@ -10,6 +10,10 @@ export interface Turn {
   readonly version: string;
   readonly isEnabled: boolean;
   readonly url: string;
+  /** The secrets that sign now, encrypted, newest first. */
+  readonly secrets: readonly Buffer[];
+  /** The id of the one that ends first. */
+  readonly oldestSecret: number | null;
   /** Attempts that the rate limit allows now. */
   readonly tokens: number;
   /** Deliveries that are claimed. */
@@ -19,24 +23,26 @@ export interface Turn {
   readonly pausedForMs: number;
 }
 
-/** Returns how many deliveries may be claimed: `share`, reduced to what the endpoint's limits allow. */
-export function roomOf(turn: Turn, share: number, limits: QueueLimits): number {
+/** Returns how many deliveries the endpoint's limits allow to be claimed. */
+export function roomOf(turn: Turn, limits: QueueLimits): number {
   if (!turn.isEnabled || turn.pausedForMs > 0) return 0;
   const inFlight = turn.silentAttempts < limits.silentAttempts ? limits.inFlight : 1;
-  return Math.max(0, Math.min(share, inFlight - turn.leased, Math.floor(turn.tokens)));
+  return Math.max(0, Math.min(inFlight - turn.leased, Math.floor(turn.tokens)));
 }
 
 /** Pause of an endpoint with its maximum of claimed deliveries. The end of one brings the turn forward. */
 const fullMs = 250;
 
 /**
- * Returns the minimum pause before the next turn: none if only the share was used up, longer if a limit was reached, Infinity for a
- * disabled endpoint.
+ * Returns the minimum pause before the next turn: none if only the share of the free slots or the backlog was used up, longer if a limit
+ * of the endpoint was reached, Infinity for a disabled endpoint.
+ * @param room what the endpoint's limits allowed
+ * @param share how much of it got slots
  */
-export function pauseBeforeNextTurn(turn: Turn, room: number, claimed: number, share: number, limits: QueueLimits): number {
+export function pauseBeforeNextTurn(turn: Turn, room: number, share: number, claimed: number, limits: QueueLimits): number {
   if (!turn.isEnabled) return Infinity;
   if (turn.pausedForMs > 0) return turn.pausedForMs;
-  if (claimed < room || room === share) return 0;
+  if (claimed < share || share < room) return 0;
   if (turn.tokens - claimed < 1) return Math.max(20, ((1 - (turn.tokens - claimed)) * 1_000) / limits.perSecond);
   return fullMs;
 }

@@ -18,7 +18,8 @@ export const beginDelivery = (on: Tracing, { webhookId, eventId, recordedAttempt
   });
 
 /** Ends the span of an attempt. It has no URL, which may contain a secret of the endpoint's owner. */
-export function endAttempt(span: OpenSpan, { status }: SendResult): void {
+export function endAttempt(span: OpenSpan, { status, isCut }: SendResult): void {
   if (status !== undefined) span.set({ 'http.response.status_code': status });
-  span.end(status === undefined ? 'no answer' : status >= 300 ? String(status) : undefined);
+  if (status === undefined) span.end(isCut ? 'cut' : 'no answer');
+  else span.end(status >= 300 ? String(status) : undefined);
 }

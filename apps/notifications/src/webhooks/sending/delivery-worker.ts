@@ -13,12 +13,12 @@ import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import type { WebhooksOptions } from '../../options.js';
 import { OwnerSync } from '../endpoints/owner-sync.js';
-import { findSecrets, type SecretRecord } from '../endpoints/secrets.repository.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
 import { FairQueue } from '../queue/fair-queue.js';
 import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import {
+  bringForward,
   claimDue,
   type ClaimedDelivery,
   endTurns,
@@ -31,12 +31,10 @@ import {
 } from '../queue/queue.repository.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
 import { Leases } from './leases.js';
-import { healthOf, isGone, isQuick, outcomeOf } from './outcome.js';
+import { healthOf, isGone, isQuick, outcomeOf, unwanted } from './outcome.js';
 import { signedHeaders } from './signature.js';
 import { WebhookSender, type SendResult } from './webhook-sender.js';
 
-/** Claimed deliveries that may wait, for each concurrent attempt, so that claims come in batches. */
-const waitingPerAttempt = 2;
 /** Maximum number of endpoints in a claim. */
 const maxTurns = 64;
 const maxOutcomes = 500;
@@ -47,20 +45,32 @@ const prompt = 1 / 3;
 /** How long a stopping service waits for attempts in progress, so that the rest of the shutdown still fits its limit. */
 const finishMs = 1_500;
 
+/** What an attempt needs to know of its endpoint. */
+interface Target extends Pick<Turn, 'webhookId' | 'ownerId' | 'url' | 'oldestSecret'> {
+  readonly secrets: readonly string[];
+}
+
 /** A claimed delivery with what is needed to send it. */
-interface Job {
+interface Job extends Target {
   readonly claimed: ClaimedDelivery;
   readonly lease: string;
-  readonly ownerId: string;
-  readonly webhookId: string;
-  readonly url: URL;
-  readonly secrets: readonly string[];
+  /** When the claim began, by `performance.now`. */
+  readonly claimedAt: number;
+  /** Cuts the attempt. */
+  readonly cut: AbortController;
 }
 
 interface AttemptRecord {
   readonly job: Job;
   readonly sent: SendResult;
   readonly outcome: Outcome;
+}
+
+/** A claim without an attempt that counts. */
+interface Unattempted {
+  readonly job: Job;
+  /** Undefined if the claim is released: the delivery is due again at once. */
+  readonly outcome?: Outcome;
 }
 
 /** Claims deliveries, sends them and records the outcomes. Any number of replicas share the work. */
@@ -70,13 +80,12 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private readonly loop: BackgroundLoop;
   private readonly leases: Leases<Job>;
   private readonly results: Batcher<AttemptRecord, boolean>;
+  private readonly unattempted: Batcher<Unattempted, void>;
   private readonly queue: FairQueue<Job>;
   private readonly underWay = new Set<Job>();
-  /** Outcomes that are being recorded. */
-  private readonly recording = new Set<Promise<void>>();
+  /** Deliveries whose outcomes are not recorded. */
+  private readonly inProgress = new Set<Promise<void>>();
   private isStopping = false;
-  /** Whether attempts in progress are being aborted. */
-  private isCutting = false;
   private onIdle: (() => void) | undefined;
 
   constructor(
@@ -91,9 +100,10 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   ) {
     this.options = webhooks;
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
-    this.leases = new Leases(database, webhooks.leaseMs, logger);
-    this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
+    this.leases = new Leases(database, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.cut.abort() }, logger);
+    this.queue = new FairQueue(webhooks.inFlight);
     this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
+    this.unattempted = new Batcher<Unattempted, void>({ name: 'end claims without an attempt', lanes: 1, maxBatch: maxOutcomes }, (batch) => this.endAll(batch));
     metrics.watchInFlight(() => this.underWay.size);
   }
 
@@ -102,22 +112,21 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.leases.start();
   }
 
-  /** Stops claiming, lets attempts in progress finish for a while, and releases the other claims to other workers. */
+  /** Stops claiming, lets attempts in progress finish for a while, and releases the others to other workers. */
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true;
     await this.loop.stop();
-    await this.giveBack(this.queue.takeWaiting());
+    this.giveBackWaiting();
     await this.idleOr(finishMs);
-    this.isCutting = true;
+    for (const job of this.underWay) job.cut.abort();
     await this.sender.close();
-    await this.giveBack([...this.underWay]);
-    await Promise.all(this.recording);
+    await Promise.all(this.inProgress);
     await this.leases.stop();
   }
 
   /** Whether nothing is being sent, and all outcomes are recorded or given up. */
   get isIdle(): boolean {
-    return this.underWay.size === 0 && this.recording.size === 0;
+    return this.inProgress.size === 0;
   }
 
   /** Looks for due deliveries now. */
@@ -126,15 +135,14 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /**
-   * Claims deliveries for owners that are not full (`FairQueue.isFull`). Claims nothing before all owners were checked once. While
-   * identity's revocations cannot be followed, claims nothing and releases claims that have not begun. Returns whether there may be
-   * more to do at once.
+   * Claims deliveries for free slots (`FairQueue`), and begins their attempts. Claims nothing while identity's revocations cannot be
+   * followed, and nothing for owners that have to be checked first. Returns whether there may be more to do at once.
    */
   async claimAndSend(): Promise<boolean> {
-    if (this.isStopping || !this.owners.isReady) return false;
+    if (this.isStopping || !this.owners.isReady || !this.queue.hasFreeSlots) return false;
     if (!this.revocations.isFresh) {
       // Owners may have lost their permissions. Another replica may be able to follow the revocations.
-      await this.giveBack(this.queue.takeWaiting());
+      this.giveBackWaiting();
       return false;
     }
     const jobs = await this.claim();
@@ -145,100 +153,102 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   private async claim(): Promise<Job[]> {
     const { limits, leaseMs } = this.options;
-    const begunAt = performance.now();
+    const claimedAt = performance.now();
     const lease = randomUUID();
-    const { turns, claimed, secrets } = await this.database.transaction(async (tx) => {
-      const due = await takeTurns(tx, maxTurns, limits, this.queue.fullOwners());
-      const shares = this.queue.sharesOf(due);
-      // An endpoint without a share keeps its turn, and is its owner's first when there is room again.
-      const turns = due.flatMap((turn, n) => {
+    const { owners, endpoints } = this.queue.full();
+    const { turns, claimed } = await this.database.transaction(async (tx) => {
+      const due = await takeTurns(tx, maxTurns, limits, { owners: [...owners, ...this.owners.unchecked], endpoints });
+      const requests = due.map((turn) => ({ ...turn, room: roomOf(turn, limits) }));
+      const shares = this.queue.sharesOf(requests);
+      // An endpoint without a slot keeps its turn, and is its owner's first when there is room again.
+      const turns = requests.flatMap((turn, n) => {
         const share = shares[n] ?? 0;
-        return share < 1 ? [] : [{ turn, webhookId: turn.webhookId, share, room: roomOf(turn, share, limits) }];
+        return share === 0 && turn.room > 0 ? [] : [{ turn, share }];
       });
-      if (turns.length === 0) return { turns, claimed: [], secrets: [] };
-      // In parallel, because enqueuers wait for these rows. Secrets of endpoints that get nothing are read in vain.
-      const [claimed, secrets] = await Promise.all([
-        claimDue(tx, turns, lease, leaseMs),
-        findSecrets(tx, turns.map(({ webhookId }) => webhookId)),
-      ]);
+      if (turns.length === 0) return { turns, claimed: [] };
+      const claimed = await claimDue(tx, turns.map(({ turn, share }) => ({ webhookId: turn.webhookId, room: share })), lease, leaseMs);
       if (claimed.length > 0) tracing?.causedBy(claimed.map((one) => one.traceparent));
       const took = countByWebhook(claimed);
       endTurns(
         tx,
-        turns.map(({ turn, webhookId, share, room }) => {
-          const count = took.get(webhookId) ?? 0;
-          return { turn, tokens: turn.tokens - count, pauseMs: pauseBeforeNextTurn(turn, room, count, share, limits) };
+        turns.map(({ turn, share }) => {
+          const count = took.get(turn.webhookId) ?? 0;
+          return { turn, tokens: turn.tokens - count, pauseMs: pauseBeforeNextTurn(turn, turn.room, share, count, limits) };
         }),
       );
-      return { turns, claimed, secrets };
+      return { turns, claimed };
     }, { useGenericPlans: true });
-    const endpoints = this.endpointsOf(turns.map(({ turn }) => turn), secrets);
+    const targets = this.targetsOf(turns.map(({ turn }) => turn));
     const jobs = claimed.flatMap((one) => {
-      const endpoint = endpoints.get(one.webhookId);
-      return endpoint ? [{ claimed: one, lease, webhookId: one.webhookId, ...endpoint }] : [];
+      const target = targets.get(one.webhookId);
+      return target ? [{ claimed: one, lease, claimedAt, cut: new AbortController(), ...target }] : [];
     });
-    this.leases.add(jobs, begunAt);
+    this.leases.add(jobs, claimedAt);
     return jobs;
   }
 
   /** Leaves out endpoints whose secrets cannot be decrypted: their deliveries wait until the lease ends. */
-  private endpointsOf(turns: readonly Turn[], secrets: readonly SecretRecord[]): Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>> {
-    const endpoints = new Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>>();
-    for (const { webhookId, ownerId, url } of turns) {
+  private targetsOf(turns: readonly Turn[]): Map<string, Target> {
+    const targets = new Map<string, Target>();
+    for (const { webhookId, ownerId, url, secrets, oldestSecret } of turns) {
       try {
-        const own = secrets.filter((one) => one.webhookId === webhookId).map((one) => this.cipher.decrypt(one.bytes, webhookId));
-        if (own.length > 0) endpoints.set(webhookId, { ownerId, url: new URL(url), secrets: own });
+        const decrypted = secrets.map((bytes) => this.cipher.decrypt(bytes, webhookId));
+        if (decrypted.length > 0) targets.set(webhookId, { webhookId, ownerId, url, oldestSecret, secrets: decrypted });
       } catch (error) {
         this.logger.error({ err: error, webhook: webhookId }, 'the secrets of a webhook cannot be decrypted');
       }
     }
-    return endpoints;
+    return targets;
   }
 
   private pump(): void {
-    while (!this.isStopping && this.revocations.isFresh) {
-      const job = this.queue.next();
-      if (!job) break;
-      if (this.leases.isValid(job)) this.begin(job);
-      else this.drop(job);
-    }
-  }
-
-  /** Drops a job whose lease was not renewed in time: another worker may have claimed it. */
-  private drop(job: Job): void {
-    this.leases.delete(job);
-    this.queue.end(job);
+    for (let job; !this.isStopping && (job = this.queue.next()); ) this.begin(job);
   }
 
   private begin(job: Job): void {
     const span = tracing && beginDelivery(tracing, job.claimed);
-    if (span) void span.run(() => this.deliver(job)).finally(() => span.end());
-    else void this.deliver(job);
+    const done = span ? span.run(() => this.deliver(job)).finally(() => span.end()) : this.deliver(job);
+    this.track(done);
+  }
+
+  private track(done: Promise<void>): void {
+    this.inProgress.add(done);
+    void done.finally(() => this.inProgress.delete(done));
   }
 
   private async deliver(job: Job): Promise<void> {
+    if (!job.claimed.isWanted || !this.maySend(job)) {
+      this.queue.end(job);
+      await this.end(job.claimed.isWanted ? { job } : { job, outcome: unwanted(job.claimed, job.lease, this.now()) });
+      return;
+    }
     this.underWay.add(job);
     const sent = await this.attempt(job);
-    // Not the receiver's failure: the shutdown aborted the attempt, and releases the delivery. A status that has arrived counts.
-    if (this.isCutting && sent.status === undefined) return;
-    const writing = this.conclude(job, sent);
-    this.recording.add(writing);
     this.underWay.delete(job);
-    this.queue.end(job, isQuick(sent, this.options.attemptLimitMs * prompt));
+    this.queue.end(job, sent.isCut ? undefined : isQuick(sent, this.options.attemptLimitMs * prompt));
     this.pump();
-    if (!this.queue.isFull(job.ownerId)) this.loop.poke();
+    if (this.queue.wantsMore(job)) this.loop.poke();
     if (this.underWay.size === 0) this.onIdle?.();
-    await writing;
-    this.recording.delete(writing);
+    await (sent.isCut ? this.end({ job }) : this.conclude(job, sent));
+  }
+
+  /** Whether the event may be sent now: its owner's permissions are known, and no other worker can have claimed the delivery. */
+  private maySend(job: Job): boolean {
+    return this.revocations.isFresh && this.owners.isUnchangedSince(job.ownerId, job.claimedAt) && this.leases.isValid(job);
+  }
+
+  /** Receivers refuse timestamps that are minutes off, so this host's clock is not trusted. */
+  private now(): Date {
+    return new Date(this.revocations.identityTime());
   }
 
   /** Sends no `traceparent`: receivers are third parties, and one trace may cover orders of many customers. */
-  private async attempt({ claimed, url, secrets }: Job): Promise<SendResult> {
+  private async attempt(job: Job): Promise<SendResult> {
+    const { claimed, url, secrets } = job;
     const span = tracing?.begin({ name: 'POST', kind: 'client', attributes: { 'http.request.method': 'POST' } });
-    // Receivers refuse timestamps that are minutes off, so this host's clock is not trusted.
-    const at = new Date(this.revocations.identityTime());
+    const at = this.now();
     const headers = signedHeaders(claimed.eventId, at, claimed.body, secrets);
-    const sent = await this.sender.send({ url, at, headers, body: claimed.body });
+    const sent = await this.sender.send({ url: new URL(url), at, headers, body: claimed.body, mayBegin: () => this.maySend(job), signal: job.cut.signal });
     if (span) endAttempt(span, sent);
     return sent;
   }
@@ -253,6 +263,29 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       this.logger.warn({ err: error, delivery: job.claimed.id }, 'recording the outcome of a delivery failed');
     } finally {
       this.leases.delete(job);
+    }
+  }
+
+  /** Gives back a claim that has not begun: it was made for a slot that should have been free by now. */
+  private giveBack(job: Job): boolean {
+    if (!this.queue.remove(job)) return false;
+    this.track(this.end({ job }));
+    return true;
+  }
+
+  private giveBackWaiting(): void {
+    for (const job of this.queue.takeWaiting()) this.track(this.end({ job }));
+  }
+
+  private async end(claim: Unattempted): Promise<void> {
+    const { job, outcome } = claim;
+    this.leases.delete(job);
+    try {
+      await this.unattempted.submit(0, claim);
+      if (outcome) this.metrics.ended(outcome.state);
+    } catch (error) {
+      // Its lease ends anyway.
+      this.logger.warn({ err: error, delivery: job.claimed.id }, 'ending the claim of a delivery failed');
     }
   }
 
@@ -276,7 +309,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async record(batch: readonly AttemptRecord[]): Promise<boolean[]> {
     const { limits, failingMs, attemptLimitMs } = this.options;
     const exhausted = [...new Set(batch.flatMap(({ outcome }) => (outcome.state === 'failed' ? [outcome.delivery.webhookId] : [])))];
-    const attempts = batch.map(({ job, sent }) => ({ webhookId: job.claimed.webhookId, sent }));
+    const attempts = batch.map(({ job, sent }) => ({ webhookId: job.webhookId, sent }));
     const health = healthOf(attempts, attemptLimitMs * prompt);
     const { written, failing } = await this.retried('recording outcomes of deliveries', () =>
       this.database.transaction(async (tx) => {
@@ -286,9 +319,9 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       }, { useGenericPlans: true }),
     );
     const ids = written();
-    const gone = batch.flatMap(({ job, sent }) => (isGone(sent) ? [job.claimed.webhookId] : []));
-    await this.disable(gone, 'gone');
-    await this.disable(failing, 'failing');
+    const gone = new Map(batch.flatMap(({ job, sent }) => (isGone(sent) ? [[job.webhookId, job.url] as const] : [])));
+    for (const [id, url] of gone) await this.disable(id, 'gone', url);
+    for (const id of failing) await this.disable(id, 'failing');
     this.loop.poke();
     return batch.map(({ job }) => ids.has(job.claimed.id));
   }
@@ -296,31 +329,28 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   /**
    * Runs in a separate transaction, because endpoints' rows are locked before all others. If it is lost, the next failure repeats it.
    * Throws nothing: the outcomes are recorded.
+   * @param url disables the webhook only if it still has this URL
    */
-  private async disable(webhookIds: readonly string[], reason: 'gone' | 'failing'): Promise<void> {
-    for (const id of new Set(webhookIds)) {
-      try {
-        if (await this.retried('disabling a webhook', () => this.database.transaction((tx) => disableWebhook(tx, id, reason)))) {
-          this.logger.info({ webhook: id, reason }, 'webhook disabled');
-        }
-      } catch (error) {
-        this.logger.warn({ err: error, webhook: id, reason }, 'disabling a webhook failed');
+  private async disable(id: string, reason: 'gone' | 'failing', url?: string): Promise<void> {
+    try {
+      if (await this.retried('disabling a webhook', () => this.database.transaction((tx) => disableWebhook(tx, id, reason, url)))) {
+        this.logger.info({ webhook: id, reason }, 'webhook disabled');
       }
+    } catch (error) {
+      this.logger.warn({ err: error, webhook: id, reason }, 'disabling a webhook failed');
     }
   }
 
-  private async giveBack(jobs: readonly Job[]): Promise<void> {
-    for (const job of jobs) {
-      if (this.underWay.delete(job)) this.queue.end(job);
-      this.leases.delete(job);
-    }
-    if (jobs.length === 0) return;
-    try {
-      await this.database.transaction((tx) => giveBack(tx, jobs.map(({ claimed, lease }) => ({ id: claimed.id, lease }))));
-    } catch (error) {
-      // Their leases end anyway; continue with the shutdown.
-      this.logger.warn({ err: error, deliveries: jobs.length }, 'releasing claimed deliveries failed');
-    }
+  private async endAll(batch: readonly Unattempted[]): Promise<void[]> {
+    const outcomes = batch.flatMap(({ outcome }) => (outcome ? [outcome] : []));
+    const released = batch.flatMap(({ job, outcome }) => (outcome ? [] : [{ id: job.claimed.id, lease: job.lease }]));
+    await this.database.transaction(async (tx) => {
+      recordOutcomes(tx, outcomes);
+      giveBack(tx, released);
+      await bringForward(tx, [...new Set(batch.map(({ job }) => job.webhookId))]);
+    });
+    this.loop.poke();
+    return batch.map(() => undefined);
   }
 
   private async idleOr(limitMs: number): Promise<void> {

@@ -3,7 +3,7 @@ import { healthOf, outcomeOf } from './outcome.js';
 import type { SendResult } from './webhook-sender.js';
 
 const at = new Date('2027-03-01T08:00:00.000Z');
-const claimed = (recordedAttempts = 0) => ({ id: 1, webhookId: 'one', eventId: 'event', orderId: 7, inLane: true, body: '{}', traceparent: null, recordedAttempts });
+const claimed = (recordedAttempts = 0) => ({ id: 1, webhookId: 'one', eventId: 'event', orderId: 7, inLane: true, body: '{}', isWanted: true, traceparent: null, recordedAttempts });
 const sent = (given: Partial<SendResult> = {}): SendResult => ({ at, durationMs: 5, ...given });
 const outcome = (of: SendResult, made = 0) => outcomeOf(claimed(made), 'lease', of, 1, 0.5);
 

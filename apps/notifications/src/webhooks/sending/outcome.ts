@@ -27,6 +27,12 @@ export function outcomeOf(delivery: ClaimedDelivery, lease: string, sent: SendRe
   return { ...base, state: 'pending', pauseMs: Math.max(pauseMs, askedPauseMs(sent)) };
 }
 
+/** The outcome of a delivery that the endpoint's filters exclude by now: it fails without an attempt. */
+export const unwanted = (delivery: ClaimedDelivery, lease: string, at: Date): Outcome => ({
+  ...{ delivery, lease, state: 'failed', pauseMs: 0 },
+  attempt: { at: at.toISOString(), durationMs: 0, error: 'Not sent: the webhook no longer selects this event.' },
+});
+
 const toAttempt = ({ at, status, durationMs, error }: SendResult): DeliveryAttempt => ({
   at: at.toISOString(),
   ...(status !== undefined && { status }),

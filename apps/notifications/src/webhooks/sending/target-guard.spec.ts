@@ -3,7 +3,7 @@ import { Receiver } from '@plant-shop/testing/receiver';
 import { isPublic, TargetGuard, TargetRefused } from '../endpoints/target-guard.js';
 import { WebhookSender } from './webhook-sender.js';
 
-const post = { at: new Date(), headers: {}, body: '{}' };
+const post = { at: new Date(), headers: {}, body: '{}', mayBegin: () => true, signal: new AbortController().signal };
 
 /** Addresses of test names. In the URLs below, `%` is the sentinel's port. */
 const names: Record<string, string[]> = {

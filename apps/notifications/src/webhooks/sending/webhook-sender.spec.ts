@@ -11,7 +11,12 @@ import { Receiver } from '@plant-shop/testing/receiver';
 import { TargetGuard } from '../endpoints/target-guard.js';
 import { WebhookSender, type WebhookSenderOptions } from './webhook-sender.js';
 
-const post = { at: new Date(), headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}' };
+const post = {
+  ...{ at: new Date(), headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}', mayBegin: () => true },
+  get signal(): AbortSignal {
+    return new AbortController().signal;
+  },
+};
 
 describe('the webhook sender', () => {
   let receiver: Receiver;
@@ -165,6 +170,54 @@ describe('the webhook sender', () => {
     // Opening a new connection may take longer than the limit here.
     await until(async () => (await one.send({ ...post, headers: { 'webhook-id': 'another' }, url: new URL(receiver.url) })).status === 204);
     expect(receiver.ids.slice(before)).not.toContain('one');
+  });
+
+  describe('that cuts an attempt', () => {
+    const isCut = { at: expect.any(Date), durationMs: expect.any(Number), isCut: true };
+
+    it('closes the connection, and reports nothing about the receiver', async () => {
+      receiver.answer = () => undefined;
+      const cut = new AbortController();
+      const sending = sender().send({ ...post, url: new URL(receiver.url), signal: cut.signal });
+      await until(() => receiver.received.length === 1);
+      cut.abort();
+      expect(await sending).toEqual(isCut);
+      await until(() => receiver.openConnections === 0);
+    });
+
+    it('sends nothing on a connection that opens afterwards', async () => {
+      receiver.answer = (_received, response) => setTimeout(() => response.writeHead(204).end(), 100);
+      const one = sender({ maxConnectionsPerOrigin: 1 });
+      const cut = new AbortController();
+      const first = one.send({ ...post, url: new URL(receiver.url) });
+      const second = one.send({ ...post, url: new URL(receiver.url), headers: { 'webhook-id': 'second' }, signal: cut.signal });
+      cut.abort();
+      expect(await second).toEqual(isCut);
+      await first;
+      await one.send({ ...post, url: new URL(receiver.url), headers: { 'webhook-id': 'third' } });
+      expect(receiver.ids).toEqual(['one', 'third']);
+    });
+
+    it('keeps a status that has arrived', async () => {
+      receiver.answer = (_received, response) => response.writeHead(200).flushHeaders();
+      const cut = new AbortController();
+      const sending = sender({ bodyLimitMs: 5_000 }).send({ ...post, url: new URL(receiver.url), signal: cut.signal });
+      await until(() => receiver.received.length === 1);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      cut.abort();
+      expect(await sending).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status: 200 });
+    });
+  });
+
+  it('asks immediately before the first byte whether it may begin', async () => {
+    let mayBegin = true;
+    receiver.answer = (_received, response) => setTimeout(() => response.writeHead(204).end(), 300);
+    const one = sender({ maxConnectionsPerOrigin: 1 });
+    const sent = [1, 2].map(() => one.send({ ...post, url: new URL(receiver.url), mayBegin: () => mayBegin }));
+    await until(() => receiver.received.length === 1);
+    mayBegin = false;
+    expect(await Promise.all(sent)).toMatchObject([{ status: 204 }, { isCut: true }]);
+    expect(receiver.received).toHaveLength(1);
   });
 
   it('reports what is wrong with a connection', async () => {

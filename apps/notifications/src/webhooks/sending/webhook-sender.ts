@@ -25,6 +25,8 @@ export interface SendResult {
   readonly retryAfterMs?: number;
   /** Set if the body of the response had not ended within its time limit. */
   readonly isUnfinished?: true;
+  /** Set if `signal` or `mayBegin` ended the attempt before a response: it says nothing about the receiver. */
+  readonly isCut?: true;
 }
 
 export interface Post {
@@ -33,6 +35,10 @@ export interface Post {
   readonly at: Date;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Asked immediately before the first byte, which may be as late as the attempt's time limit. */
+  readonly mayBegin: () => boolean;
+  /** Cuts the attempt, and closes its connection. */
+  readonly signal: AbortSignal;
 }
 
 /** The response body is discarded; reading it to the end lets the connection be reused. */
@@ -40,7 +46,8 @@ const maxResponseBytes = 64 * 1024;
 const userAgent = 'plant-shop-webhooks/1';
 
 const timedOut = new Error('time limit');
-const cut = new Error('response too long');
+const tooLong = new Error('response too long');
+const cut = new Error('cut');
 
 /** Sends POSTs by undici's dispatcher: `fetch` costs ten times as much, and uses the environment's proxies. */
 export class WebhookSender {
@@ -98,7 +105,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   begin(): void {
-    const { url, headers, body } = this.post;
+    const { url, headers, body, signal } = this.post;
+    signal.addEventListener('abort', () => this.stop(cut), { once: true });
     this.timer = setTimeout(() => this.stop(timedOut), this.limitMs);
     const options = {
       origin: url.origin,
@@ -117,8 +125,9 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    // The time limit passed while it waited for a connection: send nothing.
-    if (this.isSettled) controller.abort(timedOut);
+    if (!this.isSettled && !this.post.mayBegin()) this.settle(cut);
+    // Settled while it waited for a connection: send nothing.
+    if (this.isSettled) controller.abort(cut);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -134,7 +143,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.bytes += chunk.length;
-    if (this.bytes > maxResponseBytes) this.stop(cut);
+    if (this.bytes > maxResponseBytes) this.stop(tooLong);
   }
 
   onResponseEnd(): void {
@@ -155,6 +164,10 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.isSettled = true;
     clearTimeout(this.timer);
     const { status } = this;
+    if (status === undefined && error === cut) {
+      this.done({ at: this.post.at, durationMs: Math.round(performance.now() - this.startedAt), isCut: true });
+      return;
+    }
     // Errors after the status change nothing: the receiver has already accepted or refused the event.
     const text = status === undefined ? textOf(error, this.limitMs) : statusText(status);
     this.done({
