@@ -1,4 +1,4 @@
-import type { ClassConstructor } from 'class-transformer';
+import type { Type } from '@nestjs/common';
 
 /** One operation that a service offers to others. The method that answers it has the same name, and the log field `rpc` has `pattern`. */
 export interface Operation<Payload, Answer> {
@@ -7,7 +7,7 @@ export interface Operation<Payload, Answer> {
   /** `<service>.<name>`: Nest's pattern, also used in logs. */
   readonly pattern: string;
   /** The class of the payload. The called service validates the payload before its controller runs. */
-  readonly payload: ClassConstructor<Payload & object>;
+  readonly payload: Type<Payload & object>;
   /** A lost answer to a `read` is `unavailable`; a lost answer to a `write` is `outcome-unknown`. */
   readonly effect: 'read' | 'write';
   /** The codes that it may throw, apart from those common to all operations. */
@@ -35,7 +35,7 @@ export class NoPayload {}
 
 type Declare<Code extends string> = <Answer>() => <Payload extends object>(
   name: string,
-  payload: ClassConstructor<Payload>,
+  payload: Type<Payload>,
   options?: OperationOptions<Code>,
 ) => Operation<Payload, Answer>;
 
@@ -48,7 +48,7 @@ export function operationsOf<Code extends string = never>(
     <Answer>() =>
     <Payload extends object>(
       name: string,
-      payload: ClassConstructor<Payload>,
+      payload: Type<Payload>,
       { errors = [], versioned = false }: OperationOptions<Code> = {},
     ): Operation<Payload, Answer> => ({
       service,
