@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
+import { Converted } from '@plant-shop/platform/rpc/compiled-validator';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { Transform } from 'class-transformer';
 import { IsOptional, ValidateBy } from 'class-validator';
 import { limitedByCredential, permission } from './access.js';
 import { described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
@@ -38,22 +38,11 @@ export class Tag {
 
 /** Treats a category without id (or with 0) and without name (or with an empty one) as absent: generated clients send it. */
 const EmptyIsAbsent = (): PropertyDecorator =>
-  applyDecorators(
-    Transform(({ value }: { value: unknown }) => (isEmpty(value) ? undefined : value)),
-    // The compiled validator applies rules without converting first. This rule makes it fall back to class-validator for such a category.
-    ValidateBy({
-      name: 'isNotEmpty',
-      validator: { validate: (value) => !isEmpty(value), defaultMessage: () => 'must have an id or a name' },
-    }),
-  );
-
-const isEmpty = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  Object.entries(value).every(
-    ([name, one]) => (one ?? undefined) === undefined || (name === 'id' && one === 0) || (name === 'name' && one === ''),
-  );
+  Converted((value) => {
+    if (typeof value !== 'object' || Array.isArray(value)) return value;
+    const { id, name } = value as { readonly id?: unknown; readonly name?: unknown };
+    return (id ?? 0) === 0 && (name ?? '') === '' ? undefined : value;
+  });
 
 const PhotoUrls = (): PropertyDecorator =>
   applyDecorators(

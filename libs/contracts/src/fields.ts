@@ -1,5 +1,5 @@
-import { applyDecorators } from '@nestjs/common';
-import { type ClassConstructor, Transform, Type } from 'class-transformer';
+import { applyDecorators, type Type } from '@nestjs/common';
+import { Converted, Nested } from '@plant-shop/platform/rpc/compiled-validator';
 import {
   ArrayMaxSize,
   IsArray,
@@ -14,7 +14,6 @@ import {
   Max,
   Min,
   ValidateBy,
-  ValidateNested,
 } from 'class-validator';
 import { Description, type FieldSchema, Schema } from './schema.js';
 
@@ -110,7 +109,7 @@ export const ListOf = (size: number, min = 0): PropertyDecorator =>
 
 /** Accepts a single value as a list of one, as callers of the previous release send it. */
 export const OneOrSeveral = (): PropertyDecorator =>
-  Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? [value] : value));
+  Converted((value) => (typeof value === 'string' ? [value] : value));
 
 /** A list whose entries are among the given values. Combine with `ListOf` for the number of entries. */
 export const SomeOf = (values: readonly string[], message: string): PropertyDecorator =>
@@ -125,28 +124,20 @@ export const SomeOf = (values: readonly string[], message: string): PropertyDeco
     Schema({ items: { type: 'string', enum: values } }),
   );
 
-/** An object of another class. `@ValidateNested` alone would also accept a list of them, or an absent value. */
+/** An object of another class. `@Nested` alone would also accept a list of them. */
 export const ObjectOf = (
-  type: () => ClassConstructor<object>,
+  type: () => Type<object>,
   { message = 'must be a JSON object' }: { message?: string } = {},
-): PropertyDecorator => applyDecorators(IsObject({ message }), ValidateNested({ message }), Type(type), Schema({ objectOf: type }));
+): PropertyDecorator => applyDecorators(IsObject({ message }), Nested(type, message), Schema({ objectOf: type }));
 
-/** A list of objects of another class. `@ValidateNested` alone would also accept lists of lists of them. */
+/** A list of objects of another class. */
 export const ObjectsOf = (
-  type: () => ClassConstructor<object>,
+  type: () => Type<object>,
   { size, min = 0, message = 'must be a JSON object' }: { size: number; min?: number; message?: string },
 ): PropertyDecorator =>
   applyDecorators(
     ListOf(size, min),
-    ValidateBy({
-      name: 'noLists',
-      validator: {
-        validate: (value) => Array.isArray(value) && !value.some((one) => Array.isArray(one)),
-        defaultMessage: () => 'must not contain lists',
-      },
-    }),
-    ValidateNested({ each: true, message }),
-    Type(type),
+    Nested(type, message),
     Schema({ items: { objectOf: type } }),
   );
 
@@ -157,7 +148,7 @@ export const ObjectsOf = (
 export const DateTime = (): PropertyDecorator => {
   const message = 'must be a date-time with an offset, like 2026-05-01T09:30:00.000Z';
   return applyDecorators(
-    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? withFullOffset(value) : value)),
+    Converted((value) => (typeof value === 'string' ? withFullOffset(value) : value)),
     IsISO8601({ strict: true }, { message }),
     Matches(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i, { message }),
     ValidateBy({

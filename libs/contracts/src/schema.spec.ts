@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
-import type { ClassConstructor } from 'class-transformer';
+import type { Type } from '@nestjs/common';
 import { IsOptional, IsString } from 'class-validator';
 import { catalog } from './catalog.js';
 import { Integer, ObjectsOf, Text } from './fields.js';
@@ -54,7 +54,7 @@ const operations: readonly Operation<object, unknown>[] = [catalog, store, ident
 describe('every operation', () => {
   const byPattern = operations.map((operation) => [operation.pattern, operation] as const);
   it.each(byPattern)('%s has a payload class with a complete schema', (_, { payload }) => {
-    const classesIn = ({ properties }: ClassSchema): ClassConstructor<object>[] =>
+    const classesIn = ({ properties }: ClassSchema): Type<object>[] =>
       Object.values(properties).flatMap((field: FieldSchema) => {
         const nested = (field.items ?? field).objectOf;
         if (!nested) expect(typeof (field.items ?? field).type).toBe('string');

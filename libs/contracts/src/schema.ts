@@ -1,4 +1,4 @@
-import type { ClassConstructor } from 'class-transformer';
+import type { Type } from '@nestjs/common';
 import { getMetadataStorage } from 'class-validator';
 
 // JSON Schemas (2020-12) of the payload classes. The decorators of fields.ts declare a field's schema together with its
@@ -14,7 +14,7 @@ export interface JsonSchema {
 /** The part of a field's schema that one decorator declares. */
 export interface FieldSchema extends JsonSchema {
   /** The field is an object of this class; replaces all other keywords. */
-  readonly objectOf?: () => ClassConstructor<object>;
+  readonly objectOf?: () => Type<object>;
   readonly items?: FieldSchema;
 }
 
@@ -46,7 +46,7 @@ export interface ClassSchema {
  * Returns the schemas of all fields that a payload class validates, including those of its base classes.
  * @throws Error for a validated field without a schema, which would be missing in the document
  */
-export function schemaOfClass(type: ClassConstructor<object>): ClassSchema {
+export function schemaOfClass(type: Type<object>): ClassSchema {
   const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
   const names = [...new Set(rules.map((rule) => rule.propertyName))];
   const optional = new Set(rules.flatMap((rule) => (rule.type === optionalType ? [rule.propertyName] : [])));
@@ -59,7 +59,7 @@ export function schemaOfClass(type: ClassConstructor<object>): ClassSchema {
 /** The type of rule that `IsOptional` registers. */
 const optionalType = 'conditionalValidation';
 
-function fieldOf(type: ClassConstructor<object>, name: string): FieldSchema {
+function fieldOf(type: Type<object>, name: string): FieldSchema {
   for (let at: object | null = type.prototype as object; at !== null; at = Object.getPrototypeOf(at) as object | null) {
     const field = fieldSchemas.get(at)?.get(name);
     if (field) return field;

@@ -3,7 +3,7 @@ import { store } from '../../../libs/contracts/dist/store.js';
 import { presentedCredentialsOf } from '../../../libs/credentials/dist/presented-credentials.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
-import { validated, validatedByLibrary } from '../../../libs/platform/dist/rpc/validation.js';
+import { validated } from '../../../libs/platform/dist/rpc/validation.js';
 import { constant, requests, withFastify } from './bare.mjs';
 import { requestOf } from './connection.mjs';
 import { costOf, costsOf } from './cost.mjs';
@@ -112,10 +112,6 @@ export async function measureLayers(say) {
     ['the store: validating an order', () => {
       const payload = JSON.parse(text);
       return alone(() => validated(store.placeOrder.payload, payload));
-    }],
-    ['  the same by class-validator alone', () => {
-      const payload = JSON.parse(text);
-      return alone(() => validatedByLibrary(store.placeOrder.payload, payload));
     }],
   ];
   /** @type {Layer[]} */

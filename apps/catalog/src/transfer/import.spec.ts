@@ -20,7 +20,7 @@ const labels = new Map([
 
 describe('a line of an import', () => {
   it('is validated independently of the others', () => {
-    const { valid, refused } = validateLines(['{"id":1,"name":"a","extra":1}', '{"id":', '[]', '{"id":"1","name":"a"}', '{"id":2,"name":"b","__proto__":{}}', '{"name":"c"}', '{"id":0,"name":"d"}', '{"id":3,"name":"e"}']);
+    const { valid, refused } = validateLines(['{"id":1,"name":"a","extra":1}', '{"id":', '[]', '{"id":"1","name":"a"}', '{"id":2,"name":"b","tags":{}}', '{"name":"c"}', '{"id":0,"name":"d"}', '{"id":3,"name":"e"}']);
     expect(valid.map(({ line: number, plant }) => [number, plant.id])).toEqual([
       [0, 1],
       [7, 3],

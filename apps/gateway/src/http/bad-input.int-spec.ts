@@ -114,7 +114,8 @@ const cases: readonly Case[] = [
   { what: 'JSON as an upload', method: 'POST', path: '/v3/plant/1/uploadImage', headers: { ...key, ...json }, body: {}, status: 415, code: 'unsupported-media-type' },
   { what: 'wrong media type before a broken query', method: 'POST', path: '/v3/plant?a=%', headers: { ...key, 'content-type': 'text/plain' }, body: 'x', status: 415, code: 'unsupported-media-type' },
   { what: 'body of 896 KiB and a byte', method: 'POST', path: '/v3/plant', headers: key, body: bodyOf(maxBodyBytes + 1), status: 413, code: 'payload-too-large' },
-  { what: 'form of more than 896 KiB', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: `name=${'x'.repeat(maxBodyBytes)}`, status: 413, code: 'payload-too-large' },
+  { what: 'form of more than 64 KiB', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: `name=${'x'.repeat(64 * 1024)}`, status: 413, code: 'payload-too-large' },
+  { what: 'form of 1,001 fields', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: 'a=1&'.repeat(1_001), status: 400, code: 'malformed-request' },
 
   // JSON
   malformed('empty body', ''),
@@ -124,6 +125,8 @@ const cases: readonly Case[] = [
   badPlant('a string', '"plant"', ''),
   badPlant('null', 'null', ''),
   badPlant('17 levels', `${'{"a":'.repeat(16)}{}${'}'.repeat(16)}`, '/a'.repeat(16)),
+  badPlant('1,001 members', `{"category":{${Array.from({ length: 1_001 }, (_, n) => `"m${n}":1`).join(',')}}}`, '/category'),
+  badPlant('more than 50,000 values', `{"tags":[${'1,'.repeat(50_000)}1]}`, ''),
   badPlant('a NUL', '{"name":"a\\u0000"}', '/name'),
   badPlant('half of a surrogate pair', '{"name":"\\ud800"}', '/name'),
   badPlant('__proto__', '{"name":"x","__proto__":{"isAdmin":true}}', ''),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { checkJson, maxDepth } from './json-body.js';
+import { checkJson, maxDepth, maxMembers, maxValues } from './json-body.js';
 
 const check = (text: string | Buffer, top: 'object' | 'array' = 'object'): void => checkJson(Buffer.from(text), top);
 const fault = (text: string | Buffer, top: 'object' | 'array' = 'object'): { code: string; pointer: string | undefined } => {
@@ -15,8 +15,12 @@ const fault = (text: string | Buffer, top: 'object' | 'array' = 'object'): { cod
 
 const nested = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`;
 
+const members = (count: number): string => Array.from({ length: count }, (_, n) => `"m${n}":1`).join(',');
+/** Values in a list: itself and its elements. */
+const list = (values: number): string => `[${Array.from({ length: values - 1 }, () => '1').join(',')}]`;
+
 describe('a JSON body', () => {
-  it.each(['{}', '{"name":"Fern","tags":[{"name":"ü\\u00e9 😀"}],"n":1e21,"b":null}', ' {"a":1}\n', nested(maxDepth)])('is accepted: %s', (text) => {
+  it.each(['{}', '{"name":"Fern","tags":[{"name":"ü\\u00e9 😀"}],"n":1e21,"b":null}', ' {"a":1}\n', nested(maxDepth), '{"a":"\\"{[,\\\\","\\"b":[]}', '{"prototype":{"constructor":{}}}'])('is accepted: %s', (text) => {
     expect(() => check(text)).not.toThrow();
   });
 
@@ -50,9 +54,37 @@ describe('a JSON body', () => {
     ['constructor.prototype', '{"constructor":{"prototype":{"admin":true}}}', ''],
     ['one level too many', nested(maxDepth + 1), '/a'.repeat(maxDepth)],
     ['the deepest nesting that fits a body', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, `/a${'/0'.repeat(maxDepth - 1)}`],
+    ['a member too many', `{"a":[{},{${members(maxMembers + 1)}}]}`, '/a/1'],
+    ['the most members that fit a body', `{${members(80_000)}}`, ''],
+    ['the same member many times', `{${Array.from({ length: maxMembers + 1 }, () => '"a":1').join(',')}}`, ''],
+    ['a value too many', `{"a":${list(maxValues)}}`, ''],
+    ['many empty objects', `{"a":[${'{},'.repeat(maxValues)}{}]}`, ''],
+    ['a lone surrogate after an escaped quote', '{"x":"\\"","a":["\\\\","\\udfff"]}', '/a/1'],
+    ['constructor.prototype after other members', '{"a":{"constructor":{"b":{"c":1},"prototype":1}}}', '/a'],
     ['a slash and a tilde in the path to the fault', '{"a/b~c":"\\u0000"}', '/a~1b~0c'],
   ])('is invalid: %s', (_, text, pointer) => {
     expect(fault(text)).toEqual({ code: 'invalid-input', pointer });
+  });
+
+  it('may have as many members and values as the limits allow', () => {
+    expect(() => check(`{"a":{${members(maxMembers)}},"b":{${members(maxMembers)}}}`)).not.toThrow();
+    expect(() => check(`{"a":${list(maxValues - 1)}}`)).not.toThrow();
+    expect(() => check(list(maxValues), 'array')).not.toThrow();
+  });
+
+  it.each([
+    ['members', `{${Array.from({ length: 112_000 }, (_, n) => `"${n.toString(36)}":1`).join(',')}}`],
+    ['lists in lists', `{"a":${'['.repeat(440_000)}${']'.repeat(440_000)}}`],
+    ['empty objects', `{"a":[${'{},'.repeat(290_000)}{}]}`],
+    ['one long text', `{"a":"${'\\n'.repeat(440_000)}"`],
+    ['one long number', `{"a":${'9'.repeat(890_000)}}`],
+    ['one long member name', `{"${'\\u0061'.repeat(148_000)}":1}`],
+  ])('takes little time to check, however large: %s', (_, text) => {
+    const bytes = Buffer.from(text);
+    const before = process.cpuUsage();
+    fault(bytes);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(50);
   });
 
   it('may have a member named constructor that is a string', () => {
@@ -78,6 +110,23 @@ describe('a JSON body', () => {
     }
     expect(message).toContain('not JSON');
     expect(message).not.toContain('hunter2');
+  });
+
+  it('is refused for unclean texts and for __proto__ only', () => {
+    const isClean = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+    const isFine = (value: unknown): boolean => {
+      if (typeof value === 'string') return isClean(value);
+      if (typeof value !== 'object' || value === null) return true;
+      return Array.isArray(value) ? value.every(isFine) : Object.entries(value).every(([name, one]) => isClean(name) && name !== '__proto__' && isFine(one));
+    };
+    const text = fc.constantFrom('a', '\0', '\ud800', 'x\udc00', '😀', 'é"\\\u2028', '__proto__', '__prot__');
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }), text, text, (value, name, other) => {
+        // Escapes control characters and lone surrogates.
+        const json = JSON.stringify({ a: [value, other] }).replace('"a"', JSON.stringify(name));
+        expect([json, fault(json).code]).toEqual([json, isFine(JSON.parse(json)) ? 'accepted' : 'invalid-input']);
+      }),
+    );
   });
 
   it('is accepted or refused with one of the two codes, for any bytes', () => {

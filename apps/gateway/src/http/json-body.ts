@@ -3,76 +3,143 @@ import { badField, HttpError } from '@plant-shop/contracts/problem';
 
 /** Levels of nested objects and lists, including the outermost. */
 export const maxDepth = 16;
-
-interface Fault {
-  readonly detail: string;
-  /** From the outermost member inward. */
-  readonly path: (string | number)[];
-}
+/** Members of one object. */
+export const maxMembers = 1_000;
+/** Values of a whole body: objects, lists and what they contain. */
+export const maxValues = 50_000;
 
 /**
- * Checks the form only: JSON in UTF-8 with the expected outermost value, bounded depth, and nothing that is dangerous to
- * parse or store (NUL, lone surrogates, prototype pollution). The owning service validates the fields, on the same bytes.
+ * Checks the form only: JSON in UTF-8 with the expected outermost value, within the limits of `checkContent`. The owning service
+ * validates the fields, on the same bytes.
  */
 export function checkJson(bytes: Buffer | undefined, top: 'object' | 'array'): asserts bytes is Buffer {
   if (bytes === undefined || bytes.length === 0) {
     throw new HttpError('malformed-json', 'The body is empty. Send JSON.');
   }
   if (!isUtf8(bytes)) throw new HttpError('malformed-json', 'The body is not UTF-8.');
-  const value = parse(bytes.toString('utf8'));
+  checkContent(bytes);
+  const value = parse(bytes);
   const is = Array.isArray(value) ? 'array' : typeof value === 'object' && value !== null ? 'object' : 'other';
   if (is !== top) throw badField('', top === 'array' ? 'must be a JSON array' : 'must be a JSON object');
-  const fault = faultOf(value, 1);
-  if (fault) throw badField(toPointer(fault.path), fault.detail);
 }
 
-function parse(text: string): unknown {
+function parse(bytes: Buffer): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(bytes.toString('utf8')) as unknown;
   } catch {
     // The parser's message quotes the body, which may contain a password.
     throw new HttpError('malformed-json', 'The body is not JSON. Look for missing quotes, commas and brackets.');
   }
 }
 
-function faultOf(value: unknown, depth: number): Fault | undefined {
-  if (typeof value === 'string') return isClean(value) ? undefined : { detail: unclean, path: [] };
-  if (typeof value !== 'object' || value === null) return undefined;
-  if (depth > maxDepth) return { detail: `must not be nested deeper than ${maxDepth} levels`, path: [] };
-  return Array.isArray(value) ? faultOfList(value, depth) : faultOfObject(value as Record<string, unknown>, depth);
-}
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openList = 0x5b;
+const closeList = 0x5d;
+const openObject = 0x7b;
+const closeObject = 0x7d;
+const letterU = 0x75;
 
-function faultOfList(list: readonly unknown[], depth: number): Fault | undefined {
-  for (let index = 0; index < list.length; index++) {
-    const fault = faultOf(list[index], depth + 1);
-    if (fault) return within(index, fault);
-  }
-  return undefined;
-}
+// The open objects and lists, from the outermost inward. Shared by all calls, since a check is never interrupted.
+// Depth 0 counts as a list.
+const isList = new Uint8Array(maxDepth + 1).fill(1);
+/** Number of members so far, or index of the current element. */
+const counts = new Uint32Array(maxDepth + 1);
+/** Where the name of the current member begins and ends, with its quotes. */
+const namesFrom = new Uint32Array(maxDepth + 1);
+const namesTo = new Uint32Array(maxDepth + 1);
 
-function faultOfObject(object: Record<string, unknown>, depth: number): Fault | undefined {
-  for (const key in object) {
-    if (!isClean(key)) return { detail: `has a member whose name ${unclean}`, path: [] };
-    const member = object[key];
-    if (key === '__proto__' || (key === 'constructor' && hasPrototype(member))) {
-      return { detail: `must not have a member ${key}`, path: [] };
+/**
+ * Checks the content of JSON text in UTF-8, in one pass and before it is parsed: parsing the largest body takes 0.3 s when it nests
+ * 440,000 lists or has 112,000 members. Leaves the syntax to the parser.
+ * @throws HttpError `invalid-input` with a pointer: too deep, too many members or values, or what is dangerous to parse or store (NUL,
+ * lone surrogates, prototype pollution)
+ */
+export function checkContent(bytes: Buffer): void {
+  let depth = 0;
+  let values = 0;
+  let isName = false;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number;
+    if (byte === quote) {
+      const from = at;
+      let hasCode = false;
+      for (at++; at < bytes.length && bytes[at] !== quote; at++) {
+        if (bytes[at] === backslash && bytes[++at] === letterU) hasCode = true;
+      }
+      if (isName) {
+        isName = false;
+        checkName(bytes, from, at + 1, hasCode, depth);
+        continue;
+      }
+      // Only an escape can stand for NUL or a lone surrogate: valid UTF-8 has no surrogates, and the parser refuses control characters.
+      if (hasCode && !isClean(textOf(bytes, from, at + 1))) throw badField(pointerTo(bytes, depth), unclean);
+    } else if (byte === openObject || byte === openList) {
+      if (depth === maxDepth) throw badField(pointerTo(bytes, depth), `must not be nested deeper than ${maxDepth} levels`);
+      depth++;
+      isList[depth] = Number(byte === openList);
+      counts[depth] = 0;
+      isName = byte === openObject;
+    } else if (byte === comma) {
+      isName = isList[depth] === 0;
+      if (!isName) increment(depth);
+      continue;
+    } else if (byte === closeObject || byte === closeList) {
+      isName = false;
+      if (depth > 0) depth--;
+      continue;
+    } else if (isScalar(byte)) {
+      while (isScalar(bytes[at + 1])) at++;
+    } else {
+      continue;
     }
-    const fault = faultOf(member, depth + 1);
-    if (fault) return within(key, fault);
+    if (++values > maxValues) throw badField('', `must have at most ${maxValues} values`);
   }
-  return undefined;
 }
 
-const within = (key: string | number, fault: Fault): Fault => {
-  fault.path.unshift(key);
-  return fault;
-};
+/** Whether the byte is part of a number, `true`, `false` or `null`. */
+const isScalar = (byte: number | undefined): boolean =>
+  byte !== undefined && ((byte >= 0x61 && byte <= 0x7a) || (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x2b || byte === 0x2e || byte === 0x45);
+
+/** Checks the name of the current member of the innermost object. */
+function checkName(bytes: Buffer, from: number, to: number, hasCode: boolean, depth: number): void {
+  namesFrom[depth] = from;
+  namesTo[depth] = to;
+  const count = increment(depth);
+  if (count > maxMembers) throw badField(pointerTo(bytes, depth - 1), `must have at most ${maxMembers} members`);
+  // Without an escape, only a text of nine characters and two quotes can be `__proto__` or `prototype`.
+  if (!hasCode && to - from !== 11) return;
+  const name = textOf(bytes, from, to);
+  if (!isClean(name)) throw badField(pointerTo(bytes, depth - 1), `has a member whose name ${unclean}`);
+  if (name === '__proto__') throw badField(pointerTo(bytes, depth - 1), 'must not have a member __proto__');
+  if (name === 'prototype' && isList[depth - 1] === 0 && nameAt(bytes, depth - 1) === 'constructor') {
+    throw badField(pointerTo(bytes, depth - 2), 'must not have a member constructor');
+  }
+}
+
+const increment = (depth: number): number => (counts[depth] = (counts[depth] ?? 0) + 1);
 
 const unclean = 'must contain neither NUL characters nor lone surrogates';
 const isClean = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
-const hasPrototype = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
-/** JSON Pointer, RFC 6901. */
-const toPointer = (path: readonly (string | number)[]): string =>
-  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+/** Returns the characters of a text, or none if it has a broken escape, which the parser refuses. */
+function textOf(bytes: Buffer, from: number | undefined, to: number | undefined): string {
+  try {
+    return JSON.parse(bytes.toString('utf8', from, to)) as string;
+  } catch {
+    return '';
+  }
+}
+
+const nameAt = (bytes: Buffer, depth: number): string => textOf(bytes, namesFrom[depth], namesTo[depth]);
+
+/** Returns the JSON Pointer (RFC 6901) to the current member or element at a depth; 0 is the whole body. */
+function pointerTo(bytes: Buffer, depth: number): string {
+  let pointer = '';
+  for (let level = 1; level <= depth; level++) {
+    const part = isList[level] === 1 ? String(counts[level]) : nameAt(bytes, level);
+    pointer += `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  }
+  return pointer;
+}

@@ -12,10 +12,12 @@ import { bodyReader } from './body.js';
 import { LeanAdapter } from './lean-adapter.js';
 
 /**
- * The limit of JSON and form bodies. They are forwarded unchanged in one frame entry (900 KiB), with at most 4 KiB of metadata
+ * The limit of JSON bodies. They are forwarded unchanged in one frame entry (900 KiB), with at most 4 KiB of metadata
  * and parameters: docs/decisions/size-of-bodies.md.
  */
 export const maxBodyBytes = 896 * 1024;
+/** The limit of forms, whose longest field is a name. */
+const maxFormBytes = 64 * 1024;
 
 /** In milliseconds; longer than the idle timeout of common load balancers (60 s), so that they close idle connections first. */
 const keepAliveTimeout = 72_000;
@@ -64,8 +66,8 @@ export function createAdapter(parts: {
   // Otherwise Node answers an unknown Expect header with 417; RFC 9110, section 10.1.1, permits ignoring it.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
   instance.removeAllContentTypeParsers();
-  const read = bodyReader(parts.limiter, maxBodyBytes);
-  for (const type of ['application/json', 'application/x-www-form-urlencoded']) instance.addContentTypeParser(type, read);
+  instance.addContentTypeParser('application/json', bodyReader(parts.limiter, maxBodyBytes));
+  instance.addContentTypeParser('application/x-www-form-urlencoded', bodyReader(parts.limiter, maxFormBytes));
   // Other types get here only on routes that read no body, or read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
   return adapter;

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SchemaWithComponents } from '@plant-shop/contracts/answers';
 import { type FieldSchema, type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
-import type { ClassConstructor } from 'class-transformer';
+import type { Type } from '@nestjs/common';
 
 /** `#/components/schemas` of a document; each reference adds its schema. */
 export class Schemas {
   readonly all: Record<string, JsonSchema> = {};
 
   /** Returns a reference to the schema of a payload class. */
-  ofClass(type: ClassConstructor<object>): JsonSchema {
+  ofClass(type: Type<object>): JsonSchema {
     const { properties, required } = schemaOfClass(type);
     return this.put(type.name, {
       type: 'object',

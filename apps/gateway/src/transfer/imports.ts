@@ -5,6 +5,7 @@ import { HttpError, problemTypeUrl } from '@plant-shop/contracts/problem';
 import { isProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
+import { checkContent } from '../http/json-body.js';
 import type { RpcForwarder } from '../http/rpc-forwarder.js';
 import { type Line, LineReader, maxLineBytes } from './lines.js';
 
@@ -57,7 +58,7 @@ export async function* importLines(request: FastifyRequest, parts: ImportContext
       if (!batch.isEmpty && request.raw.readableLength === 0) yield await send(request, parts, batch.take(), totals);
     }
     const rest = reader.rest();
-    const isTruncated = rest !== undefined && !isJson(rest.bytes);
+    const isTruncated = rest !== undefined && faultOf(rest) === undefined && !isJson(rest.bytes);
     if (rest && !isTruncated && !batch.add(rest)) {
       yield await send(request, parts, batch.take(), totals);
       batch.add(rest);
@@ -146,11 +147,22 @@ async function oneByOne(
   return results;
 }
 
-const tooLong = { code: 'payload-too-large', detail: `A line may have at most ${maxLineBytes / 1024} KiB.` };
+type Refusal = Extract<ImportLineResult, { readonly refused: unknown }>['refused'];
 
-function faultOf({ bytes, tooLong: isTooLong }: Line): { readonly code: string; readonly detail: string } | undefined {
+const tooLong: Refusal = { code: 'payload-too-large', detail: `A line may have at most ${maxLineBytes / 1024} KiB.` };
+
+/** Checks a line as `checkJson` checks a body, apart from its syntax, which the catalog checks. */
+function faultOf({ bytes, tooLong: isTooLong }: Line): Refusal | undefined {
   if (isTooLong) return tooLong;
-  return isUtf8(bytes) ? undefined : { code: 'malformed-json', detail: 'The line is not UTF-8.' };
+  if (!isUtf8(bytes)) return { code: 'malformed-json', detail: 'The line is not UTF-8.' };
+  try {
+    checkContent(bytes);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    const { errors = [] } = error.details;
+    return { code: error.code, detail: 'Correct the fields named in errors and send the line again.', errors: errors.filter((one) => 'pointer' in one) };
+  }
 }
 
 function isJson(bytes: Buffer): boolean {

@@ -103,6 +103,23 @@ describe('import and export', () => {
     ]);
   });
 
+  it('refuses lines that a body may not contain either, and sends the others', async () => {
+    const members = Array.from({ length: 40_000 }, (_, n) => `"${n}":1`).join(',');
+    const lines = ['{"id":1}', `{"id":2,${members}}`, '{"id":3,"__proto__":{}}', '{"id":4,"name":"\\u0000"}', `{"id":5,"tags":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, '{"id":6}', `{"id":7,${members}}`];
+    const results = await importing(lines.join('\n'));
+    const refused = (line: number, pointer: string): object => ({ line, result: 'refused', problem: { code: 'invalid-input', errors: [{ pointer, detail: expect.any(String) as string }] } });
+    expect(results).toMatchObject([
+      { line: 1, result: 'created' },
+      refused(2, ''),
+      refused(3, ''),
+      refused(4, '/name'),
+      refused(5, `/tags${'/0'.repeat(15)}`),
+      { line: 6, result: 'created' },
+      refused(7, ''),
+      { lines: 7, created: 2, refused: 5, complete: true },
+    ]);
+  });
+
   it('reports how many lines were processed if the body ends within a line', async () => {
     const results = await importing('{"id":1}\n{"id":2}\n{"id":3,"na');
     expect(results.at(-1)).toMatchObject({ lines: 2, created: 2, complete: false, problem: { code: 'malformed-request' } });

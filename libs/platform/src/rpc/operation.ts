@@ -1,4 +1,4 @@
-import type { ClassConstructor } from 'class-transformer';
+import type { Type } from '@nestjs/common';
 
 /**
  * The service that checks clients' credentials: only its calls may have a principal. It is the caller of operations that name no others.
@@ -12,7 +12,7 @@ export interface Operation<Payload, Answer> {
   /** `<service>.<name>`: Nest's pattern, also used in logs. */
   readonly pattern: string;
   /** The class of the payload. The called service validates the payload before its controller runs. */
-  readonly payload: ClassConstructor<Payload & object>;
+  readonly payload: Type<Payload & object>;
   /** A lost answer to a `read` is `unavailable`; a lost answer to a `write` is `outcome-unknown`. */
   readonly effect: 'read' | 'write';
   /** The broker's accounts that may call it. The called service refuses others. */
@@ -44,7 +44,7 @@ export class NoPayload {}
 
 type Declare<Code extends string, Caller extends string> = <Answer>() => <Payload extends object>(
   name: string,
-  payload: ClassConstructor<Payload>,
+  payload: Type<Payload>,
   options?: OperationOptions<Code, Caller>,
 ) => Operation<Payload, Answer>;
 
@@ -57,7 +57,7 @@ export function operationsOf<Code extends string = never, Caller extends string 
     <Answer>() =>
     <Payload extends object>(
       name: string,
-      payload: ClassConstructor<Payload>,
+      payload: Type<Payload>,
       { callers, errors = [], versioned = false }: OperationOptions<Code, Caller> = {},
     ): Operation<Payload, Answer> => ({
       service,
