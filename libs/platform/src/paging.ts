@@ -19,20 +19,20 @@ export interface PageBounds<Position = number> {
 }
 
 /** A kind of list, by what its rows are ordered by. */
-export interface ListOrder<Position> {
+export interface Sorting<Position> {
   /** Where the list begins: before all rows. */
   readonly start: Position;
   readonly isPosition: (value: unknown) => value is Position;
 }
 
 /** Newest first, by a number that only increases. */
-export const byNumber: ListOrder<number> = {
+export const byNumber: Sorting<number> = {
   start: Number.MAX_SAFE_INTEGER,
   isPosition: (value): value is number => Number.isSafeInteger(value) && (value as number) >= 1,
 };
 
 /** In the order of a unique text, such as a name. */
-export const byText: ListOrder<string> = {
+export const byText: Sorting<string> = {
   start: '',
   isPosition: (value): value is string => typeof value === 'string' && value !== '' && !value.includes('\0') && value.isWellFormed(),
 };
@@ -44,7 +44,7 @@ export interface TimePosition {
 }
 
 /** Newest first, by the time that the rows show, so that a list can begin at any time. Rows of one time are in the order of their ids. */
-export const byTime: ListOrder<TimePosition> = {
+export const byTime: Sorting<TimePosition> = {
   start: { at: 'infinity', id: Number.MAX_SAFE_INTEGER },
   isPosition: (value): value is TimePosition => {
     const { at, id } = (value ?? {}) as Partial<TimePosition>;
@@ -99,7 +99,7 @@ export class Paging<Position> {
 
   constructor(
     list: string,
-    private readonly order: ListOrder<Position>,
+    private readonly sorting: Sorting<Position>,
     filter: readonly string[] = [],
   ) {
     this.cursors = new Cursors(list, filter);
@@ -107,7 +107,7 @@ export class Paging<Position> {
 
   /** @throws CodedError `invalid-cursor` unless it is a cursor of this list */
   bounds({ limit = maxLimit, cursor }: PageRequest): PageBounds<Position> {
-    return { after: cursor === undefined ? this.order.start : this.cursors.positionIn(cursor, this.order.isPosition), limit };
+    return { after: cursor === undefined ? this.sorting.start : this.cursors.positionIn(cursor, this.sorting.isPosition), limit };
   }
 
   /**

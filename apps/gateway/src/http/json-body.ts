@@ -61,7 +61,7 @@ export function checkContent(bytes: Buffer): void {
   let values = 0;
   let isName = false;
   for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
+    const byte = bytes[at] ?? 0;
     if (byte === quote) {
       const from = at;
       let hasCode = false;

@@ -35,7 +35,7 @@ const interceptor: NestInterceptor = { intercept: (_, next) => next.handle().pip
 @Catch(RangeError)
 class Filter implements ExceptionFilter {
   catch(error: RangeError, host: ExecutionContext) {
-    void host.switchToHttp().getResponse<{ code: (status: number) => { send: (body: string) => void } }>().code(418).send(error.message);
+    host.switchToHttp().getResponse<{ code: (status: number) => { send: (body: string) => void } }>().code(418).send(error.message);
     return of();
   }
 }
@@ -95,7 +95,7 @@ describe("the gateway's Nest controllers", () => {
     ['exception filters', UseFilters(Filter), { provide: APP_FILTER, useClass: Filter }, isFiltered],
   ])('have %s, of the controller and global', async (_, decorator, provider, holds) => {
     @Controller('things')
-    @(decorator as (type: typeof Things) => void)
+    @decorator
     class Decorated extends Things {}
     await holds(await start(Decorated));
     await app.close();

@@ -39,7 +39,7 @@ export const headerParameters = {
   IfMatch: {
     name: 'If-Match',
     in: 'header',
-    description: 'Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412.',
+    description: 'Applies the change only to the version with this ETag, of any caller; otherwise answers 412.',
     schema: { type: 'string', examples: [exampleEtag] },
   },
   IfNoneMatch: {

@@ -3,7 +3,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { until } from '@plant-shop/testing/until';
 import { Follower } from '../credentials/follower.spec.fixture.js';
-import { TestIdentity } from '../identity.spec.fixture.js';
+import { manager, TestIdentity } from '../identity.spec.fixture.js';
 import { type CommandResult, runOperatorCommand } from '../process.spec.fixture.js';
 
 describe('node dist/set-role.js', () => {
@@ -51,10 +51,10 @@ describe('node dist/set-role.js', () => {
   });
 
   it('removes permissions that the new role lacks from keys and sessions, which continue', async () => {
-    const { username, userId, token, principal } = await shop.registerAndLogin();
+    const { username, userId, token } = await shop.registerAndLogin();
     await shop.sql.query(`UPDATE users SET role = 'staff' WHERE user_id = $1`, [userId]);
     const apiKey = { name: 'k', permissions: ['write:plants' as const, 'webhooks' as const] };
-    const { key } = await shop.call(identity.createApiKey, { username, apiKey }, principal);
+    const { key } = await shop.call(identity.createApiKey, { username, apiKey }, manager);
     follower = await Follower.start(shop);
     expect(await follower.check('apiKey', key)).toMatchObject({ permissions: ['write:plants', 'webhooks'] });
     expect(await follower.check('session', token)).toMatchObject({ permissions: permissionsOfRole.staff });

@@ -59,10 +59,9 @@ export class Fanout implements OnApplicationShutdown {
     // The NATS client would buffer the message and send it after a reconnect, when it is outdated.
     if (!this.nats.isUp) return;
     const message: Announcement = { ...announcement, needsDeliveries: announcement.needsDeliveries && !hasWebhooks(this.options.role) };
-    const { events: _, ...range } = message;
     const whole = Buffer.from(JSON.stringify(message));
     try {
-      this.nats.connection.publish(broadcasts.fanout.subject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range), { reply: this.id });
+      this.nats.connection.publish(broadcasts.fanout.subject, whole.length <= maxMessageBytes ? whole : JSON.stringify({ ...message, events: undefined }), { reply: this.id });
     } catch (error) {
       // The other replicas read the events from the log.
       this.logger.warn({ err: error }, 'publishing events to other replicas failed');

@@ -2400,7 +2400,7 @@ export interface components {
         RequestId: string;
         /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
         IdempotencyKey: string;
-        /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+        /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
         IfMatch: string;
         /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
         IfNoneMatch: string;
@@ -2485,7 +2485,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2728,7 +2728,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2813,7 +2813,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3550,7 +3550,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3681,7 +3681,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3983,7 +3983,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4056,7 +4056,7 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4212,7 +4212,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4615,7 +4615,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4684,7 +4684,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4734,7 +4734,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5696,7 +5696,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5771,7 +5771,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Applies the change only to the version with this ETag, which may be that of any body of the version; otherwise answers 412. */
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];

@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, type INestApplicationContext, type Provider } from '@nestjs/common';
+import { Catch, type ExceptionFilter, type INestApplicationContext, type Provider } from '@nestjs/common';
 import { EXCEPTION_FILTERS_METADATA, GUARDS_METADATA, INTERCEPTORS_METADATA, PIPES_METADATA } from '@nestjs/common/constants.js';
 import { APP_FILTER, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { isObservable, lastValueFrom, type Observable, throwError } from 'rxjs';
@@ -54,7 +54,7 @@ export const nestHandler = (operation: Operation<unknown, unknown>, call: (...ar
 /** Passes errors to the transport as they are. By default Nest would replace them by `Internal server error`. */
 @Catch()
 export class PassErrors implements ExceptionFilter {
-  catch(error: unknown, _host: ArgumentsHost): Observable<never> {
+  catch(error: unknown): Observable<never> {
     return throwError(() => error);
   }
 }

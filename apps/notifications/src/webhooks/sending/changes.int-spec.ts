@@ -44,8 +44,8 @@ describe('attempts in progress, on every replica', () => {
     await pause(1_000);
     return receiver.received.slice(before);
   };
-  const states = async (): Promise<{ state: string; lease: null; attempts: { status: number }[] }[]> =>
-    (await shop.sql.query('SELECT state, lease, attempts FROM webhook_deliveries ORDER BY id')).rows;
+  const states = async () =>
+    (await shop.sql.query<{ state: string; lease: null; attempts: { status: number }[] }>('SELECT state, lease, attempts FROM webhook_deliveries ORDER BY id')).rows;
   /** All deliveries arrive, and the attempts that were cut count neither for them nor for the endpoint. */
   const allArrive = async (count: number): Promise<void> => {
     await until(async () => (await states()).filter(({ state }) => state === 'delivered').length === count);

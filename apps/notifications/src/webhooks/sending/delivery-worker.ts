@@ -341,7 +341,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  private async endAll(batch: readonly Unattempted[]): Promise<void[]> {
+  private async endAll(batch: readonly Unattempted[]): Promise<undefined[]> {
     const outcomes = batch.flatMap(({ outcome }) => (outcome ? [outcome] : []));
     const released = batch.flatMap(({ job, outcome }) => (outcome ? [] : [{ id: job.claimed.id, lease: job.lease }]));
     await this.database.transaction(async (tx) => {
