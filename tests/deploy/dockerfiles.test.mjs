@@ -124,7 +124,7 @@ describe('the Dockerfile', () => {
     [['**/secrets'], 'secrets', false],
     [['secrets'], 'apps/secrets', true],
     [['*', '!apps'], 'apps/store/src/main.ts', true],
-    [['*', '!apps'], 'docs/a.md', false],
+    [['*', '!apps'], 'notes/a.md', false],
     [['!apps', '*'], 'apps/a.ts', false],
     [['*', '!apps', '**/*spec.ts'], 'apps/store/src/a.spec.ts', false],
     [['*', '!tests/*/package.json'], 'tests/deploy/package.json', true],

@@ -80,7 +80,7 @@ test('each NATS user is reported as accepted or refused', async () => {
 });
 
 test('missing permissions of a NATS account are reported', async () => {
-  await becomes(await startCatalog('operator'), /WRONG {2}catalog requires nats: NATS account permissions deny subscribing to .*rpc\.catalog -> .*deploy\/nats\/nats\.conf/);
+  await becomes(await startCatalog('operator'), /WRONG {2}catalog requires nats: NATS account permissions deny subscribing to .*rpc\.catalog\.\* -> .*deploy\/nats\/nats\.conf/);
 });
 
 test('a process that has ended is reported as not answering', async () => {
