@@ -106,15 +106,16 @@ export const policies = {
   'pods of a revision are spread over zones and nodes, and soon replaced when their node is lost': (manifests) =>
     ofKind(manifests, 'Deployment').flatMap((deployment) => {
       const { metadata, spec: { topologySpreadConstraints: spreads = [], tolerations = [] } } = podOf(deployment);
-      // Counting pods of the previous revision, the scheduler may put all new ones on one node: the old ones leave.
-      const spreadsBy = (/** @type {string} */ key) =>
-        spreads.some((/** @type {any} */ one) => one.topologyKey === key && one.maxSkew === 1 && selects(one.labelSelector.matchLabels, metadata.labels) && one.matchLabelKeys?.join() === 'pod-template-hash');
+      // Counting pods of the previous revision, the scheduler may put all new ones on one node: the old ones leave. Preferences for several keys
+      // are all ignored on a node that lacks one of them, so that of nodes is required.
+      const spreadsBy = (/** @type {string} */ key, /** @type {string} */ unsatisfiable) =>
+        spreads.some((/** @type {any} */ one) => one.topologyKey === key && one.maxSkew === 1 && one.whenUnsatisfiable === unsatisfiable && selects(one.labelSelector.matchLabels, metadata.labels) && one.matchLabelKeys?.join() === 'pod-template-hash');
       const waitsFor = (/** @type {string} */ taint) =>
         tolerations.find((/** @type {any} */ one) => one.key === `node.kubernetes.io/${taint}` && one.operator === 'Exists' && one.effect === 'NoExecute')?.tolerationSeconds ?? 300;
       return unmet(deployment, {
-        'is spread over zones': spreadsBy(ZONE),
-        'is spread over nodes': spreadsBy(NODE),
-        'does not stop its autoscaler': spreads.every((/** @type {any} */ one) => one.whenUnsatisfiable === 'ScheduleAnyway'),
+        'prefers different zones': spreadsBy(ZONE, 'ScheduleAnyway'),
+        'is spread over nodes': spreadsBy(NODE, 'DoNotSchedule'),
+        'is not kept off a node because another is lost or drained': spreads.every((/** @type {any} */ one) => one.whenUnsatisfiable === 'ScheduleAnyway' || one.nodeTaintsPolicy === 'Honor'),
         'leaves an unreachable node within half a minute': waitsFor('unreachable') <= 30,
         'leaves a node that is not ready within half a minute': waitsFor('not-ready') <= 30,
       });

@@ -21,7 +21,7 @@ export async function runCommand(
   let database: Database | undefined;
   try {
     database = await Database.connect(identityDatabase(config, 1), logger);
-    if (await database.hasPendingMigrations()) throw new CodedError('unavailable', 'Run migrate first.');
+    if ((await database.schemaFault()) !== undefined) throw new CodedError('unavailable', 'Run migrate first.');
     process.stdout.write(`${await command(database, operator(requestId), logger)}\n`);
   } catch (error) {
     process.exitCode = 1;

@@ -107,7 +107,7 @@ describe('import and export', () => {
     const members = Array.from({ length: 40_000 }, (_, n) => `"${n}":1`).join(',');
     const lines = ['{"id":1}', `{"id":2,${members}}`, '{"id":3,"__proto__":{}}', '{"id":4,"name":"\\u0000"}', `{"id":5,"tags":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, '{"id":6}', `{"id":7,${members}}`];
     const results = await importing(lines.join('\n'));
-    const refused = (line: number, pointer: string): object => ({ line, result: 'refused', problem: { code: 'invalid-input', errors: [{ pointer, detail: expect.any(String) as unknown as string }] } });
+    const refused = (line: number, pointer: string): object => ({ line, result: 'refused', problem: { code: 'invalid-input', errors: [{ pointer }] } });
     expect(results).toMatchObject([
       { line: 1, result: 'created' },
       refused(2, ''),

@@ -5,10 +5,10 @@ import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
 import type { Entities } from './entities.js';
 import { listParameter } from './list-parameter.js';
-import { migrationNames } from './migration-files.js';
+import { SchemaCheck } from './schema-check.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
-import { type DatabasePhase, isConnectionError, isOfFailedTransaction, isRetryable, translateDatabaseError } from './sqlstate.js';
+import { type DatabasePhase, isConnectionError, isOfFailedTransaction, isRetryable, isSchemaError, translateDatabaseError } from './sqlstate.js';
 
 // By default bigint arrives as text. CHECK constraints bound ours to safe integers; any other value is a defect and must not be
 // rounded.
@@ -111,6 +111,7 @@ const beginWithGenericPlans = 'BEGIN; SET LOCAL plan_cache_mode = force_generic_
 export class Database {
   /** Sends each statement outside any transaction, on any connection of the pool. */
   private readonly manager: EntityManager | undefined;
+  private readonly schema: SchemaCheck;
 
   private constructor(
     private readonly pool: Pool,
@@ -119,6 +120,7 @@ export class Database {
     private readonly settings: DatabaseSettings,
     private readonly logger: Logger,
   ) {
+    this.schema = new SchemaCheck(settings.migrations, logger);
     this.manager = entities?.manager((text, values) => this.run(text, values), { inTransaction: false });
   }
 
@@ -210,13 +212,23 @@ export class Database {
     return runMigrations(settings, logger, { extra: connectLimit, ...(serviceRole !== undefined && { serviceRole }) });
   }
 
-  /** Whether this build has migrations that the database lacks. A service is not ready while it has. */
-  async hasPendingMigrations(): Promise<boolean> {
-    // TypeORM's own check creates its table if there is none, which would make a migration job that runs at the same time fail.
-    const [table] = await this.query<{ name: string | null }>(`SELECT to_regclass('migrations')::text AS name`);
-    const rows = table?.name ? await this.query<{ name: string }>('SELECT name FROM migrations') : [];
-    const done = new Set(rows.map(({ name }) => name));
-    return (await migrationNames(this.settings.migrations)).some((name) => !done.has(name));
+  /**
+   * Returns why this build cannot use the schema, such as pending migrations; undefined if it can. A service is not ready while there is
+   * a fault, and its statements that fail because of it are `unavailable`.
+   * @throws CodedError `unavailable`
+   */
+  schemaFault(): Promise<string | undefined> {
+    return this.onConnection(async (connection) => {
+      try {
+        return await this.checkSchema(connection);
+      } catch (error) {
+        throw new Failed('work', error, isConnectionError(error));
+      }
+    });
+  }
+
+  private checkSchema(connection: WatchedConnection, suspicion?: { readonly suspect: true }): Promise<string | undefined> {
+    return this.schema.check(async <Row extends QueryResultRow>(text: string) => (await connection.query<Row>(text)).rows, suspicion);
   }
 
   async close(): Promise<void> {
@@ -246,11 +258,23 @@ export class Database {
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
       if (error.isConnectionLost) lost ??= error;
+      else if (isSchemaError(error.cause)) await this.throwSchemaFault(connection);
       throw translateDatabaseError(error.cause, error.phase);
     } finally {
       client.off('error', onError);
       client.release(lost);
     }
+  }
+
+  /** Throws `unavailable` if a statement failed because of the schema's state. Uses its connection: the others may all wait for this. */
+  private async throwSchemaFault(connection: WatchedConnection): Promise<void> {
+    let fault: string | undefined;
+    try {
+      fault = await this.checkSchema(connection, { suspect: true });
+    } catch (error) {
+      throw translateDatabaseError(error, 'work');
+    }
+    if (fault !== undefined) throw unavailable('The database', new Error(fault));
   }
 
   private async takeClient(): Promise<PoolClient> {

@@ -11,6 +11,7 @@ import { Database, type DatabaseSettings } from './database.js';
 import { listMigrations } from './migration-files.js';
 
 const logger = createLogger('test', 'silent');
+const pending = 'migrations are pending: run migrate';
 
 describe('migrations', () => {
   let folder: string;
@@ -72,7 +73,7 @@ describe('migrations', () => {
     await write('1764000000002-second.sql', 'CREATE TABLE b (id int); SELECT 1/0');
     await expect(Database.migrate(given(), logger)).rejects.toThrow('division by zero');
     await expect(tables()).resolves.toEqual(['a', 'migrations']);
-    await expect((await open()).hasPendingMigrations()).resolves.toBe(true);
+    await expect((await open()).schemaFault()).resolves.toBe(pending);
     await write('1764000000002-second.sql', 'CREATE TABLE b (id int)');
     await expect(Database.migrate(given(), logger)).resolves.toEqual(['second1764000000002']);
   });
@@ -86,10 +87,10 @@ describe('migrations', () => {
   it('are pending until they have run; the check changes nothing, so it may run beside a starting migration', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     await open();
-    await expect(database!.hasPendingMigrations()).resolves.toBe(true);
+    await expect(database!.schemaFault()).resolves.toBe(pending);
     await expect(tables()).resolves.toEqual([]);
     await database!.migrate();
-    await expect(database!.hasPendingMigrations()).resolves.toBe(false);
+    await expect(database!.schemaFault()).resolves.toBeUndefined();
   });
 
   it('of a newer release do not keep an older release from starting', async () => {
@@ -97,7 +98,7 @@ describe('migrations', () => {
     await write('1764000000002-newer.sql', 'CREATE TABLE b (id int)');
     await Database.migrate(given(), logger);
     await rm(join(folder, '1764000000002-newer.sql'));
-    await expect((await open()).hasPendingMigrations()).resolves.toBe(false);
+    await expect((await open()).schemaFault()).resolves.toBeUndefined();
   });
 
   it('wait for a database that is still starting', async () => {

@@ -13,6 +13,7 @@ export function constraintOf(error: unknown): string | undefined {
 }
 
 export const uniqueViolation = '23505';
+export const undefinedTable = '42P01';
 const deadlock = '40P01';
 const serializationFailure = '40001';
 const failedTransaction = '25P02';
@@ -26,6 +27,12 @@ export const isOfFailedTransaction = (error: unknown): boolean => sqlStateOf(err
 
 /** Whether the statement failed on its data (SQLSTATE classes 22 and 23), so that other data could succeed. */
 export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error) ?? '');
+
+/**
+ * Whether Postgres refused the statement because of what the schema has or the role may do (class 42, and a missing schema): a defect,
+ * unless the schema is not the one that the service needs.
+ */
+export const isSchemaError = (error: unknown): boolean => /^(42...|3F000)$/.test(sqlStateOf(error) ?? '');
 
 // Class 08, and the states of a server that shuts down, starts up or ends our session.
 const connectionStates = /^(08...|57P0[1-5]|25P03)$/;

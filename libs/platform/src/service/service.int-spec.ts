@@ -164,7 +164,7 @@ describe('a service', () => {
     };
     const service = await embedded();
     const waiting = service.useDatabase(settings);
-    await until(async () => (await readyz()).checks['database'] === 'migrations are pending: run migrate');
+    await until(async () => (await readyz()).checks['schema'] === 'migrations are pending: run migrate');
     await Database.migrate(settings, createLogger('test', 'silent'));
     await waiting;
     await service.answer(StubModule, { maxInFlight: 10 });

@@ -100,17 +100,25 @@ export class Service {
       if (!this.database) throw state;
       await this.database.check();
     });
+    // While the database does not answer, only the check above reports it.
+    this.readiness.require('schema', async () => {
+      const fault = await this.database?.schemaFault().catch(() => undefined);
+      if (fault !== undefined) throw new Error(fault);
+    });
     for (let attempt = 0; ; attempt++) {
       this.stopped.signal.throwIfAborted();
-      const found = await connected(settings, this.logger);
-      if (found instanceof Database) {
-        poolUse(this.metrics, () => found.poolUse);
-        return (this.database = found);
+      try {
+        this.database ??= await Database.connect(settings, this.logger);
+        if ((await this.database.schemaFault()) === undefined) break;
+      } catch (error) {
+        state = error;
+        if (attempt % 20 === 0) this.logger.warn({ err: error }, 'database not usable yet');
       }
-      state = found;
-      if (attempt % 20 === 0) this.logger.warn({ err: found }, 'database not usable yet');
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
+    const { database } = this;
+    poolUse(this.metrics, () => database.poolUse);
+    return database;
   }
 
   /** Runs an app that answers the operations of its controllers over NATS. */
@@ -275,18 +283,4 @@ export class Service {
 /** Sets the app's WebSocket adapter. Must be called before the app is initialised. */
 function useGateways(app: INestMicroservice, { webSocketAdapter }: Gateways): void {
   if (webSocketAdapter) app.useWebSocketAdapter(app.get(webSocketAdapter));
-}
-
-/** Returns the database, or the error why it cannot be used. */
-async function connected(settings: DatabaseSettings, logger: Logger): Promise<unknown> {
-  let database: Database | undefined;
-  try {
-    database = await Database.connect(settings, logger);
-    if (!(await database.hasPendingMigrations())) return database;
-    await database.close();
-    return new Error('migrations are pending: run migrate');
-  } catch (error) {
-    await database?.close();
-    return error;
-  }
 }

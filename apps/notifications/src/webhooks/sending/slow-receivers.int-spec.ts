@@ -91,6 +91,31 @@ describe('receivers that keep connections open as long as they can', () => {
     expect(performance.now() - begun).toBeLessThan(5_000);
   }, 60_000);
 
+  it.each([
+    ['from their first event on', 0],
+    ['after many quick responses', 20],
+  ])('do not delay another endpoint of the same owner: six that hang %s', async (_when, quick) => {
+    const six = await Promise.all(Array.from({ length: 6 }, () => Receiver.start()));
+    for (const { url } of six) await shop.create(url);
+    shop.happen(...Array.from({ length: quick }, (_, n) => ({ orderId: n + 1 })));
+    await until(() => six.every(({ received }) => received.length === quick), 20_000);
+    for (const one of six) one.answer = () => undefined;
+    shop.happen(...Array.from({ length: 40 }, (_, n) => ({ orderId: 100 + n })));
+    await until(() => six.every(({ received }) => received.length > quick), 20_000);
+    // Nothing waits for a slot: what has no attempt in progress is not claimed, or is given back.
+    await until(async () => {
+      const { rowCount } = await shop.sql.query('SELECT 1 FROM webhook_deliveries WHERE lease IS NOT NULL AND due_at > now()');
+      return rowCount === six.reduce((sum, { openConnections }) => sum + openConnections, 0);
+    });
+    await shop.create(healthy.url);
+    const begun = performance.now();
+    shop.happen(...Array.from({ length: 20 }, (_, n) => ({ orderId: 1_000 + n })));
+    await until(() => healthy.received.length === 20, 30_000);
+    // A third of the limit of an attempt.
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    for (const one of six) await one.stop();
+  }, 60_000);
+
   it('get pauses for slow successes, as for silence', async () => {
     const [dripping] = slow;
     const webhook = await shop.create(dripping!.url);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Delivery, notifications } from '@plant-shop/contracts/notifications';
+import type { Delivery } from '@plant-shop/contracts/notifications';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import type { WebhooksOptions } from '../../options.js';
@@ -169,21 +169,6 @@ describe('workers', () => {
     await allDelivered(webhook, 6);
     // The aborted attempt was repeated with the same id.
     expect(receiver.received).toHaveLength(7);
-  });
-
-  it('begin no attempt for a deleted endpoint when the lease of the delivery has ended', async () => {
-    const leaseMs = 1_000;
-    // One attempt at a time, so that claimed deliveries wait. The sweeper, which ends them, is late.
-    await start({ leaseMs, inFlight: 1, sweepMs: 60_000 });
-    const webhook = await shop.create(receiver.url);
-    receiver.answer = (_received, response) => setTimeout(() => response.writeHead(200).end(), 1_500);
-    shop.happen(...Array.from({ length: 12 }, (_, n) => ({ orderId: n + 1 })));
-    const claimed = async (): Promise<number | null> => (await shop.sql.query('SELECT 1 FROM webhook_deliveries WHERE lease IS NOT NULL')).rowCount;
-    await until(async () => receiver.received.length >= 1 && (await claimed()) === 3);
-    await shop.call(notifications.deleteWebhook, { webhookId: webhook.id }, customer(1));
-    const deletedAt = performance.now();
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
-    expect(receiver.received.filter(({ at }) => at > deletedAt + leaseMs)).toEqual([]);
   });
 
   it('that stop record an attempt whose status has arrived: its event is not sent again', async () => {

@@ -1,0 +1,91 @@
+import type { QueryResultRow } from 'pg';
+import type { Logger } from '../logging.js';
+import { migrationNames } from './migration-files.js';
+import { isSchemaError, sqlStateOf, undefinedTable } from './sqlstate.js';
+
+/** Sends one statement and returns its rows. */
+type Query = <Row extends QueryResultRow>(text: string) => Promise<Row[]>;
+
+/** The tables' columns and the functions of the schema, and what this role may do with each table. */
+const contentsSql = `
+  WITH relation AS (SELECT oid, relname FROM pg_class WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p', 'v', 'm', 'S'))
+  SELECT relname || '.' || attname AS part FROM relation JOIN pg_attribute ON attrelid = oid WHERE attnum > 0 AND NOT attisdropped
+  UNION SELECT privilege || ' on ' || relname FROM relation, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege WHERE has_table_privilege(oid, privilege)
+  UNION SELECT proname || '()' FROM pg_proc WHERE pronamespace = to_regnamespace(current_schema())`;
+
+/** How many missing parts a reason names. */
+const namedParts = 5;
+
+/**
+ * Finds why a database that answers cannot be used: it lacks migrations of this build, or parts that it had before. Both happen under
+ * a running service when the database is restored, recreated or changed by hand.
+ */
+export class SchemaCheck {
+  /** Why the schema could not be used at the last check. */
+  private fault: string | undefined;
+  /** What the database had when it was first found to have all migrations. */
+  private complete: ReadonlySet<string> | undefined;
+  private migrations: readonly string[] | undefined;
+  /** Checks under way, by whether a statement failed. */
+  private readonly running = new Map<boolean, Promise<string | undefined>>();
+
+  constructor(
+    private readonly folder: URL,
+    private readonly logger: Logger,
+  ) {}
+
+  /**
+   * Returns why the schema cannot be used; undefined if it can. Concurrent checks share one.
+   * @param suspect whether a statement failed, so that more than the list of migrations is read
+   */
+  check(query: Query, { suspect = false }: { readonly suspect?: boolean } = {}): Promise<string | undefined> {
+    let check = this.running.get(suspect);
+    if (!check) {
+      check = this.run(query, suspect).finally(() => this.running.delete(suspect));
+      this.running.set(suspect, check);
+    }
+    return check;
+  }
+
+  private async run(query: Query, suspect: boolean): Promise<string | undefined> {
+    const before = this.fault;
+    this.fault = await this.faultOf(query, suspect || before !== undefined || !this.complete);
+    if (this.fault !== before) {
+      if (this.fault === undefined) this.logger.info('the schema of the database is complete again');
+      else this.logger.warn({ reason: this.fault }, 'the schema of the database cannot be used');
+    }
+    return this.fault;
+  }
+
+  private async faultOf(query: Query, isThorough: boolean): Promise<string | undefined> {
+    try {
+      this.migrations ??= await migrationNames(this.folder);
+      const done = await executed(query);
+      if (this.migrations.some((name) => !done.has(name))) return 'migrations are pending: run migrate';
+      return isThorough ? await this.missing(query, done.size > this.migrations.length) : undefined;
+    } catch (error) {
+      if (!isSchemaError(error)) throw error;
+      return (error as Error).message;
+    }
+  }
+
+  /** @param isNewer whether a newer build has migrated the database, and may have removed what this one does not need */
+  private async missing(query: Query, isNewer: boolean): Promise<string | undefined> {
+    const parts = new Set((await query<{ part: string }>(contentsSql)).map(({ part }) => part));
+    this.complete ??= parts;
+    const missing = isNewer ? [] : [...this.complete].filter((part) => !parts.has(part));
+    if (missing.length === 0) return undefined;
+    const more = missing.length > namedParts ? ` and ${missing.length - namedParts} more` : '';
+    return `missing: ${missing.slice(0, namedParts).join(', ')}${more}`;
+  }
+}
+
+/** Returns the names of the executed migrations. TypeORM's own check would create the table, and disturb a migration job. */
+async function executed(query: Query): Promise<Set<string>> {
+  try {
+    return new Set((await query<{ name: string }>('SELECT name FROM migrations')).map(({ name }) => name));
+  } catch (error) {
+    if (sqlStateOf(error) !== undefinedTable) throw error;
+    return new Set();
+  }
+}
