@@ -60,10 +60,10 @@ test('pending migrations are named until they have run', async () => {
   assert.match(pending, /^WRONG {2}schema catalog: \d+ migrations are pending: \S*\d{13}/m);
   assert.match(pending, /^ok {5}clock catalog/m);
   const unready = await startCatalog('catalog');
-  await becomes(unready, /WRONG {2}catalog requires database: migrations are pending.*npm start/);
+  await becomes(unready, /WRONG {2}catalog requires schema: migrations are pending.*npm start/);
   await run(pinnedNode(), [join(ROOT, 'apps/catalog/dist/migrate.js')], { what: 'migrate', cwd: ROOT, env: { ...env, CATALOG_DATABASE_URL: catalog } });
   assert.match(lines(await checkDatabases(ROOT, { catalog })), /^ok {5}schema catalog: \d+ migrations, none pending$/m);
-  await becomes(unready, /^ok {5}catalog \/readyz: all its dependencies are ready \(start, nats, database\)$/);
+  await becomes(unready, /^ok {5}catalog \/readyz: all its dependencies are ready \(start, nats, database, schema\)$/);
 });
 
 test('a password that the database rejects is reported without being printed', async () => {
