@@ -180,13 +180,13 @@ describe('enqueueing deliveries behind the log', () => {
     it('is announced to webhooks replicas only if there is something to enqueue', async () => {
       const messages: boolean[] = [];
       const nats = await Nats.connect({ url: shop.nats.url, name: 'notifications' }, createLogger('test', 'fatal'));
-      nats.listen('notifications.fanout', (message) => messages.push(message.json<{ makesDeliveries: boolean }>().makesDeliveries));
+      nats.listen('notifications.fanout', (message) => messages.push(message.json<{ needsDeliveries: boolean }>().needsDeliveries));
       await nats.connection.flush();
       shop.happen({ orderId: 1, owner: 2 });
       await until(() => messages.length === 1);
       shop.happen({ orderId: 2 });
       await until(() => messages.length === 2);
-      expect(messages).toEqual([true, false]);
+      expect(messages).toEqual([false, true]);
       await nats.close(1_000);
     });
 
