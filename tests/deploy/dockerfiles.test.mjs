@@ -120,7 +120,7 @@ describe('the Dockerfile', () => {
 
   // An engine was asked about each of them.
   for (const [lines, path, isSent] of /** @type {const} */ ([
-    [['**/secrets'], 'apps/identity/src/secrets/secret.ts', false],
+    [['**/secrets'], 'apps/identity/src/secrets/secrets.ts', false],
     [['**/secrets'], 'secrets', false],
     [['secrets'], 'apps/secrets', true],
     [['*', '!apps'], 'apps/store/src/main.ts', true],

@@ -1,20 +1,18 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
-import { AuditController } from './audit/audit.controller.js';
-import { CatalogVersionsController } from './catalog-versions/catalog-versions.controller.js';
-import { CatalogVersionsService } from './catalog-versions/catalog-versions.service.js';
+import { catalog } from '@plant-shop/contracts/catalog';
+import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
+import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
+import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import { CatalogVersionsController, CatalogVersionsService } from './catalog-versions/catalog-versions.js';
+import { CATALOG_OPTIONS, type CatalogConfig, catalogDatabase, type CatalogOptions, toOptions } from './config.js';
 import { ImageStores } from './images/image-stores.js';
-import { ImageSweeper } from './images/image-sweeper.js';
+import { ImagesService, ImageSweeper } from './images/images.service.js';
 import { ImagesController } from './images/images.controller.js';
-import { ImagesService } from './images/images.service.js';
-import { CATALOG_OPTIONS, type CatalogOptions } from './options.js';
 import { PlantsController } from './plants/plants.controller.js';
 import { PlantsService } from './plants/plants.service.js';
-import { ReconcileController } from './reconcile/reconcile.controller.js';
-import { ReconcileService } from './reconcile/reconcile.service.js';
-import { SearchController } from './search/search.controller.js';
-import { SearchService } from './search/search.service.js';
 import { StockIntentsService } from './plants/stock-intents.service.js';
+import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
+import { SearchController, SearchService } from './search/search.service.js';
 import { ExportService } from './transfer/export.service.js';
 import { ImportService } from './transfer/import.service.js';
 import { TransferController } from './transfer/transfer.controller.js';
@@ -24,7 +22,7 @@ export class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController, SearchController, CatalogVersionsController, ImagesController, ReconcileController, AuditController, TransferController],
+      controllers: [PlantsController, SearchController, CatalogVersionsController, ImagesController, ReconcileController, auditControllerOf(catalog.readAudit), TransferController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,
@@ -37,8 +35,13 @@ export class CatalogModule {
         ReconcileService,
         ImportService,
         ExportService,
-        AnswersSweeper,
+        IdempotentResultsSweeper,
       ],
     };
   }
+}
+
+export async function startCatalog(service: Service, config: Omit<CatalogConfig, keyof ServiceConfig>): Promise<void> {
+  await service.useDatabase(catalogDatabase(config, config.databasePoolSize));
+  await service.answer(CatalogModule.with(toOptions(config)), { maxInFlight: config.maxInFlight });
 }

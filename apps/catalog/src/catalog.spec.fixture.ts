@@ -15,9 +15,8 @@ import { contextFor, startService, TestCaller } from '@plant-shop/service-testin
 import { type TestNats, startNats } from '@plant-shop/testing/nats';
 import type { TestDatabase } from '@plant-shop/testing/postgres';
 import { until } from '@plant-shop/testing/until';
-import { type CatalogConfig, catalogSettings } from './config.js';
-import { catalogDatabase, migrationsFolder } from './database.js';
-import { startCatalog } from './start.js';
+import { type CatalogConfig, catalogDatabase, catalogSettings, migrationsFolder } from './config.js';
+import { startCatalog } from './catalog.module.js';
 import { FakeStore } from './store.fake.js';
 
 export interface FixtureOptions {

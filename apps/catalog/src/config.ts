@@ -1,7 +1,34 @@
 import { choice, type Config, flag, neededWith, type Setting, text, url } from '@plant-shop/platform/config';
+import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
+import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
-import { type CatalogOptions, imageStoreNames, type S3Settings } from './options.js';
+
+export const imageStoreNames = ['postgres', 's3'] as const;
+export type ImageStoreName = (typeof imageStoreNames)[number];
+
+/** A bucket of S3 or of a compatible server. */
+export interface S3Settings {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** True: the bucket is in the path; false: in the host name. */
+  readonly pathStyle: boolean;
+}
+
+/** The settings as the catalog's modules use them. */
+export interface CatalogOptions {
+  /** Public address of the API, without a trailing slash. */
+  readonly publicUrl: string;
+  /** The store for new images. */
+  readonly imageStore: ImageStoreName;
+  /** The bucket, if one is configured: its images stay readable even if new images go to Postgres. */
+  readonly s3: S3Settings | undefined;
+}
+
+export const CATALOG_OPTIONS = Symbol('catalog options');
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('CATALOG_DATABASE_URL', "The catalog's own database"),
@@ -73,3 +100,14 @@ function s3Of(config: OwnConfig): S3Settings | undefined {
     pathStyle: s3PathStyle,
   };
 }
+
+export const migrationsFolder = new URL('../migrations/', import.meta.url);
+
+/** Without entities: a plant is one row, read and written as a whole; the rest is locks and pages. */
+export const catalogDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
+  url: databaseUrl,
+  ca: databaseCa,
+  applicationName: 'catalog',
+  poolSize,
+  migrations: migrationsFolder,
+});

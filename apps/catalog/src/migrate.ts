@@ -1,7 +1,6 @@
 import { migrate } from '@plant-shop/platform/service/migrate';
 import { configOrExit } from '@plant-shop/platform/service/service';
-import { migrationSettings } from './config.js';
-import { catalogDatabase } from './database.js';
+import { catalogDatabase, migrationSettings } from './config.js';
 
 const config = configOrExit(migrationSettings);
 await migrate('catalog', catalogDatabase(config, 2), config.ownerUrl);

@@ -1,6 +1,12 @@
 import { isIP } from 'node:net';
 import { type Config, integer, list, port, text, url } from '@plant-shop/platform/config';
+import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { corsOrigins, serviceSettings } from '@plant-shop/platform/service/settings';
+
+/** The gateway's own settings, without those that every service has. */
+export type GatewayOptions = Omit<GatewayConfig, keyof ServiceConfig>;
+
+export const GATEWAY_OPTIONS = Symbol('gateway options');
 
 function isNetwork(entry: string): boolean {
   const [address = '', prefix, ...rest] = entry.split('/');

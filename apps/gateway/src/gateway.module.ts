@@ -1,13 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
-import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
-import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { RevocationLog, revocationLogOf } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import { AuditController } from './audit/audit.controller.js';
-import { AuditPages } from './audit/audit-pages.js';
-import { HealthController } from './health/health.controller.js';
-import { ShopReadiness } from './health/shop-readiness.js';
+import { AuditController, AuditPages } from './audit/audit.js';
+import { HealthController, ShopReadiness } from './health/health.js';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { ForwardedOperations } from './operations/forwarded-operations.js';
 import { RequestAuthenticator } from './http/request-authenticator.js';
@@ -18,15 +15,13 @@ import { Uploads } from './images/uploads.js';
 import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
 import { RateLimit } from './limits/rate-limit.js';
 import { SharedCounts } from './limits/shared-counts.js';
-import { OAuthController } from './oauth/oauth.controller.js';
+import { OAuthController } from './oauth/oauth.js';
 import { DocsController } from './docs/docs.controller.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
-import { GATEWAY_OPTIONS, type GatewayOptions } from './options.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from './config.js';
 import { ProblemsController } from './docs/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
-import { ListOrdersOfLastReleaseController } from './store/list-orders-of-last-release.controller.js';
-import { TransferController } from './transfer/transfer.controller.js';
-import { Transfers } from './transfer/transfers.js';
+import { TransferController, Transfers } from './transfer/transfers.js';
 import { SessionsController } from './users/sessions.controller.js';
 
 @Module({})
@@ -37,7 +32,6 @@ export class GatewayModule {
       controllers: [
         TransferController,
         ImagesController,
-        ListOrdersOfLastReleaseController,
         SessionsController,
         OAuthController,
         AuditController,

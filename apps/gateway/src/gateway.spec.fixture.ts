@@ -4,13 +4,13 @@ import { identity } from '@plant-shop/contracts/identity';
 import { type Order, store } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
+import { readinessOf } from '@plant-shop/platform/service/readiness';
 import type { Service } from '@plant-shop/platform/service/service';
 import { FakeIdentity } from '@plant-shop/service-testing/identity';
 import { type Fake, fake, startFake, startService } from '@plant-shop/service-testing/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
-import type { GatewayOptions } from './options.js';
+import type { GatewayOptions } from './config.js';
 import { type Gateway, startGateway } from './start.js';
 
 // The gateway over real NATS, with fake services behind it. Payloads are validated by the contracts.
@@ -142,7 +142,7 @@ function recorded({ operation, answer }: Fake, calls: RecordedCall[]): Fake {
 }
 
 const fern: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
-const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false };
+const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z' };
 
 /** Fakes of all calls that clients cause: these, and others that answer their samples. */
 const fakesOf = (service: string, own: readonly Fake[]): Fake[] => {

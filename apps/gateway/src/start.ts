@@ -3,28 +3,25 @@ import compress from '@fastify/compress';
 import replyFrom from '@fastify/reply-from';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { followRevocations } from '@plant-shop/credentials/follow-revocations';
-import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { followRevocations, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { NestLogger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { infrastructureModule } from '@plant-shop/platform/service/infrastructure.module';
 import type { Service } from '@plant-shop/platform/service/service';
-import { serveConsole } from './console/console.routes.js';
+import { serveConsole } from './console/console.js';
 import { redirectToDocs } from './docs/docs.controller.js';
 import { GatewayModule } from './gateway.module.js';
 import { ForwardedOperations } from './operations/forwarded-operations.js';
-import { requestLog } from './http/access-log.js';
-import { brotliOptions, compressFromBytes } from './http/compression.js';
+import { atRequestEnd, requestLog } from './http/access-log.js';
+import { brotliOptions, compressFromBytes, secureAnswers } from './http/headers.js';
 import { allowOrigins } from './http/cors.js';
-import { atRequestEnd } from './http/request-end.js';
 import { traceRequests } from './http/request-spans.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
-import { secureAnswers } from './security-headers.js';
 import { createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
-import type { GatewayOptions } from './options.js';
-import { ProblemFilter } from './problems/problem.filter.js';
+import type { GatewayOptions } from './config.js';
+import { ProblemFilter } from './problems/problem.js';
 
 /**
  * Connections waiting to be accepted; Linux caps it at net.core.somaxconn. Beyond it, clients retry after 1, 3 and 7 s, and

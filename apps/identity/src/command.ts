@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Actor, operator } from '@plant-shop/platform/audit/audit-log';
+import { type Actor, operator } from '@plant-shop/platform/patterns/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';

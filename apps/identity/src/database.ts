@@ -1,7 +1,42 @@
+import type { GrantType } from '@plant-shop/contracts/identity.oauth';
+import type { Permission, Role } from '@plant-shop/contracts/permissions';
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
-import { OAuthClientEntity } from './oauth/oauth-client.entity.js';
-import { UserEntity } from './users/user.entity.js';
+import { Column, CreateDateColumn, Entity, PrimaryColumn, VirtualColumn } from 'typeorm';
+
+@Entity('oauth_clients')
+export class OAuthClientEntity {
+  @PrimaryColumn('text') readonly clientId: string;
+  @Column('text') readonly name: string;
+  @Column('text', { array: true }) readonly redirectUris: readonly string[];
+  @Column('text', { array: true }) readonly grantTypes: readonly GrantType[];
+  @Column('text', { array: true }) readonly scopes: readonly Permission[];
+  /** The user that client-credentials tokens act for. */
+  @Column('uuid', { name: 'user_id', nullable: true }) readonly ownerId: string | null;
+  @VirtualColumn('text', { query: (client) => `SELECT username FROM users WHERE user_id = ${client}.user_id` })
+  readonly ownerName: string | null;
+  /** Null for a public client. */
+  @Column('uuid', { nullable: true }) readonly secretId: string | null;
+  @Column('text', { nullable: true }) readonly secretHash: string | null;
+  @CreateDateColumn({ type: 'timestamptz' }) readonly createdAt: Date;
+}
+
+@Entity('users')
+export class UserEntity {
+  @PrimaryColumn('uuid') readonly userId: string;
+  @Column('bigint') readonly id: number;
+  @Column('text') readonly username: string;
+  @Column('text', { nullable: true }) readonly firstName: string | null;
+  @Column('text', { nullable: true }) readonly lastName: string | null;
+  @Column('text', { nullable: true }) readonly email: string | null;
+  @Column('text', { nullable: true }) readonly phone: string | null;
+  @Column('integer', { nullable: true }) readonly userStatus: number | null;
+  /** Not selected with the others: only a login needs it. */
+  @Column({ type: 'text', select: false }) readonly passwordHash: string;
+  @Column('text') readonly role: Role;
+  /** Drawn from one sequence for all users: none comes back, also not for a name that is registered again. */
+  @Column('bigint') readonly version: number;
+}
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 

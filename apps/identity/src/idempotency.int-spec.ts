@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
-import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
+import type { Principal } from '@plant-shop/platform/rpc/context';
+import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import { manager, TestIdentity } from './identity.spec.fixture.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 

@@ -1,36 +1,34 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
+import { identity } from '@plant-shop/contracts/identity';
 import { Cipher } from '@plant-shop/platform/cipher';
-import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
-import { ApiKeysController } from './api-keys/api-keys.controller.js';
-import { ApiKeysService } from './api-keys/api-keys.service.js';
-import { AuditController } from './audit/audit.controller.js';
-import { identityCipher } from './secrets/cipher.js';
-import { CredentialUses } from './credentials/credential-uses.js';
-import { CredentialsController } from './credentials/credentials.controller.js';
-import { CredentialsService } from './credentials/credentials.service.js';
+import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
+import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import { ApiKeysController, ApiKeysService } from './api-keys/api-keys.service.js';
+import { type IdentityConfig, toOptions } from './config.js';
+import { CredentialsController, CredentialsService, CredentialUses } from './credentials/credentials.service.js';
 import { DatabaseClock } from './database-clock.js';
+import { identityDatabase } from './database.js';
 import { DemoData } from './demo/demo-data.js';
+import { LoginAttempts } from './sessions/login-attempts.js';
+import { SessionsController, SessionsService } from './sessions/sessions.service.js';
 import { Adapters } from './oauth/adapters.js';
 import { BrowserSessions } from './oauth/browser-sessions.js';
 import { ClientSecrets } from './oauth/client-secrets.js';
-import { GrantsService } from './oauth/grants.service.js';
+import { GrantsService } from './grants/payloads.repository.js';
 import { Interactions } from './oauth/interactions.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthClientsService } from './oauth/oauth-clients.service.js';
 import { OAuthServer } from './oauth/oauth-server.js';
 import { ReencryptionJob } from './oauth/reencryption-job.js';
-import { SigningKeysController } from './oauth/signing-keys.controller.js';
-import { SigningKeysService } from './oauth/signing-keys.service.js';
+import { SigningKeysController, SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
 import { COMMON_PASSWORDS, commonPasswords, noPasswords } from './passwords/common-passwords.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
-import { ReconcileController } from './reconcile/reconcile.controller.js';
-import { ReconcileService } from './reconcile/reconcile.service.js';
-import { RevocationsController } from './revocations/revocations.controller.js';
-import { RevocationsService } from './revocations/revocations.service.js';
-import { LoginAttempts } from './login/login-attempts.js';
-import { SessionsController } from './login/sessions.controller.js';
-import { SessionsService } from './login/sessions.service.js';
+import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
+import { RevocationsController, RevocationsService } from './revocations/revocations.js';
+import { identityCipher } from './secrets/secrets.js';
 import { Sweeper } from './sweeper.js';
 import { UserDeletionsService } from './users/user-deletions.service.js';
 import { UsersController } from './users/users.controller.js';
@@ -50,7 +48,7 @@ export class IdentityModule {
         SigningKeysController,
         OAuthClientsController,
         ReconcileController,
-        AuditController,
+        auditControllerOf(identity.readAudit),
       ],
       providers: [
         { provide: IDENTITY_OPTIONS, useValue: options },
@@ -82,8 +80,44 @@ export class IdentityModule {
         DemoData,
         ReencryptionJob,
         Sweeper,
-        AnswersSweeper,
+        IdempotentResultsSweeper,
       ],
     };
   }
+}
+
+/**
+ * Starts the service.
+ * @param changed options that a test overrides
+ * @returns the server of the OAuth 2.0 pages
+ */
+export async function startIdentity(
+  service: Service,
+  config: Omit<IdentityConfig, keyof ServiceConfig>,
+  changed: Partial<IdentityOptions> = {},
+): Promise<OAuthServer> {
+  await service.useDatabase(identityDatabase(config, config.databasePoolSize));
+  const options = { ...toOptions(config), ...changed };
+  const up: { app?: INestApplicationContext } = {};
+  // Runs before open calls finish, possibly before the app is up.
+  service.beforeClose({ name: 'announce shutdown', limitMs: 2_500, run: () => up.app?.get(OAuthServer).announceShutdown() });
+  const app = await service.answer(IdentityModule.with(options, config.identitySecrets), {
+    maxInFlight: config.maxInFlight,
+  });
+  up.app = app;
+  const hasher = app.get(PasswordHasher);
+  gauge(
+    service.metrics,
+    'identity_hashes_waiting',
+    'Passwords waiting for a hashing slot',
+    () => hasher.waiting,
+  );
+  const reencryption = app.get(ReencryptionJob);
+  gauge(
+    service.metrics,
+    'identity_secrets_to_reencrypt',
+    'Signing keys and OAuth state not yet encrypted with the current secret',
+    () => reencryption.remaining,
+  );
+  return app.get(OAuthServer);
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Credential, identity, type Session, type User } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { Service } from '@plant-shop/platform/service/service';
 import { CrashTestbed } from '@plant-shop/service-testing/crash/every-point';
 import { createDatabase } from '@plant-shop/service-testing/postgres';
@@ -12,7 +12,7 @@ import pg from 'pg';
 import { migrationsFolder } from './database.js';
 import type { OAuthServer } from './oauth/oauth-server.js';
 import type { IdentityOptions } from './options.js';
-import { startIdentity } from './start.js';
+import { startIdentity } from './identity.module.js';
 
 export const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 

@@ -2,7 +2,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting, secretSetting } from './config.js';
-import { identityCipher } from './secrets/cipher.js';
+import { identityCipher } from './secrets/secrets.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 
 const [kidOrAll, ...others] = process.argv.slice(2);

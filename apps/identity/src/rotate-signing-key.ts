@@ -1,7 +1,7 @@
 import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting, secretSetting } from './config.js';
-import { identityCipher } from './secrets/cipher.js';
+import { identityCipher } from './secrets/secrets.js';
 import { publishedAheadSeconds, retiredKeyTtlSeconds } from './oauth/signing-key.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 

@@ -6,8 +6,8 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { deleteOldKeys } from './api-keys/api-keys.repository.js';
 import { deleteExpiredPayloads } from './grants/payloads.repository.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
-import { deleteOldRevocations } from './revocations/revocations.repository.js';
-import { deleteOldFailures } from './login/login-attempts.repository.js';
+import { deleteOldRevocations } from './revocations/revocations.js';
+import { deleteOldFailures } from './sessions/login-attempts.js';
 import { deleteExpiredSessions } from './sessions/sessions.repository.js';
 
 const sweeps = [

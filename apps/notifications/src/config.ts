@@ -1,8 +1,7 @@
 import { choice, type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
-import type { NotificationsOptions } from './options.js';
-import { roles } from './role.js';
+import { type NotificationsOptions, roles } from './options.js';
 import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
 export const databaseSetting = {

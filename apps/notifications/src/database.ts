@@ -1,6 +1,30 @@
+import type { EventType } from '@plant-shop/contracts/events';
+import type { WebhookState } from '@plant-shop/contracts/notifications';
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
-import { WebhookEntity } from './webhooks/endpoints/webhook.entity.js';
+import { Column, CreateDateColumn, Entity, PrimaryColumn, VersionColumn } from 'typeorm';
+
+/** A webhook endpoint. */
+@Entity('webhooks')
+export class WebhookEntity {
+  @PrimaryColumn('uuid') readonly id: string;
+  /** Sort key of lists. */
+  @Column('bigint') readonly position: number;
+  @Column('uuid') readonly ownerId: string;
+  @Column('text') readonly url: string;
+  @Column('text', { array: true }) readonly eventTypes: readonly EventType[];
+  @Column('bigint', { nullable: true }) readonly orderId: number | null;
+  @Column('bigint', { nullable: true }) readonly plantId: number | null;
+  @Column('text', { nullable: true }) readonly description: string | null;
+  /** The table also has `deleted` rows until the sweeper removes them. */
+  @Column('text') readonly state: WebhookState;
+  @Column('text', { nullable: true }) readonly disabledReason: 'gone' | 'failing' | null;
+  @Column('timestamptz') readonly stateSince: Date;
+  @Column('boolean') readonly madeForAll: boolean;
+  @Column('boolean') readonly seesAll: boolean;
+  @VersionColumn() readonly version: number;
+  @CreateDateColumn({ type: 'timestamptz' }) readonly createdAt: Date;
+}
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 

@@ -1,12 +1,11 @@
 import { Inject, Injectable, type OnApplicationBootstrap, Optional, type Provider } from '@nestjs/common';
 import type { LoggedRange } from '@plant-shop/events/follower';
-import type { LowestNeeded } from '@plant-shop/events/log-retention';
+import { LogRetention, type LowestNeeded } from '@plant-shop/events/log-retention';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Registry } from 'prom-client';
-import { EventLogRetention } from './log/event-log-retention.js';
 import { Fanout } from './log/fanout.js';
 import { type DeliveryNeeds, FeedFollower } from './log/feed-follower.js';
 import { LogTail } from './log/log-tail.js';
@@ -15,18 +14,30 @@ import { Broadcaster } from './stream/broadcast/broadcaster.js';
 import { CatchUp } from './stream/broadcast/catch-up.js';
 import { Connections } from './stream/subscribers/connections.js';
 import { Pages } from './stream/transport/pages.js';
-import { AllOrdersEnqueuer } from './webhooks/queue/all-orders-enqueuer.js';
-import { OwnOrdersEnqueuer } from './webhooks/queue/own-orders-enqueuer.js';
+import { AllOrdersEnqueuer, OwnOrdersEnqueuer } from './webhooks/queue/enqueuers.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { deferDeliveries, findLowestEnqueuedUpTo } from './webhooks/queue/webhook-watermark.repository.js';
+import { deferDeliveries, findLowestEnqueuedUpTo } from './webhooks/queue/positions.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
+
+/** Deletes events from the log that are older than `keepMs` and that no part in `needs` refers to. */
+export class EventLogRetention extends LogRetention {
+  constructor(
+    database: Database,
+    metrics: Registry,
+    options: NotificationsOptions,
+    logger: Logger,
+    needs: readonly LowestNeeded[],
+  ) {
+    super(database, { keepMs: options.eventLog.keepMs, needs }, metrics, logger);
+  }
+}
 
 // The path of one event:
 //
-//   store ── nudge, feed page ──> FeedFollower ── transaction ──> event_log
+//   store ── message, feed page ──> FeedFollower ── transaction ──> event_log
 //                                      │ onLogged
 //                                      v
-//                                  EventFlow ──────> OwnOrdersEnqueuer.poke, AllOrdersEnqueuer.poke
+//                                  EventFlow ──────> OwnOrdersEnqueuer.notify, AllOrdersEnqueuer.notify
 //                                      │                             │ webhook_deliveries
 //                                      v                             │ DueSignal
 //   other replicas <── Fanout <── LogTail.takeLogged                 v
@@ -64,16 +75,16 @@ export class EventFlow implements OnApplicationBootstrap {
   ) {
     feed.onLogged((logged, needs) => this.pass(logged, needs));
     tail?.onEntries(() => {
-      broadcaster?.schedule();
-      pages?.wake();
+      broadcaster?.notify();
+      pages?.notify();
     });
     tail?.onRewind(() => {
       broadcaster?.reset();
       connections?.closeAll();
-      pages?.wake();
+      pages?.notify();
     });
     broadcaster?.onTooFarBehind((connection) => catchUp?.begin(connection, connection.position));
-    due?.onRaised(() => worker?.poke());
+    due?.onNotified(() => worker?.notify());
   }
 
   /**
@@ -96,8 +107,8 @@ export class EventFlow implements OnApplicationBootstrap {
   }
 
   private enqueueDeliveries({ own, all }: DeliveryNeeds): void {
-    if (own) this.ownOrders?.poke();
-    if (all) this.allOrders?.poke();
+    if (own) this.ownOrders?.notify();
+    if (all) this.allOrders?.notify();
   }
 }
 

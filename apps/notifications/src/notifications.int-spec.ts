@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ReadinessReport } from '@plant-shop/platform/service/readiness';
-import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
+import { readinessOf, type ReadinessReport } from '@plant-shop/platform/service/readiness';
 import { TestCaller } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { Shop } from './stream/stream.spec.fixture.js';
@@ -21,6 +20,6 @@ describe('notifications', () => {
   it('is ready when it has its database and NATS, and has read the revocations', async () => {
     const report = (): Promise<ReadinessReport> => caller.call(readinessOf('notifications'), {});
     await until(async () => (await report()).ready);
-    expect(await report()).toEqual({ ready: true, checks: { start: 'ok', nats: 'ok', database: 'ok', revocations: 'ok' } });
+    expect(await report()).toEqual({ ready: true, checks: { start: 'ok', nats: 'ok', database: 'ok', schema: 'ok', revocations: 'ok' } });
   });
 });

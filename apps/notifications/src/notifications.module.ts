@@ -1,14 +1,19 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
-import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
+import { followRevocations, RevocationLog, revocationLogOf } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
-import { hasStream, hasWebhooks } from './role.js';
+import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import { Gauge, type Registry } from 'prom-client';
+import { type NotificationsConfig, toOptions } from './config.js';
+import { notificationsDatabase } from './database.js';
+import { logProviders } from './event-flow.js';
+import { hasStream, hasWebhooks, NOTIFICATIONS_OPTIONS, type NotificationsOptions, type Role, type WebhooksOptions } from './options.js';
 import { streamProviders } from './stream/stream.providers.js';
+import { Connections } from './stream/subscribers/connections.js';
+import { StreamServer } from './stream/transport/stream-server.js';
+import { StreamAdapter } from './stream/transport/stream.adapter.js';
 import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js';
 import { webhookProviders } from './webhooks/webhook.providers.js';
-import { logProviders } from './event-flow.js';
 
 @Module({})
 export class NotificationsModule {
@@ -26,4 +31,40 @@ export class NotificationsModule {
       ],
     };
   }
+}
+
+/** Calls in progress; further ones are refused as `overloaded`. */
+const maxInFlight = 1_000;
+
+/**
+ * Starts the parts of the replica's role. Returns the port of the stream, undefined without a stream.
+ * @param changed overrides options of webhooks in tests
+ */
+export async function startNotifications(
+  service: Service,
+  config: Omit<NotificationsConfig, keyof ServiceConfig>,
+  changed: Partial<WebhooksOptions> = {},
+): Promise<{ readonly streamPort: number | undefined }> {
+  await service.useDatabase(notificationsDatabase(config, config.databasePoolSize));
+  const made = toOptions(config, service.config.nodeEnv === 'production');
+  const options = { ...made, webhooks: { ...made.webhooks, ...changed } };
+  const up: { app?: INestApplicationContext } = {};
+  const module = NotificationsModule.with(options, service.logger);
+  if (hasStream(options.role)) {
+    // Runs before calls are finished and background work ends; the service may still be starting.
+    service.beforeClose({ name: 'drain the stream', limitMs: 3_500, run: () => up.app?.get(StreamServer).drain() });
+  }
+  // All operations concern webhooks: a replica of the stream alone answers none, so that calls reach replicas that can.
+  const sockets = hasStream(options.role) ? { webSocketAdapter: StreamAdapter } : {};
+  const app = hasWebhooks(options.role) ? await service.answer(module, { maxInFlight, ...sockets }) : await service.run(module, sockets);
+  up.app = app;
+  followRevocations(service, app.get(RevocationLog));
+  infoOfRole(service.metrics, options.role);
+  if (!hasStream(options.role)) return { streamPort: undefined };
+  service.readiness.requireCapacity('room', () => app.get(Connections).checkReadyForMore());
+  return { streamPort: app.get(StreamServer).port };
+}
+
+function infoOfRole(metrics: Registry, role: Role): void {
+  new Gauge({ name: 'notifications_role', help: 'Always 1: what this replica does', labelNames: ['role'], registers: [metrics] }).set({ role }, 1);
 }

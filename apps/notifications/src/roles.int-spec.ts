@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type CreatedWebhook, notifications } from '@plant-shop/contracts/notifications';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
-import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
+import { readinessOf } from '@plant-shop/platform/service/readiness';
 import type { Service } from '@plant-shop/platform/service/service';
 import { startService, TestCaller } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { logAndCrash } from './log/log.spec.fixture.js';
 import { testSettings } from './notifications.spec.fixture.js';
-import { startNotifications } from './start.js';
+import { startNotifications } from './notifications.module.js';
 import { type Replica, Shop } from './stream/stream.spec.fixture.js';
 import { customer as customerNo } from './webhooks/webhooks.spec.fixture.js';
 

@@ -1,7 +1,28 @@
+import type { FeedRetentionOptions } from '@plant-shop/events/feed-retention';
 import { choice, type Config, integer } from '@plant-shop/platform/config';
+import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
+import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
-import type { StoreOptions } from './options.js';
+
+/** When orders are paid, expire and are delivered. */
+export interface CheckoutPolicy {
+  /** `simulated` approves and delivers orders by itself. */
+  readonly provider: 'simulated' | 'external';
+  readonly orderTtlMs: number;
+  readonly approvalDelayMs: number;
+  readonly deliveryDelayMs: number;
+}
+
+/** The settings as the store's modules use them. */
+export interface StoreOptions {
+  readonly initialStock: number;
+  readonly placingLanes: number;
+  readonly checkout: CheckoutPolicy;
+  readonly feed: FeedRetentionOptions;
+}
+
+export const STORE_OPTIONS = Symbol('store options');
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('STORE_DATABASE_URL', "The store's own database"),
@@ -72,3 +93,14 @@ export const faultsOf = ({ placingLanes, databasePoolSize }: Pick<StoreConfig, '
   databasePoolSize < placingLanes + connectionsBesideLanes
     ? [`STORE_DATABASE_POOL_SIZE must be at least PLACING_LANES + ${connectionsBesideLanes}: each lane has its own database connection`]
     : [];
+
+export const migrationsFolder = new URL('../migrations/', import.meta.url);
+
+/** Without entities: the hot paths are hand-written SQL. */
+export const storeDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
+  url: databaseUrl,
+  ca: databaseCa,
+  applicationName: 'store',
+  poolSize,
+  migrations: migrationsFolder,
+});

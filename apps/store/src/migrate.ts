@@ -1,7 +1,6 @@
 import { migrate } from '@plant-shop/platform/service/migrate';
 import { configOrExit } from '@plant-shop/platform/service/service';
-import { migrationSettings } from './config.js';
-import { storeDatabase } from './database.js';
+import { migrationSettings, storeDatabase } from './config.js';
 
 const config = configOrExit(migrationSettings);
 await migrate('store', storeDatabase(config, 2), config.ownerUrl);

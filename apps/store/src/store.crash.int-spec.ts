@@ -5,7 +5,7 @@ import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } from '@plant-shop/service-testing/crash/every-point';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
-import { DueOrdersLoop } from './checkout/due-orders.loop.js';
+import { DueOrdersLoop } from './checkout/due-orders.service.js';
 import { OrderFeed } from './feed/order-feed.js';
 import { customer, staff, StoreFixture } from './store.spec.fixture.js';
 
@@ -46,8 +46,8 @@ describe('wherever the store crashes or loses a connection', () => {
   /** Expects one transition after placing, once in the timeline and once in a feed without gaps. */
   async function expectMovedOnce(orderId: number, status: string): Promise<void> {
     // The loops would run anyway; this saves the wait.
-    testbed.survivor.app.get(DueOrdersLoop).poke();
-    testbed.survivor.app.get(OrderFeed).announce();
+    testbed.survivor.app.get(DueOrdersLoop).notify();
+    testbed.survivor.app.get(OrderFeed).notify();
     await until(async () => {
       const [order] = await shop.rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [orderId]);
       const waiting = await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL');

@@ -1,35 +1,28 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
-import { AuditController } from './audit/audit.controller.js';
-import { DueOrdersLoop } from './checkout/due-orders.loop.js';
-import { DueOrdersService } from './checkout/due-orders.service.js';
-import { SetAsideGauge } from './checkout/set-aside.gauge.js';
-import { CustomersController } from './customers/customers.controller.js';
-import { CustomersService } from './customers/customers.service.js';
-import { FeedController } from './feed/feed.controller.js';
-import { OrderFeed } from './feed/order-feed.js';
-import { STORE_OPTIONS, type StoreOptions } from './options.js';
+import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
+import { store } from '@plant-shop/contracts/store';
+import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
+import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import { DueOrdersLoop, DueOrdersService, SetAsideGauge } from './checkout/due-orders.service.js';
+import { STORE_OPTIONS, type StoreConfig, storeDatabase, type StoreOptions, toOptions } from './config.js';
+import { CustomersController, CustomersService } from './customers/customers.js';
+import { FeedController, OrderFeed } from './feed/order-feed.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
-import { PaymentsController } from './payments/payments.controller.js';
-import { PaymentsService } from './payments/payments.service.js';
-import { ReconcileController } from './reconcile/reconcile.controller.js';
-import { ReconcileService } from './reconcile/reconcile.service.js';
-import { RefundsController } from './refunds/refunds.controller.js';
-import { RefundsDueGauge } from './refunds/refunds-due.gauge.js';
-import { RefundsService } from './refunds/refunds.service.js';
-import { ShipmentsController } from './shipments/shipments.controller.js';
-import { ShipmentsService } from './shipments/shipments.service.js';
-import { InventoryCompactor } from './stock/inventory-compactor.js';
+import { PaymentsController, PaymentsService } from './payments/payments.service.js';
+import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
+import { RefundsController, RefundsDueGauge, RefundsService } from './refunds/refunds.service.js';
+import { ShipmentsController, ShipmentsService } from './shipments/shipments.js';
+import { InventoryCompactor, StockService } from './stock/stock.service.js';
 import { StockController } from './stock/stock.controller.js';
-import { StockService } from './stock/stock.service.js';
 
 @Module({})
 export class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, PaymentsController, RefundsController, ShipmentsController, StockController, CustomersController, ReconcileController, AuditController],
+      controllers: [FeedController, OrdersController, PaymentsController, RefundsController, ShipmentsController, StockController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
@@ -45,8 +38,19 @@ export class StoreModule {
         DueOrdersLoop,
         SetAsideGauge,
         InventoryCompactor,
-        AnswersSweeper,
+        IdempotentResultsSweeper,
       ],
     };
   }
+}
+
+/** Returns the running app. */
+export async function startStore(service: Service, config: Omit<StoreConfig, keyof ServiceConfig>): Promise<INestApplicationContext> {
+  await service.useDatabase(storeDatabase(config, config.databasePoolSize));
+  const app = await service.answer(StoreModule.with(toOptions(config)), { maxInFlight: config.maxInFlight });
+  const orders = app.get(OrdersService);
+  const payments = app.get(PaymentsService);
+  gauge(service.metrics, 'store_orders_waiting', 'Orders that wait for a batch', () => orders.waiting);
+  gauge(service.metrics, 'store_payments_waiting', 'Payment reports that wait for a batch', () => payments.waiting);
+  return app;
 }

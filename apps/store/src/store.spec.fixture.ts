@@ -2,7 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Service } from '@plant-shop/platform/service/service';
@@ -13,10 +13,9 @@ import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import type { TestDatabase } from '@plant-shop/testing/postgres';
 import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
-import type { StoreConfig } from './config.js';
-import { migrationsFolder, storeDatabase } from './database.js';
+import { migrationsFolder, type StoreConfig, storeDatabase } from './config.js';
 import { OrdersService } from './orders/orders.service.js';
-import { startStore } from './start.js';
+import { startStore } from './store.module.js';
 
 const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 

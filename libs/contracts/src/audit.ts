@@ -1,6 +1,6 @@
-import type { AuditEntry } from '@plant-shop/platform/audit/audit-log';
+import type { AuditEntry } from '@plant-shop/platform/patterns/audit-log';
 import { type Operation, operationsOf } from '@plant-shop/platform/rpc/operation';
-import type { OtherCredential } from '@plant-shop/platform/rpc/principal';
+import type { OtherCredential } from '@plant-shop/platform/rpc/context';
 import { IsOptional } from 'class-validator';
 import { described, id, instant, listOf, objectOf, optional, text } from './answers.js';
 import type { ErrorCode } from './errors.js';

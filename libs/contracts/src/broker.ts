@@ -15,7 +15,7 @@ interface Broadcast {
 export const broadcasts = {
   /** Empty: the revocation log has grown. Followers then read it. */
   revocations: { subject: 'identity.revocations', subscribers: ['gateway', 'notifications'] },
-  /** Newly numbered events, as a `FeedNudge` of libs/events. */
+  /** Newly numbered events, as a `FeedMessage` of libs/events. */
   feed: { subject: 'store.feed', subscribers: ['notifications'] },
   /** Logged events, between replicas of notifications; large messages omit the events themselves. */
   fanout: { subject: 'notifications.fanout', subscribers: ['notifications'] },

@@ -1,6 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsBase64, IsOptional } from 'class-validator';
-import { limitedByCredential, permission } from './access.js';
+import { limitedByCredential, permission } from './permissions.js';
 import { forClientsUnder, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Id, Integer, Text, Uuid } from './fields.js';

@@ -1,8 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
-import { Converted } from '@plant-shop/platform/rpc/compiled-validator';
+import { Converted } from '@plant-shop/platform/rpc/validation';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, ValidateBy } from 'class-validator';
-import { limitedByCredential, permission } from './access.js';
+import { limitedByCredential, permission } from './permissions.js';
 import { described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, form, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { limitedByCredential } from './access.js';
+import { limitedByCredential } from './permissions.js';
 import { boolean, described, integer, listOf, objectOf, text } from './answers.js';
 import { type Plant, plantAnswer, type PlantStatus, plantStatuses } from './catalog.plants.js';
 import { forClientsUnder } from './client-operation.js';

@@ -1,7 +1,7 @@
 import type { FieldError } from '@plant-shop/platform/errors';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayMaxSize, IsArray, IsString } from 'class-validator';
-import { permission } from './access.js';
+import { permission } from './permissions.js';
 import type { Plant } from './catalog.plants.js';
 import { forClientsUnder } from './client-operation.js';
 import type { ErrorCode } from './errors.js';

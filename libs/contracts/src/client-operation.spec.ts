@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { authenticated } from './access.js';
+import { authenticated } from './permissions.js';
 import { objectOf, text } from './answers.js';
-import { forClientsUnder, jsonObject, message } from './client-operation.js';
+import { deprecated, forClientsUnder, jsonObject, message } from './client-operation.js';
 import { clientOperations } from './client-operations.js';
-import { deprecated } from './deprecation.js';
 import { Id, Text } from './fields.js';
 import { schemaOfClass } from './schema.js';
 

@@ -1,5 +1,5 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { Converted, Nested } from '@plant-shop/platform/rpc/compiled-validator';
+import { Converted, Nested } from '@plant-shop/platform/rpc/validation';
 import {
   ArrayMaxSize,
   IsArray,
@@ -106,10 +106,6 @@ export const ListOf = (size: number, min = 0): PropertyDecorator =>
     }),
     Schema({ type: 'array', ...(min > 0 && { minItems: min }), maxItems: size }),
   );
-
-/** Accepts a single value as a list of one, as callers of the previous release send it. */
-export const OneOrSeveral = (): PropertyDecorator =>
-  Converted((value) => (typeof value === 'string' ? [value] : value));
 
 /** A list whose entries are among the given values. Combine with `ListOf` for the number of entries. */
 export const SomeOf = (values: readonly string[], message: string): PropertyDecorator =>

@@ -1,12 +1,11 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
-import { authenticated } from './access.js';
+import { authenticated, type Permission, permissions } from './permissions.js';
 import { described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Uuid } from './fields.js';
 import { UserRequest } from './identity.user-request.js';
-import { type Permission, permissions } from './permissions.js';
 import { Description, Schema } from './schema.js';
 
 // API keys of a user. Callers: the user, or anyone with `write:users`.

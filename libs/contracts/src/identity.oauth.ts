@@ -1,11 +1,10 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
-import { permission } from './access.js';
+import { type Permission, permission, permissions } from './permissions.js';
 import { boolean, described, instant, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Flag, ListOf, ObjectOf, SomeOf, Text, Texts } from './fields.js';
-import { type Permission, permissions } from './permissions.js';
 import { Description, Schema } from './schema.js';
 
 // OAuth 2.0 clients: applications that users grant access to, and programs that obtain tokens for themselves. All operations

@@ -1,6 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { authenticated } from './access.js';
+import { authenticated } from './permissions.js';
 import { boolean, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';

@@ -40,7 +40,7 @@ export class ResolveUserIds {
 
 /**
  * Reads the revocation log. How to follow it:
- * - Pull every 250 ms, even if the last pull is unanswered, and on a nudge. An answer is as fresh as the moment when its
+ * - Pull every 250 ms, even if the last pull is unanswered, and on a message. An answer is as fresh as the moment when its
  *   pull was sent, on a monotonic clock.
  * - A new follower reads from 0 and gets the retained entries (48 hours, longer than any access token lives).
  * - The history is broken if `matches` is false, if `epoch` differs from that of the last answer, or if `after` is above 0
@@ -93,18 +93,18 @@ export interface Revocations {
   /** Consecutive entries in ascending order, at most 1,000. If the last one is below `head`, more may follow. */
   readonly entries: readonly Revocation[];
   /** False if the log has no entry `after` with the id `afterId`: the database was restored from a backup. */
-  readonly matches?: boolean;
+  readonly matches: boolean;
   /** Random id of the last of `entries`, or of the entry at `head` without entries. Absent if the log is empty. */
   readonly lastId?: string;
   /**
    * Names the running database; not a time. It changes with a restore, a failover or a restart of Postgres, even if the log is the same.
    */
-  readonly epoch?: string;
+  readonly epoch: string;
   /**
    * The clock of identity's database while it answered, in milliseconds since 1970. Credentials expire by this clock; a
    * follower's own may differ by minutes.
    */
-  readonly time?: number;
+  readonly time: number;
 }
 
 /** RFC 7517, public keys only. */

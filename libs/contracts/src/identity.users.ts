@@ -1,6 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { authenticated, limitedByAddress, limitedByCredential, optionalCredential, permission } from './access.js';
+import { authenticated, limitedByAddress, limitedByCredential, optionalCredential, permission, type Role, roles } from './permissions.js';
 import { described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonArray, jsonObject, message, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -18,7 +18,6 @@ import {
 } from './fields.js';
 import { Digest } from './identity.sessions.js';
 import { UserRequest } from './identity.user-request.js';
-import { type Role, roles } from './permissions.js';
 import { Description } from './schema.js';
 
 // Users and their roles, login and logout.

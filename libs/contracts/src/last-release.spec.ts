@@ -53,7 +53,7 @@ function breakingChanges(
   return [
     ...refusal(operation, before.request).map((reason) => `${pattern} refuses the request of the last release: ${reason}`),
     ...missing(before.answer, today.answer, `${pattern} answer`),
-    ...missing(before.facts ?? {}, today.facts ?? {}, `${pattern} facts`),
+    ...missing(before.meta ?? {}, today.meta ?? {}, `${pattern} meta`),
     ...retyped(before.request, today.request, `${pattern} request`),
   ];
 }
@@ -88,7 +88,7 @@ for (const [service, operations] of services.filter(([name]) => existsSync(fileO
 });
 
 describe('a breaking change', () => {
-  const sample: Sample<object, unknown> = { request: { orderId: 7 }, answer: { id: 7, events: [{ kind: 'a' }] }, facts: { version: 1 } };
+  const sample: Sample<object, unknown> = { request: { orderId: 7 }, answer: { id: 7, events: [{ kind: 'a' }] }, meta: { version: 1 } };
   const changes = (today: Partial<Sample<object, unknown>>, operation: Operation<object, unknown> | undefined = store.getOrder): string[] =>
     breakingChanges('store.getOrder', sample, operation, { ...sample, ...today });
 
@@ -103,7 +103,7 @@ describe('a breaking change', () => {
       'store.getOrder answer/id is string and was number',
       'store.getOrder answer/events/*/kind is gone',
     ]);
-    expect(changes({ facts: {} })).toEqual(['store.getOrder facts/version is gone']);
+    expect(changes({ meta: {} })).toEqual(['store.getOrder meta/version is gone']);
     expect(changes({ request: { orderId: '7' } })).toEqual(['store.getOrder request/orderId is string and was number']);
   });
 });

@@ -89,10 +89,10 @@ describe('the sample messages', () => {
   });
 
   it.each(byPattern)('%s: the answer is JSON with known metadata', (_, operation) => {
-    const { answer, facts = {} } = sampleOf(operation);
+    const { answer, meta = {} } = sampleOf(operation);
     expect(answer).toBeDefined();
-    expect(() => checkAnswerMeta({ id: 1, ...facts })).not.toThrow();
-    expect(['version', 'next', 'replayed']).toEqual(expect.arrayContaining(Object.keys(facts)));
+    expect(() => checkAnswerMeta({ id: 1, ...meta })).not.toThrow();
+    expect(['version', 'next', 'replayed']).toEqual(expect.arrayContaining(Object.keys(meta)));
   });
 });
 

@@ -7,7 +7,7 @@ export interface Sample<Payload, Answer> {
   readonly request: Payload;
   readonly answer: Answer;
   /** The answer's metadata. */
-  readonly facts?: ResponseMeta;
+  readonly meta?: ResponseMeta;
 }
 
 /** The samples of one service, by operation. */

@@ -1,4 +1,4 @@
-import { open, permission } from './access.js';
+import { open, permission } from './permissions.js';
 import { auditAnswer } from './audit.js';
 import { catalog } from './catalog.js';
 import type { ClientOperation } from './client-operation.js';

@@ -26,7 +26,7 @@ export class ReadFeed {
 }
 
 /** Sent by a follower that has another history, because one of the two databases was restored. */
-export class StartNewEpoch {
+export class StartEpoch {
   /** The follower's last number. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
   known: number;
@@ -60,6 +60,5 @@ const { read, write } = operationsOf<ErrorCode, Account>('store');
 
 export const feedOperations = {
   feedRead: read<FeedPage>()('feedRead', ReadFeed, { callers: ['notifications'] }),
-  // Starts a new epoch. The last release calls it by this name.
-  feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', StartNewEpoch, { callers: ['notifications'] }),
+  startEpoch: write<FeedHead>()('startEpoch', StartEpoch, { callers: ['notifications'] }),
 };

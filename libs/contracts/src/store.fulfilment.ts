@@ -1,5 +1,5 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { permission } from './access.js';
+import { permission } from './permissions.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { ExpectedVersion, Id, ObjectOf, Text } from './fields.js';

@@ -1,6 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { orderReader, permission } from './access.js';
+import { orderReader, permission } from './permissions.js';
 import { boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -14,7 +14,6 @@ import {
   ListOf,
   ObjectOf,
   OneOf,
-  OneOrSeveral,
   PageRequest,
   SomeOf,
   Text,
@@ -80,7 +79,6 @@ export class GetOrder {
 /** Newest first. */
 export class ListOrders extends PageRequest {
   @IsOptional()
-  @OneOrSeveral()
   @ListOf(orderStatuses.length, 1)
   @SomeOf(orderStatuses, `must be one or more of ${orderStatuses.join(', ')}`)
   status?: OrderStatus[];
@@ -131,8 +129,8 @@ export interface Order {
   readonly shipDate?: string;
   readonly status: OrderStatus;
   readonly complete: boolean;
-  /** `YYYY-MM-DDTHH:mm:ss.SSSZ`; absent only in answers of the last release, which did not have it. */
-  readonly placedAt?: string;
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly placedAt: string;
   /** When it is cancelled unless it is paid; absent if it does not wait for a payment. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
   readonly reservedUntil?: string;
   readonly carrier?: string;
@@ -175,7 +173,7 @@ export const orderAnswer = objectOf<Order>('Order')({
   shipDate: optional(instant),
   status: orderStatus,
   complete: described(boolean, 'Whether the order is delivered.'),
-  placedAt: optional(described(instant, 'When the order was placed.')),
+  placedAt: described(instant, 'When the order was placed.'),
   reservedUntil: optional(described(instant, 'The order is cancelled at this time unless it is paid. Absent: no payment is pending.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),

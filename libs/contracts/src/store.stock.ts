@@ -1,5 +1,5 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { anyKeyOr, permission } from './access.js';
+import { anyKeyOr, permission } from './permissions.js';
 import { described, id, integer, objectOf } from './answers.js';
 import type { PlantStatus } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';

@@ -2,7 +2,7 @@ import { uuidPattern } from '@plant-shop/contracts/fields';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
-import { CredentialRefused } from './credential-refused.js';
+import { CredentialRefused } from './authentication.js';
 import { revocationKey } from './revocation-log.js';
 
 /** The claims of a valid access token. */

@@ -1,4 +1,5 @@
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { HttpError } from '@plant-shop/contracts/problem';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 
 /** The result of checking the credentials of a request or connection. */
 export interface Authentication {
@@ -11,4 +12,13 @@ export interface Authentication {
   readonly expiresAt: number;
   /** SHA-256 of the presented session token, in base64url. */
   readonly sessionDigest?: string;
+}
+
+/** Codes: `unauthorized`, the credentials cannot be parsed; `credential-refused`, one of them is not, or no longer, valid. */
+export class CredentialRefused extends HttpError {
+  /** @param challenge WWW-Authenticate, if it says more than that a credential is required */
+  constructor(code: 'unauthorized' | 'credential-refused', message: string, challenge?: string) {
+    super(code, message, {}, challenge === undefined ? {} : { 'www-authenticate': challenge });
+    this.name = 'CredentialRefused';
+  }
 }

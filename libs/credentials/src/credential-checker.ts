@@ -1,12 +1,10 @@
 import { type Credential, identity } from '@plant-shop/contracts/identity';
 import type { CredentialKind, Permission } from '@plant-shop/contracts/permissions';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type AccessToken, AccessTokens, revocationKeysOf } from './access-tokens.js';
-import type { Authentication } from './authentication.js';
+import { type Authentication, CredentialRefused } from './authentication.js';
 import { CredentialCache, type LogPositioned } from './credential-cache.js';
-import { CredentialRefused } from './credential-refused.js';
 import { digestOf, type PresentedCredentials } from './presented-credentials.js';
 import { revocationKey, type RevocationLog } from './revocation-log.js';
 

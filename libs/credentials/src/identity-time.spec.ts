@@ -47,18 +47,4 @@ describe("identity's time, as seen by a follower", () => {
     expect(log.identityTime()).toBe(time + 100);
     await log.stop();
   });
-
-  it("is this process's time with an identity of the previous release, which sends none", async () => {
-    await identity.follow();
-    expect(identity.log.identityTime()).toBe(Date.now());
-  });
-
-  it('continues from the last reading when an identity of the previous release answers in between', async () => {
-    identity.log.start();
-    const time = Date.now() + tenMinutes;
-    await answer(time);
-    await advance(pullIntervalMs);
-    await identity.answer(0);
-    expect(identity.log.identityTime()).toBe(time + pullIntervalMs);
-  });
 });

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { CredentialRefused } from './credential-refused.js';
+import { CredentialRefused } from './authentication.js';
 
 /** The credentials of a request, unchecked, at most one of each kind. Opaque ones only as digests. */
 export interface PresentedCredentials {

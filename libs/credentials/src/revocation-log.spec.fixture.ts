@@ -5,11 +5,14 @@ import { type ForgetReason, pullIntervalMs, RevocationLog } from './revocation-l
 
 export const entry = (position: number, kind: Revocation['kind'] = 'apiKey', id = `id-${position}`): Revocation => ({ position, kind, id });
 
+/** By default the answer of one database that was never restored. */
+type Answer = Pick<Revocations, 'head' | 'entries'> & Partial<Revocations>;
+
 interface Pull {
   readonly after: number;
   readonly afterId: string | undefined;
   readonly limitMs: number;
-  readonly answer: (revocations: Revocations) => void;
+  readonly answer: (revocations: Answer) => void;
   readonly fail: () => void;
 }
 
@@ -42,8 +45,8 @@ export class FakeIdentity {
     await this.answerWith({ head, entries });
   }
 
-  /** Answers the latest pull, with all members of an answer. */
-  async answerWith(revocations: Revocations): Promise<void> {
+  /** Answers the latest pull. */
+  async answerWith(revocations: Answer): Promise<void> {
     this.pulls.at(-1)?.answer(revocations);
     await settled();
   }
@@ -52,7 +55,8 @@ export class FakeIdentity {
   logWith(clock: () => number): RevocationLog {
     return new RevocationLog(
       ({ after, afterId }, limitMs) =>
-        new Promise((answer, reject) => {
+        new Promise((resolve, reject) => {
+          const answer = (revocations: Answer): void => resolve({ matches: true, epoch: 'original', time: Date.now(), ...revocations });
           const fail = (): void => reject(new Error('identity is down'));
           setTimeout(fail, limitMs);
           this.pulls.push({ after, afterId, limitMs, answer, fail });

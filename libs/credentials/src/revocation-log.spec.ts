@@ -36,18 +36,18 @@ describe('the follower of the revocation log', () => {
     expect(identity.pulls.map(({ after }) => after)).toEqual([0, 2, 3]);
   });
 
-  it('pulls at once on a nudge', async () => {
+  it('pulls at once on a message', async () => {
     await identity.follow();
-    identity.log.nudge();
+    identity.log.pullNow();
     await settled();
     expect(identity.pulls).toHaveLength(2);
   });
 
-  it('pulls again at once after a nudge during a pull, whose answer may be older than the nudge', async () => {
+  it('pulls again at once after a message during a pull, whose answer may be older than the message', async () => {
     await identity.follow();
     await advance(pullIntervalMs);
-    identity.log.nudge();
-    identity.log.nudge();
+    identity.log.pullNow();
+    identity.log.pullNow();
     await identity.answer(0);
     expect(identity.pulls).toHaveLength(3);
     await identity.answer(0);

@@ -1,7 +1,12 @@
-import type { ReadRevocations, Revocation, Revocations } from '@plant-shop/contracts/identity';
+import { broadcasts } from '@plant-shop/contracts/broker';
+import { identity, type ReadRevocations, type Revocation, type Revocations } from '@plant-shop/contracts/identity';
 import { theService, unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import type { Service } from '@plant-shop/platform/service/service';
 
 /** Reads the revocations after a position of identity's log; rejects without an answer within `limitMs`. */
 export type PullRevocations = (position: ReadRevocations, limitMs: number) => Promise<Revocations>;
@@ -74,7 +79,7 @@ export class RevocationLog extends BackgroundLoop {
   private readonly listeners: RevocationListener[] = [];
   private waiters: Waiter[] = [];
   private isPulling = false;
-  private wasNudged = false;
+  private wasNotified = false;
   private wasFresh = false;
   private isFailing = false;
 
@@ -107,8 +112,7 @@ export class RevocationLog extends BackgroundLoop {
   /**
    * Returns the clock of identity's database, in milliseconds since 1970: the last reading, plus the time since it
    * arrived. It is never ahead, and behind by at most the answer's transit time, which is below a second while the log is
-   * fresh. This process's wall clock is used before the first answer, and with an identity of the previous release, which
-   * sends no time.
+   * fresh. This process's wall clock is used before the first answer.
    */
   identityTime(): number {
     return this.clockReading ? this.clockReading.time + this.now() - this.clockReading.at : Date.now();
@@ -133,10 +137,10 @@ export class RevocationLog extends BackgroundLoop {
   }
 
   /** Pulls at once, because the log may have grown. */
-  nudge(): void {
-    this.wasNudged = true;
+  pullNow(): void {
+    this.wasNotified = true;
     // While pulls fail, only the timer triggers them: `waitUntilFresh` would otherwise pull without a pause.
-    if (!this.isPulling && !this.isFailing) this.poke();
+    if (!this.isPulling && !this.isFailing) this.notify();
   }
 
   /**
@@ -147,7 +151,7 @@ export class RevocationLog extends BackgroundLoop {
     if (this.stopped) return Promise.reject(stopping());
     return new Promise((resolve, reject) => {
       this.waiters.push({ resolve, reject });
-      this.nudge();
+      this.pullNow();
     });
   }
 
@@ -176,17 +180,17 @@ export class RevocationLog extends BackgroundLoop {
     while (!this.isFresh && !this.stopped && this.now() < until) await this.catchUp().catch(() => undefined);
   }
 
-  /** @returns whether to pull again at once: after a nudge during the pull, whose answer may be older, unless it failed */
+  /** @returns whether to pull again at once: after a message during the pull, whose answer may be older, unless it failed */
   private async pullRound(): Promise<boolean> {
     this.isPulling = true;
-    this.wasNudged = false;
+    this.wasNotified = false;
     const waiting = this.waiters;
     this.waiters = [];
     try {
       await this.pullToHead();
       this.isFailing = false;
       this.answerWaiters(waiting);
-      return this.wasNudged;
+      return this.wasNotified;
     } catch (error) {
       this.isFailing = true;
       this.reportStale(error);
@@ -210,7 +214,7 @@ export class RevocationLog extends BackgroundLoop {
       const { sentAt, receivedAt, revocations } = await this.firstAnswer(position);
       if (this.stopped) throw stopping();
       const { head, entries, lastId, time } = revocations;
-      if (time !== undefined) this.clockReading = { time, at: receivedAt };
+      this.clockReading = { time, at: receivedAt };
       if (this.hasOtherEpoch(revocations) || isBroken(position, revocations)) {
         this.breaksFound++;
         this.forget('broken');
@@ -265,9 +269,8 @@ export class RevocationLog extends BackgroundLoop {
     return first.promise;
   }
 
-  /** An identity of the previous release sends no epoch, which says nothing. */
   private hasOtherEpoch({ epoch }: Revocations): boolean {
-    if (epoch === undefined || epoch === this.epoch) return false;
+    if (epoch === this.epoch) return false;
     const isFirst = this.epoch === undefined;
     this.epoch = epoch;
     return !isFirst;
@@ -309,7 +312,7 @@ const positionAt = (after: number, afterId?: string): ReadRevocations => (afterI
 /** Whether the answer is not a continuation of the position. Reading from 0 begins at the oldest retained entry and cannot break. */
 function isBroken({ after }: ReadRevocations, { head, entries, matches }: Revocations): boolean {
   if (after === 0) return false;
-  if (matches === false || head < after) return true;
+  if (!matches || head < after) return true;
   return entries.length === 0 ? head > after : entries[0]?.position !== after + 1;
 }
 
@@ -331,4 +334,34 @@ function rememberToken(revoked: Map<string, number>, key: string, now: number): 
     if (now - since <= tokenMemoryMs) break;
     revoked.delete(oldest);
   }
+}
+
+/** Returns identity's revocation log, pulled by RPC. */
+export const revocationLogOf = (rpc: RpcClient, logger: Logger): RevocationLog =>
+  new RevocationLog(
+    (position, limitMs) => rpc.call(identity.readRevocations, position, new RpcContext('revocations', Deadline.in(limitMs))),
+    logger,
+  );
+
+/**
+ * How long a new process waits for the log before it reports ready. Until it has read the log it can only refuse requests with
+ * credentials. If identity is down, it becomes ready anyway, for requests without.
+ */
+const firstReadLimitMs = 3_000;
+
+/**
+ * Connects the log, a provider of the service's app, to the service: messages, its age as a metric, and readiness. The service becomes
+ * ready once it has read the log, or after 3 s.
+ */
+export function followRevocations(service: Service, log: RevocationLog): void {
+  const messages = service.nats.listen(broadcasts.revocations.subject, () => log.pullNow());
+  gauge(service.metrics, 'revocation_log_age_seconds', 'Age of the last complete view of the revocation log', () =>
+    Math.min(log.ageMs / 1_000, Number.MAX_SAFE_INTEGER),
+  );
+  let hasWaited = false;
+  void log.waitUntilFresh(firstReadLimitMs).then(() => (hasWaited = true));
+  service.readiness.require('revocations', () => {
+    if (!hasWaited) throw new Error('revocation log not read yet');
+  });
+  service.onClose({ name: 'stop hearing of revocations', limitMs: 100, run: () => messages.stop() });
 }

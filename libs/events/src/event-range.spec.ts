@@ -70,7 +70,7 @@ describe('merging ranges into a log', () => {
     expect(mergeRanges(at4, [{ ...page, events: [], epochBegins: 9 }], 'own').epoch).toBe('e');
   });
 
-  it('that ends with a gap accepts the page that the feed sends for it, but no nudge after an event', () => {
+  it('that ends with a gap accepts the page that the feed sends for it, but no message after an event', () => {
     const gap = { seq: 8 };
     expect(mergeRanges(gap, [{ ...range(9, 10), after: gap }])).toMatchObject({ upTo: 10, resumesAt: undefined });
     expect(mergeRanges(gap, [range(9, 10)])).toMatchObject({ upTo: 8, isContiguous: false });

@@ -1,6 +1,6 @@
-import type { FeedEvent, FeedNudge, FeedPage, FeedPosition } from './event.js';
+import type { FeedEvent, FeedMessage, FeedPage, FeedPosition } from './event.js';
 
-/** The events after a position, from a nudge or a page. */
+/** The events after a position, from a message or a page. */
 export interface EventRange {
   readonly epoch: string;
   readonly after: FeedPosition;
@@ -33,9 +33,9 @@ export const rangeOfPage = (after: FeedPosition, { epoch, epochBegins, next, eve
   events,
 });
 
-/** Empty for a nudge without events, and for one of the previous release, which does not name the event before. */
-export const rangesOfNudge = ({ epoch, after, events }: FeedNudge): EventRange[] =>
-  after && events.length > 0 ? [{ epoch, after, next: after.seq + 1, events }] : [];
+/** Empty for a message without events. */
+export const rangesOfMessage = ({ epoch, after, events }: FeedMessage): EventRange[] =>
+  events.length > 0 ? [{ epoch, after, next: after.seq + 1, events }] : [];
 
 /**
  * Merges ranges that arrive late, twice, out of order or with gaps into what a log ending at `end` may append: only events

@@ -29,12 +29,12 @@ export interface FeedPosition {
 }
 
 /** Events that were just numbered. `events` is empty when they are too large for one message. */
-export interface FeedNudge extends FeedHead {
-  /** The event before the first one, in the feed's current history. A store of the previous release does not send it. */
-  readonly after?: FeedPosition;
+export interface FeedMessage extends FeedHead {
+  /** The event before the first one, in the feed's current history. */
+  readonly after: FeedPosition;
   /**
-   * Followers may delay this nudge and log it together with the next ones: at most 50 ms (150 ms on replicas that stand by while
-   * another one logs), or until 32 nudges wait.
+   * Followers may delay this message and log it together with the next ones: at most 50 ms (150 ms on replicas that stand by while
+   * another one logs), or until 32 messages wait.
    */
   readonly mayWait?: boolean;
   readonly events: readonly FeedEvent[];
@@ -42,14 +42,14 @@ export interface FeedNudge extends FeedHead {
 
 /** The events after a position. */
 export interface FeedPage extends FeedHead {
-  /** Whether the position is part of this history. If not, one of the two databases was restored: `Feed.startNewEpoch`. */
+  /** Whether the position is part of this history. If not, one of the two databases was restored: `Feed.startEpoch`. */
   readonly matches: boolean;
   /**
    * The number at which the feed continues after the position: the next one, or a higher one when the events between were
    * deleted for their age or lost with a history.
    */
   readonly next: number;
-  /** The first number of `epoch`; earlier events belong to earlier epochs. Absent in the first epoch, and from the previous release. */
+  /** The first number of `epoch`; earlier events belong to earlier epochs. Absent in the first epoch. */
   readonly epochBegins?: number;
   /** From `next` on, with consecutive numbers. */
   readonly events: readonly FeedEvent[];

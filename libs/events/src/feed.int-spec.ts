@@ -74,21 +74,21 @@ describe('a feed', () => {
       const { epoch } = await service.feed.head();
       await failOver();
       await service.change(2);
-      const [nudge] = await service.numberAll();
-      expect(nudge?.events).toHaveLength(1);
-      expect(nudge!.events[0]!.seq).toBeGreaterThan(2);
-      expect(nudge!.epoch).not.toBe(epoch);
-      expect((await service.feed.read({ seq: 2, id: randomUUID() }, 10)).events).toMatchObject([{ seq: nudge!.events[0]!.seq }]);
+      const [message] = await service.numberAll();
+      expect(message?.events).toHaveLength(1);
+      expect(message!.events[0]!.seq).toBeGreaterThan(2);
+      expect(message!.epoch).not.toBe(epoch);
+      expect((await service.feed.read({ seq: 2, id: randomUUID() }, 10)).events).toMatchObject([{ seq: message!.events[0]!.seq }]);
     });
 
     it('begins one new epoch, even before the next event', async () => {
       const { epoch } = await service.feed.head();
       await failOver();
-      const nudge = await service.feed.number();
-      expect(nudge?.epoch).not.toBe(epoch);
-      expect(nudge?.events).toEqual([]);
+      const message = await service.feed.number();
+      expect(message?.epoch).not.toBe(epoch);
+      expect(message?.events).toEqual([]);
       expect(await service.feed.number()).toBeUndefined();
-      expect(await service.feed.read({ seq: 1 }, 10)).toMatchObject({ epoch: nudge?.epoch, next: nudge!.head + 1, events: [] });
+      expect(await service.feed.read({ seq: 1 }, 10)).toMatchObject({ epoch: message?.epoch, next: message!.head + 1, events: [] });
     });
   });
 
@@ -127,7 +127,7 @@ describe('a feed', () => {
       `CREATE TRIGGER refuse_many AFTER UPDATE ON thing_events REFERENCING NEW TABLE AS changed
        FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
     );
-    expect(await service.feed.startNewEpoch(45_010, 100)).toMatchObject({ head: 45_010 });
+    expect(await service.feed.startEpoch(45_010, 100)).toMatchObject({ head: 45_010 });
     const seqs = (await service.numbered()).map(({ seq }) => seq);
     expect([seqs.length, seqs.at(-1)]).toEqual([100, 100]);
     await service.numberAll();

@@ -1,7 +1,57 @@
+import type { Logger } from '@plant-shop/platform/logging';
+import type { Nats } from '@plant-shop/platform/nats';
 import type { Database, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
-import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPosition } from './event.js';
+import type { FeedEvent, FeedHead, FeedMessage, FeedPage, FeedPosition } from './event.js';
+
+/** Polling is a safety net: services notify after each commit of an event. */
+const intervalMs = 500;
+/** NATS messages are limited to 1 MiB. */
+const maxMessageBytes = 512 * 1024;
+
+/**
+ * Numbers new events and publishes them over core NATS: with the events, or with the head alone when they are too
+ * large for a message. Lost, late and duplicate messages are harmless, since followers pull what they miss.
+ */
+export class FeedNumberer extends BackgroundLoop {
+  constructor(
+    feed: Feed,
+    private readonly nats: Nats,
+    private readonly subject: string,
+    logger: Logger,
+  ) {
+    let epoch: string | undefined;
+    super(
+      { name: 'number feed', intervalMs },
+      async () => {
+        const message = await feed.number();
+        if (message) this.publish(message);
+        if (message && epoch !== undefined && message.epoch !== epoch) {
+          logger.warn({ epoch: message.epoch, head: message.head }, 'the feed began a new epoch: the database was failed over or restored');
+        }
+        epoch = message?.epoch ?? epoch;
+        // Events committed after this run's snapshot have notified the loop of their replica.
+        return message?.events.length === maxNumberedPerRun;
+      },
+      logger,
+    );
+  }
+
+  /** Publishes newly numbered events to followers. */
+  publish(message: FeedMessage): void {
+    // While the server is down, the NATS client would buffer the message and send it late.
+    if (!this.nats.isUp) return;
+    const full = Buffer.from(JSON.stringify(message));
+    const bytes = full.length <= maxMessageBytes ? full : Buffer.from(JSON.stringify({ ...message, events: [] }));
+    try {
+      this.nats.connection.publish(this.subject, bytes);
+    } catch (error) {
+      this.logger.warn({ err: error }, 'message not sent');
+    }
+  }
+}
 
 /**
  * The table that a service appends its events to, in the transaction of the change that they describe. Its columns include
@@ -114,7 +164,7 @@ export class Feed {
    * may have them. A new epoch then begins first, so that the numbers of lost events are never assigned again.
    * @returns the events numbered, at most 1,000, in which case more may be waiting. Undefined without events and new epoch
    */
-  number(): Promise<FeedNudge | undefined> {
+  number(): Promise<FeedMessage | undefined> {
     return this.database.transaction(async (tx) => {
       const [[locked], unnumbered] = await Promise.all([
         tx.query<FeedHead & { isSameWalTimeline: boolean }>(this.lockHeadToNumber),
@@ -163,7 +213,7 @@ export class Feed {
    * @param known the follower's last number
    * @param agreed the last number at which both have the same event
    */
-  startNewEpoch(known: number, agreed: number): Promise<FeedHead> {
+  startEpoch(known: number, agreed: number): Promise<FeedHead> {
     return this.database.transaction(async (tx) => {
       const { epoch, head } = await lockHead(tx);
       const alreadyResolved = await tx.query(

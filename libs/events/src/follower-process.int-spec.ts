@@ -12,11 +12,11 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { fake, startFake } from '@plant-shop/service-testing/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
-import { FeedNumberer } from './feed-numberer.js';
+import { FeedNumberer } from './feed.js';
 import { followForBookkeeping } from './follower.example.js';
 import { FollowingService, type LoggedEvent, ThingsService } from './things.spec.fixture.js';
 
-// Over real NATS: the feed is served by RPC and sends nudges, as its owner does.
+// Over real NATS: the feed is served by RPC and sends messages, as its owner does.
 
 const logger = createLogger('test', 'fatal');
 
@@ -35,14 +35,14 @@ describe('a service that follows a feed', () => {
     served = await startFake(nats.url, 'store', [
       fake(store.feedRead, ({ follower, after, afterId, limit }) =>
         things.feed.readFor(follower, { seq: after, ...(afterId !== undefined && { id: afterId }) }, limit)),
-      fake(store.feedGoOnBeyond, ({ known, agreed }) => things.feed.startNewEpoch(known, agreed)),
+      fake(store.startEpoch, ({ known, agreed }) => things.feed.startEpoch(known, agreed)),
     ]);
     numberer = new FeedNumberer(things.feed, feedNats, broadcasts.feed.subject, logger);
     numberer.start();
     // Only its database is used: the follower is the example, or another process.
     books = await FollowingService.open({
       read: (position, limit) => things.feed.read(position, limit),
-      startNewEpoch: () => things.feed.head(),
+      startEpoch: () => things.feed.head(),
     });
   });
   afterEach(async () => {
@@ -58,7 +58,7 @@ describe('a service that follows a feed', () => {
   const addEvents = async (count: number): Promise<void> => {
     for (let left = count; left > 0; left -= 200) {
       await things.change(...Array.from({ length: Math.min(left, 200) }, (_, n) => n + 1));
-      numberer.poke();
+      numberer.notify();
     }
   };
   const booked = (): Promise<{ id: string; body: string }[]> =>

@@ -4,8 +4,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { Follower } from './follower.js';
 
 // A follower in its own process, for tests that kill it: `node follower-process.spec.fixture.js <database> <nats> <hold>`. It
@@ -29,7 +28,7 @@ const follower = new Follower(
     feed: {
       read: ({ seq, id }, limit) =>
         rpc.call(store.feedRead, { follower: 'bookkeeping', after: seq, ...(id !== undefined && { afterId: id }), limit }, context()),
-      startNewEpoch: (known, agreed) => rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+      startEpoch: (known, agreed) => rpc.call(store.startEpoch, { known, agreed }, context()),
     },
     onAdvance: async (tx, { after, upTo }) => {
       await tx.execute('INSERT INTO bookings SELECT event_id, body FROM event_log WHERE seq > $1 AND seq <= $2', [after, upTo]);

@@ -4,9 +4,8 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Nats } from '@plant-shop/platform/nats';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import type { FeedNudge } from './event.js';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
+import type { FeedMessage } from './event.js';
 import { Follower, type RemoteFeed } from './follower.js';
 
 // The README quotes the rest of this file, and a test runs it.
@@ -15,7 +14,7 @@ export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcCli
   const feed: RemoteFeed = {
     read: ({ seq, id }, limit) =>
       rpc.call(store.feedRead, { follower: 'bookkeeping', after: seq, ...(id && { afterId: id }), limit }, context()),
-    startNewEpoch: (known, agreed) => rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+    startEpoch: (known, agreed) => rpc.call(store.startEpoch, { known, agreed }, context()),
   };
   const book = 'INSERT INTO bookings SELECT event_id, body FROM event_log WHERE seq > $1 AND seq <= $2 AND NOT repeats';
   const follower = new Follower(
@@ -29,7 +28,7 @@ export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcCli
     },
     logger,
   );
-  nats.listen(broadcasts.feed.subject, (message) => follower.receiveNudge(message.json<FeedNudge>()));
+  nats.listen(broadcasts.feed.subject, (message) => follower.receive(message.json<FeedMessage>()));
   follower.start();
   return follower;
 }

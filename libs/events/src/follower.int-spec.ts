@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import type { FeedEvent, FeedNudge, FeedPage, FeedPosition } from './event.js';
+import type { FeedEvent, FeedMessage, FeedPage, FeedPosition } from './event.js';
 import type { RemoteFeed } from './follower.js';
 import { FollowingService, ThingsService } from './things.spec.fixture.js';
 
@@ -28,7 +28,7 @@ describe('a follower', () => {
       if (feedIsDown) throw new Error('the feed is down');
       return things.feed.read(position, limit);
     },
-    startNewEpoch: (known, agreed) => things.feed.startNewEpoch(known, agreed),
+    startEpoch: (known, agreed) => things.feed.startEpoch(known, agreed),
   };
   const open = async (apply?: Parameters<typeof FollowingService.open>[1]): Promise<FollowingService> => {
     const service = await FollowingService.open(remote, apply);
@@ -66,27 +66,27 @@ describe('a follower', () => {
     }
   };
 
-  it('logs nudges that may wait together, and at once when an urgent one arrives', async () => {
+  it('logs messages that may wait together, and at once when an urgent one arrives', async () => {
     const service = await open();
     service.follower.start();
     await change(1);
     const [first] = await things.numberAll();
-    service.follower.receiveNudge(first!);
+    service.follower.receive(first!);
     await until(() => service.advances.length === 1);
-    // From here on events can only arrive with nudges.
+    // From here on events can only arrive with messages.
     feedIsDown = true;
-    const nudges = [];
+    const messages = [];
     for (let n = 0; n < 3; n++) {
       await change(1);
-      nudges.push(...(await things.numberAll()));
+      messages.push(...(await things.numberAll()));
     }
-    for (const nudge of nudges) service.follower.receiveNudge({ ...nudge, mayWait: true });
+    for (const message of messages) service.follower.receive({ ...message, mayWait: true });
     await until(() => service.advances.length === 2);
     expect(service.advances[1]).toMatchObject({ after: 3, upTo: 12 });
     await change(2);
     const [deferrable, urgent] = [(await things.numberAll())[0]!, await change(1).then(() => things.numberAll())];
-    service.follower.receiveNudge({ ...deferrable, mayWait: true });
-    service.follower.receiveNudge(urgent[0]!);
+    service.follower.receive({ ...deferrable, mayWait: true });
+    service.follower.receive(urgent[0]!);
     await until(() => service.advances.length === 3);
     expect(service.advances[2]).toMatchObject({ after: 12, upTo: 21 });
     await expectNoGaps(service);
@@ -97,24 +97,24 @@ describe('a follower', () => {
     service.follower.start();
     await change(1);
     const [first] = await things.numberAll();
-    service.follower.receiveNudge(first!);
+    service.follower.receive(first!);
     await until(() => service.advances.length === 1);
     feedIsDown = true;
-    const numbered = async (): Promise<FeedNudge> => ({ ...(await change(1).then(() => things.numberAll()))[0]!, mayWait: true });
-    // No replica has really logged these events, so a nudge that is dropped here shows as missing.
+    const numbered = async (): Promise<FeedMessage> => ({ ...(await change(1).then(() => things.numberAll()))[0]!, mayWait: true });
+    // No replica has really logged these events, so a message that is dropped here shows as missing.
     const claimed = await numbered();
-    service.follower.receiveNudge(claimed);
+    service.follower.receive(claimed);
     service.follower.noteLoggedElsewhere({ epoch: claimed.epoch, upTo: claimed.head });
-    service.follower.receiveNudge(await numbered());
+    service.follower.receive(await numbered());
     const before = pulls;
     await until(() => pulls > before);
     expect(service.advances).toHaveLength(1);
     feedIsDown = false;
     await hasAll(service);
-    // Nudges of another history, or beyond what was logged, stay.
+    // Messages of another history, or beyond what was logged, stay.
     const [next, after] = [await numbered(), await numbered()];
     feedIsDown = true;
-    for (const nudge of [next, after]) service.follower.receiveNudge(nudge);
+    for (const message of [next, after]) service.follower.receive(message);
     service.follower.noteLoggedElsewhere({ epoch: randomUUID(), upTo: after.head });
     service.follower.noteLoggedElsewhere({ epoch: next.epoch, upTo: next.head - 1 });
     await until(async () => (await service.watermark()) === after.head);
@@ -143,18 +143,18 @@ describe('a follower', () => {
     await expectNoGaps(service);
   });
 
-  it('continues to catch up after a nudge that arrives late, and its lag does not shrink by it', async () => {
+  it('continues to catch up after a message that arrives late, and its lag does not shrink by it', async () => {
     for (let n = 0; n < 25; n++) await things.change(...Array.from({ length: 100 }, (_, id) => id + 1));
     const [first] = await things.numberAll();
     const { follower } = await open();
     expect(await follower.run()).toBe(true);
     expect(follower.lag).toBe(1_500);
-    follower.receiveNudge(first!);
+    follower.receive(first!);
     expect(await follower.run()).toBe(true);
     expect(follower.lag).toBe(500);
   });
 
-  it('logs events from nudges alone, without pulling them', async () => {
+  it('logs events from messages alone, without pulling them', async () => {
     const service = await open();
     service.follower.start();
     await until(() => pulls > 0);
@@ -162,24 +162,24 @@ describe('a follower', () => {
     const before = pulls;
     for (let n = 0; n < 20; n++) {
       await change(1);
-      for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
+      for (const message of await things.numberAll()) service.follower.receive(message);
       await until(async () => (await service.watermark()) === (n + 1) * 3);
     }
     expect(pulls - before).toBeLessThanOrEqual(3);
     await expectNoGaps(service);
   });
 
-  it('pulls events that nudges left out, and logs those of duplicate and reordered nudges once', async () => {
+  it('pulls events that messages left out, and logs those of duplicate and reordered messages once', async () => {
     const service = await open();
     service.follower.start();
     for (let round = 0; round < 10; round++) {
-      const nudges = [];
+      const messages = [];
       for (let n = 0; n < 6; n++) {
         await change(1);
-        nudges.push(...(await things.numberAll()));
+        messages.push(...(await things.numberAll()));
       }
-      const received = nudges.filter((_, n) => n % 3 !== 0).reverse();
-      for (const nudge of [...received, ...received]) service.follower.receiveNudge(nudge);
+      const received = messages.filter((_, n) => n % 3 !== 0).reverse();
+      for (const message of [...received, ...received]) service.follower.receive(message);
     }
     await hasAll(service);
     await expectNoGaps(service);
@@ -193,7 +193,7 @@ describe('a follower', () => {
     await change(1);
     await things.numberAll();
     await change(1);
-    for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
+    for (const message of await things.numberAll()) service.follower.receive(message);
     const pullsBefore = pulls;
     await until(() => pulls > pullsBefore);
     expect(await service.database.query('SELECT 1 FROM event_log')).toEqual([]);
@@ -210,9 +210,9 @@ describe('a follower', () => {
     try {
       for (let round = 0; round < 20; round++) {
         await change(1);
-        const nudges = await things.numberAll();
+        const messages = await things.numberAll();
         const receivers = round % 3 === 2 ? replicas : [replicas[round % 3]!];
-        for (const nudge of nudges) for (const one of receivers) one.receiveNudge(nudge);
+        for (const message of messages) for (const one of receivers) one.receive(message);
         // Sometimes the next event arrives while this one is being logged.
         if (round % 5 !== 0) await until(async () => (await service.watermark()) === (round + 1) * 3);
       }
@@ -234,7 +234,7 @@ describe('a follower', () => {
     await service.database.query('DELETE FROM event_log WHERE seq > 3');
     await service.database.query('UPDATE feed_watermark SET watermark = 3');
     await change(1);
-    for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
+    for (const message of await things.numberAll()) service.follower.receive(message);
     const before = pulls;
     await until(() => pulls > before);
     feedIsDown = false;
@@ -251,7 +251,7 @@ describe('a follower', () => {
     const foreign = randomUUID();
     await service.database.query('UPDATE event_log SET event_id = $1 WHERE seq = 6', [foreign]);
     await change(1);
-    for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
+    for (const message of await things.numberAll()) service.follower.receive(message);
     const before = pulls;
     await until(() => pulls > before);
     feedIsDown = false;
@@ -306,7 +306,7 @@ describe('a follower', () => {
       await hasAll(service);
       const { epoch, head } = await things.feed.head();
       const after = { seq: 4, id: (await things.numbered())[3]!.id };
-      service.follower.receiveNudge({ epoch, head, after, events: [other(5), other(6)] });
+      service.follower.receive({ epoch, head, after, events: [other(5), other(6)] });
       await until(() => reported().length === 2);
       expect(reported()).toEqual([5, 6]);
       await change(1);
@@ -315,7 +315,7 @@ describe('a follower', () => {
       await expectNoGaps(service);
     });
 
-    it.each(['its end', 'its new events'] as const)('logs nothing of a nudge whose history differs before %s', async (point) => {
+    it.each(['its end', 'its new events'] as const)('logs nothing of a message whose history differs before %s', async (point) => {
       const service = await openLogging();
       await change(2);
       await things.numberAll();
@@ -325,13 +325,13 @@ describe('a follower', () => {
       // The feed's database lost the last two events and assigned their numbers to others before a follower pulled.
       await restore(4, 'lost');
       feedIsDown = true;
-      const nudges = [];
+      const messages = [];
       for (let n = 0; n < 3; n++) {
         await things.change(n + 1, n + 2);
-        nudges.push(...(await things.numberAll()));
+        messages.push(...(await things.numberAll()));
       }
       const pullsBefore = pulls;
-      for (const nudge of point === 'its end' ? nudges : nudges.slice(1)) service.follower.receiveNudge(nudge);
+      for (const message of point === 'its end' ? messages : messages.slice(1)) service.follower.receive(message);
       await until(() => pulls > pullsBefore);
       expect(await service.log()).toEqual(known);
       feedIsDown = false;
@@ -405,7 +405,7 @@ describe('a follower', () => {
       await quick.follower.stop();
       // The slow one has 30 of the 60 events.
       const page = await things.feed.read({ seq: 0 }, 30);
-      slow.follower.receiveNudge({ epoch: page.epoch, head: 30, after: { seq: 0 }, events: page.events });
+      slow.follower.receive({ epoch: page.epoch, head: 30, after: { seq: 0 }, events: page.events });
       feedIsDown = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 30);
@@ -455,7 +455,7 @@ describe('a follower', () => {
       await hasAll(quick);
       await quick.follower.stop();
       const page = await things.feed.read({ seq: 0 }, 12);
-      slow.follower.receiveNudge({ epoch: page.epoch, head: 12, after: { seq: 0 }, events: page.events });
+      slow.follower.receive({ epoch: page.epoch, head: 12, after: { seq: 0 }, events: page.events });
       feedIsDown = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 12);

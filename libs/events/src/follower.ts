@@ -2,7 +2,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPosition } from './event.js';
+import type { FeedEvent, FeedHead, FeedMessage, FeedPage, FeedPosition } from './event.js';
 import {
   type BodyColumn,
   findConflictingSeqs,
@@ -15,7 +15,7 @@ import {
   type Watermark,
 } from './event-log.js';
 import { oldestLogged } from './log-retention.js';
-import { rangesOfNudge, rangeOfPage, type EventRange, mergeRanges } from './event-range.js';
+import { rangesOfMessage, rangeOfPage, type EventRange, mergeRanges } from './event-range.js';
 
 /** The events (after, upTo], by which the complete part of the log has just grown. */
 export interface Advance {
@@ -32,10 +32,10 @@ export interface LoggedRange extends Advance {
   readonly events?: readonly FeedEvent[];
 }
 
-/** The feed as its owner serves it: `Feed.readFor` and `Feed.startNewEpoch`. */
+/** The feed as its owner serves it: `Feed.readFor` and `Feed.startEpoch`. */
 export interface RemoteFeed {
   read(position: FeedPosition, limit: number): Promise<FeedPage>;
-  startNewEpoch(known: number, agreed: number): Promise<FeedHead>;
+  startEpoch(known: number, agreed: number): Promise<FeedHead>;
 }
 
 /** Called after the commit. The call is lost if the process dies: what must not be missed has to be read from the log. */
@@ -53,30 +53,30 @@ export interface FollowerOptions<Body = unknown> {
 }
 
 const pageSize = 1_000;
-/** How often the follower polls the feed without a nudge. */
+/** How often the follower polls the feed without a message. */
 const pollMs = 1_000;
-/** How often it polls although nudges bring everything: a poll confirms, and the feed retains events until they are confirmed. */
+/** How often it polls although messages bring everything: a poll confirms, and the feed retains events until they are confirmed. */
 const confirmMs = 5_000;
-/** How long nudges that may wait are collected: every transaction waits for the disk, whatever its size. */
+/** How long messages that may wait are collected: every transaction waits for the disk, whatever its size. */
 const collectMs = 50;
 /** The same while another replica logs: this one only has to notice when the other stops. */
 const standbyMs = 150;
 /** How long after its last message another replica is assumed to be logging. */
 const otherAliveMs = 1_000;
-/** The most nudges that wait while a transaction runs; events of dropped ones are pulled. */
+/** The most messages that wait while a transaction runs; events of dropped ones are pulled. */
 const maxWaiting = 64;
 
 /**
- * Keeps a complete copy of a feed. Events arrive with nudges or are pulled: after missing events, on a timer and at the
+ * Keeps a complete copy of a feed. Events arrive with messages or are pulled: after missing events, on a timer and at the
  * start. Never logs an event before all earlier ones. Replicas may follow at the same time; the lock on the watermark's row
  * serialises them.
  */
 export class Follower<Body = unknown> {
   private readonly loop: BackgroundLoop;
   private readonly writer: LogWriter<Body>;
-  private waiting: { readonly nudge: FeedNudge; readonly receivedAt: number }[] = [];
+  private waiting: { readonly message: FeedMessage; readonly receivedAt: number }[] = [];
   private collecting: NodeJS.Timeout | undefined;
-  /** The feed's highest known number. Nudges never lower it: they may arrive late. A poll does, if the feed was restored. */
+  /** The feed's highest known number. Messages never lower it: they may arrive late. A poll does, if the feed was restored. */
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
@@ -113,17 +113,17 @@ export class Follower<Body = unknown> {
     return this.lag === 0 ? 0 : (performance.now() - this.completeAt) / 1_000;
   }
 
-  /** Handles a nudge. Late, duplicate and lost nudges are harmless. */
-  receiveNudge(nudge: FeedNudge): void {
-    this.waiting = [...this.waiting, { nudge, receivedAt: performance.now() }].slice(-maxWaiting);
-    if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.collect();
-    else this.loop.poke();
+  /** Handles a message. Late, duplicate and lost messages are harmless. */
+  receive(message: FeedMessage): void {
+    this.waiting = [...this.waiting, { message, receivedAt: performance.now() }].slice(-maxWaiting);
+    if (message.mayWait && this.waiting.length < maxWaiting / 2) this.collect();
+    else this.loop.notify();
   }
 
-  /** Drops nudges whose events another replica has logged: processing them again would cost as much as logging them. */
+  /** Drops messages whose events another replica has logged: processing them again would cost as much as logging them. */
   noteLoggedElsewhere({ epoch, upTo }: Pick<LoggedRange, 'epoch' | 'upTo'>): void {
     this.otherLoggedAt = performance.now();
-    this.waiting = this.waiting.filter(({ nudge }) => nudge.epoch !== epoch || nudge.head > upTo);
+    this.waiting = this.waiting.filter(({ message }) => message.epoch !== epoch || message.head > upTo);
     clearTimeout(this.collecting);
     this.collecting = undefined;
     if (this.waiting.length > 0) this.collect();
@@ -131,19 +131,19 @@ export class Follower<Body = unknown> {
 
   private collect(): void {
     const isStandby = this.otherLoggedAt > this.loggedAt && performance.now() - this.otherLoggedAt < otherAliveMs;
-    this.collecting ??= setTimeout(() => this.loop.poke(), isStandby ? standbyMs : collectMs);
+    this.collecting ??= setTimeout(() => this.loop.notify(), isStandby ? standbyMs : collectMs);
   }
 
   /** Runs one round. @returns whether more work is waiting */
   async run(): Promise<boolean> {
     clearTimeout(this.collecting);
     this.collecting = undefined;
-    const nudges = this.waiting;
+    const messages = this.waiting;
     this.waiting = [];
-    const ranges = nudges.flatMap(({ nudge }) => rangesOfNudge(nudge));
+    const ranges = messages.flatMap(({ message }) => rangesOfMessage(message));
     if (ranges.length > 0) {
-      const { upTo, mustPull } = await this.log(ranges, Math.min(...nudges.map(({ receivedAt }) => receivedAt)));
-      this.knownHead = Math.max(this.knownHead, ...nudges.map(({ nudge }) => nudge.head));
+      const { upTo, mustPull } = await this.log(ranges, Math.min(...messages.map(({ receivedAt }) => receivedAt)));
+      this.knownHead = Math.max(this.knownHead, ...messages.map(({ message }) => message.head));
       const hasConfirmed = performance.now() - this.pulledAt < confirmMs;
       if (upTo >= this.knownHead && !mustPull && hasConfirmed) return this.waiting.length > 0;
     }
@@ -209,7 +209,7 @@ export class Follower<Body = unknown> {
   /** After a restore of one of the databases: finds the last common event and has the feed continue beyond the log's last number. */
   private async repairHistory(watermark: Watermark): Promise<void> {
     const agreed = await this.lastAgreed(watermark.seq);
-    const { epoch, head } = await this.options.feed.startNewEpoch(watermark.seq, agreed);
+    const { epoch, head } = await this.options.feed.startEpoch(watermark.seq, agreed);
     this.logger.error({ watermark: watermark.seq, agreed, epoch, head }, 'the feed had another history: it continues in a new epoch');
   }
 

@@ -56,7 +56,7 @@ describe('retention', () => {
       .map((row) => row.seq);
   const remote: RemoteFeed = {
     read: (position, limit) => things.feed.readFor('bookkeeping', position, limit),
-    startNewEpoch: (known, agreed) => things.feed.startNewEpoch(known, agreed),
+    startEpoch: (known, agreed) => things.feed.startEpoch(known, agreed),
   };
   const follow = async (feed = remote): Promise<FollowingService> => {
     const service = await FollowingService.open(feed);
@@ -168,14 +168,14 @@ describe('retention', () => {
       expect((await service.log()).map((event) => event.seq)).toEqual(Array.from({ length: 10 }, (_, n) => 21 + n));
     });
 
-    it('that receives all events by nudges still confirms them', async () => {
+    it('that receives all events by messages still confirms them', async () => {
       const service = await follow();
       await until(async () => (await things.database.query('SELECT 1 FROM feed_followers')).length === 1);
       const passed = async () => (await things.database.query<{ passed: number }>('SELECT passed FROM feed_followers'))[0]?.passed;
-      // More often than the poll without nudges.
+      // More often than the poll without messages.
       await until(async () => {
         await things.change(1);
-        for (const nudge of await things.numberAll()) service.follower.receiveNudge(nudge);
+        for (const message of await things.numberAll()) service.follower.receive(message);
         return ((await passed()) ?? 0) > 0;
       });
     });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { createDatabase } from '@plant-shop/service-testing/postgres';
-import type { FeedNudge } from './event.js';
+import type { FeedMessage } from './event.js';
 import { findWatermark } from './event-log.js';
 import { Feed, type FeedTable } from './feed.js';
 import { type Advance, Follower, type LoggedRange, type RemoteFeed } from './follower.js';
@@ -68,12 +68,12 @@ export class ThingsService {
     });
   }
 
-  async numberAll(): Promise<FeedNudge[]> {
-    const nudges: FeedNudge[] = [];
+  async numberAll(): Promise<FeedMessage[]> {
+    const messages: FeedMessage[] = [];
     for (;;) {
-      const nudge = await this.feed.number();
-      if (!nudge) return nudges;
-      nudges.push(nudge);
+      const message = await this.feed.number();
+      if (!message) return messages;
+      messages.push(message);
     }
   }
 

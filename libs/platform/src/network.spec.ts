@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { networkOf } from './network.js';
+import { networkOf } from './http/request.js';
 
 describe('the rate-limiting key of an anonymous client', () => {
   it.each([

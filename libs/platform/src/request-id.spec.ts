@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { requestIdOf } from './request-id.js';
+import { requestIdOf } from './http/request.js';
 
 const given = (id?: string | string[]) => requestIdOf({ headers: id === undefined ? {} : { 'x-request-id': id } });
 const generated = /^[0-9a-f-]{36}$/;

@@ -22,7 +22,7 @@ const calls: Readonly<Record<Exclude<Account, 'gateway'>, readonly string[]>> = 
   identity: ['store.closeCustomer', 'store.readHighestNumbers', 'store.listCustomers'],
   notifications: [
     'store.feedRead',
-    'store.feedGoOnBeyond',
+    'store.startEpoch',
     'identity.checkCredential',
     'identity.resolveSubject',
     'identity.readRevocations',

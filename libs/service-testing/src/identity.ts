@@ -98,7 +98,7 @@ export class FakeIdentity {
       }),
       fake(identity.readRevocations, async ({ after }) => {
         await this.responsive();
-        return { head: this.log.length, entries: this.log.slice(after, after + 1_000), time: this.time() };
+        return { head: this.log.length, entries: this.log.slice(after, after + 1_000), matches: true, epoch: 'original', time: this.time() };
       }),
       fake(identity.readSigningKeys, () => ({ keys: this.signingKeys })),
     ];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { roleOf } from '@plant-shop/platform/postgres/service-role';
+import { roleOf } from '@plant-shop/platform/postgres/migrations';
 import { createFilledDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 
 /** Creates a database with all migrations of a folder. They run once per content of the folder. */

@@ -13,19 +13,19 @@ import { createGateway } from '../../../apps/gateway/dist/start.js';
 
 const json = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value));
 
-/** The services' answers, as bytes. @type {Record<string, { payload: () => Buffer, facts?: object }>} */
+/** The services' answers, as bytes. @type {Record<string, { payload: () => Buffer, meta?: object }>} */
 const answers = {
   [catalog.getPlant.pattern]: constant({ id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' }, { version: 1 }),
   [store.readInventory.pattern]: constant({ available: 98, pending: 2, sold: 0 }),
-  [store.placeOrder.pattern]: constant({ id: 1_000_000_001, plantId: 7, quantity: 2, status: 'placed', complete: false }, { version: 1 }),
+  [store.placeOrder.pattern]: constant({ id: 1_000_000_001, plantId: 7, quantity: 2, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z' }, { version: 1 }),
   [identity.checkCredential.pattern]: constant({ kind: 'api-key', id: randomUUID(), userId: randomUUID(), permissions, position: 0 }),
   [identity.readRevocations.pattern]: { payload: () => json({ head: 0, entries: [], time: Date.now() }) },
 };
 
-/** @param {unknown} value @param {object} [facts] */
-function constant(value, facts) {
+/** @param {unknown} value @param {object} [meta] */
+function constant(value, meta) {
   const payload = json(value);
-  return { payload: () => payload, ...(facts && { facts }) };
+  return { payload: () => payload, ...(meta && { meta }) };
 }
 
 /** Replaces NATS and the services: answers each frame of calls in the next turn of the event loop. Drops other messages. */
@@ -58,7 +58,7 @@ export function answered(service, frame) {
       const { id, op } = /** @type {{ id: number, op: string }} */ (meta);
       const answer = answers[`${service}.${op}`];
       if (!answer) throw new Error(`${service}.${op} has no prepared answer`);
-      return encodeEntry({ id, ...answer.facts }, answer.payload());
+      return encodeEntry({ id, ...answer.meta }, answer.payload());
     }),
   );
 }

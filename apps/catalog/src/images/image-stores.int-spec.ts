@@ -5,13 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, imageChunkBytes } from '@plant-shop/contracts/catalog';
 import { createLogger } from '@plant-shop/platform/logging';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline } from '@plant-shop/platform/rpc/context';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
-import { toOptions } from '../config.js';
-import { imageStoreNames } from '../options.js';
-import type { ImageStore } from './image-store.js';
-import { ImageStores } from './image-stores.js';
+import { imageStoreNames, toOptions } from '../config.js';
+import { type ImageStore, ImageStores } from './image-stores.js';
 
 describe('image stores', () => {
   let shop: CatalogFixture;

@@ -1,7 +1,7 @@
 import { imageChunkBytes, type ImageHead, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { invalidInput } from '@plant-shop/platform/errors';
-import type { ImageStoreName } from '../options.js';
+import type { ImageStoreName } from '../config.js';
 import { opaque } from './image-type.js';
 
 /** An upload, which becomes an image when it is finished (table `images`). */

@@ -2,13 +2,12 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { createLogger } from '@plant-shop/platform/logging';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline } from '@plant-shop/platform/rpc/context';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
-import { toOptions } from '../config.js';
-import { imageStoreNames } from '../options.js';
+import { imageStoreNames, toOptions } from '../config.js';
 import { ImageStores } from './image-stores.js';
-import { sweepImages } from './image-sweeper.js';
+import { sweepImages } from './images.service.js';
 
 const png = (bytes: number): Buffer =>
   Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), randomBytes(bytes - 8)]);

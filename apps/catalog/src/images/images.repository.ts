@@ -1,6 +1,6 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { AttachedImage, ImageContent, ImageState } from './image.js';
-import type { ImageStoreName } from '../options.js';
+import type { ImageStoreName } from '../config.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

@@ -1,15 +1,19 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { catalog, type FinishImage, type ImageHead, type StoredImage, type WriteImageChunk } from '@plant-shop/contracts/catalog';
-import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
+import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
-import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { CATALOG_OPTIONS, type CatalogOptions } from '../options.js';
+import { Deadline, type RpcContext } from '@plant-shop/platform/rpc/context';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { CATALOG_OPTIONS, type CatalogOptions } from '../config.js';
 import { plantNotFound, withPhoto } from '../plants/plant.js';
 import { lockPlantByIncarnation, writePlant } from '../plants/plants.repository.js';
+import { ImageStores } from './image-stores.js';
+import { opaque, recognise } from './image-type.js';
 import {
   checkContent,
   type ImageContent,
@@ -22,9 +26,17 @@ import {
   uploadNotFound,
   withChunk,
 } from './image.js';
-import { ImageStores } from './image-stores.js';
-import { opaque, recognise } from './image-type.js';
-import { attachImage, findImage, insertUpload, lockImage, sealUpload, writeChunkBytes } from './images.repository.js';
+import {
+  attachImage,
+  deleteImage,
+  discardImages,
+  findImage,
+  insertUpload,
+  leaseDiscarded,
+  lockImage,
+  sealUpload,
+  writeChunkBytes,
+} from './images.repository.js';
 
 @Injectable()
 export class ImagesService {
@@ -122,4 +134,30 @@ export class ImagesService {
     if (type === 'markup') throw imageTypeRefused();
     return { contentType: type.contentType, sha256: hash.digest('hex') };
   }
+}
+
+/** Age at which an unfinished upload is discarded. */
+const unfinishedHours = 1;
+/** Images are removed one after the other, all within the batch's lease of 5 minutes. */
+const batch = 10;
+const removalMs = 20_000;
+
+/** Removes abandoned uploads and the images of deleted plants: first the content, then the row. */
+@Injectable()
+export class ImageSweeper extends BackgroundLoop {
+  constructor(database: Database, stores: ImageStores, @InjectLogger() logger: Logger) {
+    super({ name: 'sweep images', intervalMs: 60_000 }, () => sweepImages(database, stores, logger), logger);
+  }
+}
+
+/** Sweeps one batch. @returns whether there may be more */
+export async function sweepImages(database: Database, stores: ImageStores, logger: Logger): Promise<boolean> {
+  const discarded = await database.transaction((tx) => discardImages(tx, unfinishedHours, batch));
+  const due = await database.transaction((tx) => leaseDiscarded(tx, stores.names, batch));
+  for (const image of due) {
+    await stores.of(image).remove(Deadline.in(removalMs), image.id, image.chunks);
+    await database.transaction((tx) => deleteImage(tx, image.id));
+  }
+  if (discarded + due.length > 0) logger.info({ discarded, removed: due.length }, 'images swept');
+  return discarded === batch || due.length === batch;
 }

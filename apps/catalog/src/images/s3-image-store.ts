@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import type { ImageStore } from './image-store.js';
-import type { S3Settings } from '../options.js';
+import type { Deadline } from '@plant-shop/platform/rpc/context';
+import type { ImageStore } from './image-stores.js';
+import type { S3Settings } from '../config.js';
 
 /**
  * Stores each chunk as one object. Rejected:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LabelIds } from '../labels/label.js';
+import type { LabelIds } from '../labels/labels.js';
 import { assertVersion, attributesOf, changesOf, type PlantState, tagNames, toPlant, withPhoto } from './plant.js';
 
 const ids: LabelIds = new Map([

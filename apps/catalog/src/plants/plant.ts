@@ -1,7 +1,7 @@
 import { type ChangePlant, maxPhotoUrls, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { type Labelled, type LabelIds, labelKey } from '../labels/label.js';
+import { type Labelled, type LabelIds, labelKey } from '../labels/labels.js';
 
 /** A plant's attributes without its id. */
 export interface PlantAttributes {

@@ -28,7 +28,7 @@ describe('wherever the catalog crashes or loses a connection', () => {
   /** Ends all leases, as time would, and waits until the surviving replicas' loops have completed all intents. */
   async function settle(): Promise<void> {
     await shop.database.query('UPDATE stock_intents SET next_try_at = now()');
-    testbed.survivor.app.get(StockIntentsService).poke();
+    testbed.survivor.app.get(StockIntentsService).notify();
     await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
     expect(await shop.disagreements()).toEqual([]);
   }

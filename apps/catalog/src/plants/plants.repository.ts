@@ -1,8 +1,8 @@
-import type { PageBounds } from '@plant-shop/platform/paging';
-import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
+import type { PageBounds } from '@plant-shop/platform/patterns/paging';
+import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { stampOfAll, stampOfPlant } from '../catalog-versions/catalog-versions.repository.js';
+import { stampOfAll, stampOfPlant } from '../catalog-versions/catalog-versions.js';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plant.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -11,7 +11,7 @@ export const columns = `plants.id, plants.incarnation, plants.version, plants.na
   plants.photo_urls AS "photoUrls", plants.tags, plants.status`;
 
 export interface Stamped {
-  /** The version of the catalogue, or of the plant's part, that was read: see `catalog-versions.repository.ts`. */
+  /** The version of the catalogue, or of the plant's part, that was read: see `catalog-versions.ts`. */
   readonly stamp: string;
 }
 

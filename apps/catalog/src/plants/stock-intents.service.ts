@@ -1,18 +1,27 @@
 import { Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { type OpenOrders, type OpenStock, store } from '@plant-shop/contracts/store';
-import { audit } from '@plant-shop/platform/audit/audit-log';
-import { CodedError } from '@plant-shop/platform/errors';
+import { audit } from '@plant-shop/platform/patterns/audit-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import type { Attempt } from '@plant-shop/platform/saga/intent-table';
-import { type Saga, type SagaOutcome, SagaRunner } from '@plant-shop/platform/saga/saga-runner';
+import type { Attempt } from '@plant-shop/platform/patterns/saga/intent-table';
+import { type Saga, type SagaOutcome, SagaRunner } from '@plant-shop/platform/patterns/saga/saga-runner';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deletePlant } from './plants.repository.js';
-import { afterAcknowledgement, afterRefusal, hasPendingCalls, type PendingPlant, type StockIntent } from './stock-intent.js';
-import { deleteIntent, deleteOpenings, lockIntent, stockIntents, writeIntent } from './stock-intents.repository.js';
+import {
+  afterAcknowledgement,
+  afterRefusal,
+  deleteIntent,
+  deleteOpenings,
+  hasPendingCalls,
+  lockIntent,
+  type PendingPlant,
+  type StockIntent,
+  stockIntents,
+  writeIntent,
+} from './stock-intents.repository.js';
 
 /** An attempt to delete a plant; its key is the incarnation. */
 export interface PlantDeletion extends Attempt<number> {
@@ -77,7 +86,7 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
     const others = plants.filter((plant) => !isNew(plant));
     const incarnations = plants.map(({ incarnation }) => incarnation);
     await this.afterCommit(incarnations, 'The plants are saved, but the store has not confirmed all of them yet.', async () => {
-      if (!(await this.openAll(context, opened))) others.push(...opened);
+      await this.openAll(context, opened);
       const results = await Promise.allSettled(others.map((plant) => this.syncPlant(context, plant)));
       const failed = results.find((one) => one.status === 'rejected');
       if (failed) throw failed.reason;
@@ -103,17 +112,10 @@ export class StockIntentsService extends SagaRunner<number, PendingPlant> {
     await this.settle(incarnation, (intent) => afterAcknowledgement(intent, version));
   }
 
-  /** Opens stock in one call. @returns false if the store is of an older release, which takes one opening per call */
-  private async openAll(context: RpcContext, plants: readonly PendingPlant[]): Promise<boolean> {
-    if (plants.length === 0) return true;
-    try {
-      await this.rpc.call(store.openStocks, { plants: plants.map(openingOf) }, context);
-    } catch (error) {
-      if (error instanceof CodedError && error.code === 'unknown-operation') return false;
-      throw error;
-    }
+  private async openAll(context: RpcContext, plants: readonly PendingPlant[]): Promise<void> {
+    if (plants.length === 0) return;
+    await this.rpc.call(store.openStocks, { plants: plants.map(openingOf) }, context);
     await this.database.transaction((tx) => deleteOpenings(tx, plants.map(({ incarnation }) => incarnation)));
-    return true;
   }
 
   /** Reduces an intent to what remains of it. @returns the intent before */

@@ -1,7 +1,7 @@
 import { maxFacetValues, type PlantFacets, type PlantSort, type PlantStatus } from '@plant-shop/contracts/catalog';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { stampOfAll } from '../catalog-versions/catalog-versions.repository.js';
+import { stampOfAll } from '../catalog-versions/catalog-versions.js';
 import type { PlantState } from '../plants/plant.js';
 import { columns, readBytes, type Stamped } from '../plants/plants.repository.js';
 import { firstPosition, type SearchPosition } from './search-position.js';

@@ -1,11 +1,28 @@
-import { Injectable } from '@nestjs/common';
-import type { GetPlantFacets, Plant, PlantFacets, PlantSort, SearchPlants } from '@plant-shop/contracts/catalog';
+import { Controller, Injectable } from '@nestjs/common';
+import {
+  catalog,
+  type GetPlantFacets,
+  type Plant,
+  type PlantFacets,
+  type PlantSort,
+  type SearchPlants,
+} from '@plant-shop/contracts/catalog';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { Cursors, fitToPage, maxLimit } from '@plant-shop/platform/paging';
+import { Cursors, fitToPage, maxLimit } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Page } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { toPlant } from '../plants/plant.js';
-import { checkAll, fewCandidates, forNewest, maxCandidates, type MeasuredLists, planSearch, type SearchPlan, type WordLists } from './search-plan.js';
+import {
+  checkAll,
+  fewCandidates,
+  forNewest,
+  maxCandidates,
+  type MeasuredLists,
+  planSearch,
+  type SearchPlan,
+  type WordLists,
+} from './search-plan.js';
 import { decodePosition, encodePosition, firstPosition, isEncodedPosition, positionAfter, type SearchPosition } from './search-position.js';
 import {
   countFacets,
@@ -125,3 +142,18 @@ const fingerprintOf = ({ q, status = [], tags = [], category }: GetPlantFacets):
   ...tags.map((one) => `tag ${one}`),
   ...(category === undefined ? [] : [`category ${category}`]),
 ];
+
+@Controller()
+export class SearchController {
+  constructor(private readonly plants: SearchService) {}
+
+  @Answers(catalog.searchPlants)
+  searchPlants(search: SearchPlants): Promise<Page<Plant>> {
+    return this.plants.search(search);
+  }
+
+  @Answers(catalog.getPlantFacets)
+  getPlantFacets(filter: GetPlantFacets): Promise<PlantFacets> {
+    return this.plants.facets(filter);
+  }
+}

@@ -45,7 +45,7 @@ describe('wherever an import is killed', () => {
           expect(await shop.caller.call(catalog.getPlant, { plantId: id })).toMatchObject({ id, name, status: 'available' });
           expect(shop.store.stock.get(id)).toMatchObject({ listing: 'available', units: 3 });
         }
-        testbed.survivor.app.get(StockIntentsService).poke();
+        testbed.survivor.app.get(StockIntentsService).notify();
         await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
         expect(await shop.disagreements()).toEqual([]);
       },

@@ -1,13 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
-import { actorOf, auditAll } from '@plant-shop/platform/audit/audit-log';
+import { actorOf, auditAll } from '@plant-shop/platform/patterns/audit-log';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { leaseMsOf } from '@plant-shop/platform/saga/intent-table';
-import { labelKey, labelsToFill } from '../labels/label.js';
-import { idsOfLabels } from '../labels/labels.repository.js';
-import type { PendingPlant } from '../plants/stock-intent.js';
-import { findPendingPlants, intendToList, intendToOpen } from '../plants/stock-intents.repository.js';
+import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
+import { idsOfLabels, labelKey, labelsToFill } from '../labels/labels.js';
+import { findPendingPlants, intendToList, intendToOpen, type PendingPlant } from '../plants/stock-intents.repository.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
 import { changeOf, type PlantChange, rounds, validateLines, type ValidLine } from './import.js';
 import { claimPlants, insertPlants, writePlants } from './import.repository.js';

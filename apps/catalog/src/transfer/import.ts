@@ -2,7 +2,7 @@ import { ImportedPlant, type ImportLineResult } from '@plant-shop/contracts/cata
 import { CodedError } from '@plant-shop/platform/errors';
 import { validated } from '@plant-shop/platform/rpc/validation';
 import { attributesOf, type PlantAttributes, type PlantState } from '../plants/plant.js';
-import type { LabelIds } from '../labels/label.js';
+import type { LabelIds } from '../labels/labels.js';
 
 /** A line that can be imported. */
 export interface ValidLine {

@@ -67,7 +67,7 @@ export class Day {
       const { orderId, newStatus } = message.data;
       const known = this.orders.get(orderId);
       if (known && ranks[newStatus] > ranks[known.status]) this.change(orderId, { status: newStatus });
-      if (newStatus === 'delivered' && known?.placedAt !== undefined) {
+      if (newStatus === 'delivered' && known !== undefined) {
         const minute = minuteOf(at);
         this.deliveries.set(minute, [...(this.deliveries.get(minute) ?? []), at - Date.parse(known.placedAt)]);
       }
@@ -90,7 +90,7 @@ export class Day {
       return { at, placed: placed.get(at) ?? 0, deliveryMs: median(this.deliveries.get(at) ?? []) };
     });
     // ISO 8601 in UTC: their order is that of the times. Parsing in a comparison would take most of a frame.
-    toShip.sort((a, b) => compare(a.placedAt ?? '', b.placedAt ?? ''));
+    toShip.sort((a, b) => compare(a.placedAt, b.placedAt));
     return { isRead: this.isRead, isCut: this.isCut, counts, toShip, perMinute, lagMs: median(this.lags) };
   }
 
@@ -106,7 +106,7 @@ export class Day {
   }
 }
 
-const placedMs = (order: Order): number => Date.parse(order.placedAt ?? '1970-01-01');
+const placedMs = (order: Order): number => Date.parse(order.placedAt);
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const minuteOf = (at: number): number => Math.floor(at / minuteMs) * minuteMs;
 

@@ -1,9 +1,9 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isNotModified } from '../http/conditions.js';
+import { isNotModified } from '../http/headers.js';
 import { pathText } from '../http/input.js';
 import { Undocumented, undocumentedRoute } from '../http/route.js';
-import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { routeNotFound } from '../problems/problem.js';
 import { docsPage, isViewerFile, openViewerFile } from './viewer.js';
 

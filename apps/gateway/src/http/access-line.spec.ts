@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
-import { type AccessLine, accessLines } from './access-line.js';
+import { type AccessLine, accessLines } from './access-log.js';
 
 const line: AccessLine = {
   method: 'GET',

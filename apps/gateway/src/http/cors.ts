@@ -1,5 +1,5 @@
 import cors from '@fastify/cors';
-import { isAllowedOrigin, preflightMaxAge } from '@plant-shop/platform/http/origins';
+import { isAllowedOrigin, preflightMaxAge } from '@plant-shop/platform/http/request';
 import type { FastifyInstance } from 'fastify';
 
 /** Response headers that pages of other origins may read. */

@@ -10,7 +10,7 @@ import { permissions } from '@plant-shop/contracts/permissions';
 import { pullIntervalMs } from '@plant-shop/credentials/revocation-log';
 import { Nats } from '@plant-shop/platform/nats';
 import { createLogger } from '@plant-shop/platform/logging';
-import { callsSubject } from '@plant-shop/platform/rpc/subjects';
+import { callsSubject } from '@plant-shop/platform/rpc/operation';
 import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -336,20 +336,20 @@ describe('credentials at the gateway', () => {
     });
   });
 
-  it('have the revocation log pulled at once on a nudge from identity', async () => {
+  it('have the revocation log pulled at once on a message from identity', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
     const pulls = (): number => shop.calls.filter(({ operation }) => operation === 'identity.readRevocations').length;
-    const nudges = 40;
+    const messages = 40;
     const before = pulls();
     const startedAt = performance.now();
-    for (let n = 0; n < nudges; n++) {
+    for (let n = 0; n < messages; n++) {
       const seen = pulls();
       nats.connection.publish(broadcasts.revocations.subject, new Uint8Array());
       await until(() => pulls() > seen);
     }
     const intervals = (performance.now() - startedAt) / pullIntervalMs;
     await nats.close(1_000);
-    // Each nudge caused a pull; without nudges there would be one per interval, however busy the machine is.
+    // Each message caused a pull; without messages there would be one per interval, however busy the machine is.
     expect(pulls() - before).toBeGreaterThan(2 * (intervals + 1));
   });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
-import { deprecated } from '@plant-shop/contracts/deprecation';
+import { deprecated } from '@plant-shop/contracts/client-operation';
 import { store } from '@plant-shop/contracts/store';
 import { createLogger } from '@plant-shop/platform/logging';
 import { theService, unavailable } from '@plant-shop/platform/errors';

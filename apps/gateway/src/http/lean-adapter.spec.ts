@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, type INestApplication, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { LeanAdapter } from './lean-adapter.js';
+import { LeanAdapter } from './server.js';
 
 describe("the adapter without Nest's hooks", () => {
   const appWith = async (): Promise<{ app: INestApplication; adapter: LeanAdapter }> => {

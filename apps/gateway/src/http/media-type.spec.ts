@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { checkMediaType } from './media-type.js';
+import { checkMediaType } from './headers.js';
 
 describe('the media type of a body', () => {
   it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"', 'application/json ; v=1'])(

@@ -1,14 +1,12 @@
-import type { AccessPolicy } from '@plant-shop/contracts/access';
-import { permits } from '@plant-shop/contracts/permissions';
+import { type AccessPolicy, permits } from '@plant-shop/contracts/permissions';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
-import { networkOf } from '@plant-shop/platform/network';
+import { networkOf } from '@plant-shop/platform/http/request';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
-import type { RateLimit } from '../limits/rate-limit.js';
+import { limitHeader, policyHeader, type RateLimit, tooManyRequests } from '../limits/rate-limit.js';
 
 /** Returns the client's address; behind trusted proxies, the address that the first of them saw. */
 export const clientAddress = (request: FastifyRequest): string => request.ip;

@@ -1,9 +1,31 @@
 import { RequestMapping, RequestMethod } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
+import { type AccessPolicy, limitedByAddress, open } from '@plant-shop/contracts/permissions';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { Slot } from '../limits/concurrency-limiter.js';
-import { undocumented, type UndocumentedName } from './undocumented.js';
+
+/**
+ * Routes of the gateway that are no operations of the API: HTML pages and their files, and OAuth, which is described by its
+ * discovery documents. Operations are declared in libs/contracts.
+ */
+export const undocumented = {
+  getOAuth: limitedByAddress(1),
+  postOAuth: limitedByAddress(1),
+  // Identity stores each for half an hour, before any login. By default one address may begin 600 a minute.
+  beginAuthorization: limitedByAddress(100),
+  showDocs: open,
+  redirectToDocs: open,
+  getDocsFile: open,
+  showConsole: open,
+  getConsoleFile: open,
+  getConsoleSettings: open,
+  overview: open,
+  listProblems: open,
+  showProblem: open,
+} as const satisfies Record<string, AccessPolicy>;
+
+export type UndocumentedName = keyof typeof undocumented;
 
 /** What the gateway does for each request of a route. All of it is known when the gateway starts. */
 export interface RouteSpec extends Pick<ClientOperation, OperationMember> {

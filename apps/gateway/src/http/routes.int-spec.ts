@@ -1,16 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AccessPolicy, isRateLimited } from '@plant-shop/contracts/access';
+import { type AccessPolicy, isRateLimited, type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { catalog } from '@plant-shop/contracts/catalog';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
-import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { unwrapResponse, Versioned } from '@plant-shop/platform/rpc/answer';
 import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { echoes, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
-import { routeSpecOf } from './route.js';
-import { undocumented } from './undocumented.js';
+import { routeSpecOf, undocumented } from './route.js';
 
 /** The callers, with the headers that they send. */
 const callers = {

@@ -1,15 +1,12 @@
 import { METHODS } from 'node:http';
-import { isRateLimited } from '@plant-shop/contracts/access';
-import { missingHostOf } from '@plant-shop/contracts/connection-problem';
-import { HttpError } from '@plant-shop/contracts/problem';
+import { isRateLimited } from '@plant-shop/contracts/permissions';
+import { HttpError, missingHostOf } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { routeNotFound } from '../problems/problem.js';
-import { compressFromBytes } from './compression.js';
-import { deprecationHeaders } from './deprecation.js';
+import { checkMediaType, compressFromBytes, deprecationHeaders } from './headers.js';
 import type { RequestAuthenticator } from './request-authenticator.js';
 import { checkQuery } from './input.js';
-import { checkMediaType } from './media-type.js';
 import type { RouteSpec } from './route.js';
 
 /** A route and its specification. */

@@ -3,14 +3,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { Logger } from '@plant-shop/platform/logging';
 import { type RawAnswer, RpcClient } from '@plant-shop/platform/rpc/client';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
-import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
-import { etagOf, expectedVersion, isNotModified } from './conditions.js';
-import { idempotencyKeyOf } from './idempotency.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
+import { etagOf, expectedVersion, idempotencyKeyOf, isNotModified } from './headers.js';
 import { formBody, jsonBody, pathText } from './input.js';
 
 /** Members of a payload by name; the owning service validates them. */

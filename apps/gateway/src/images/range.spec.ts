@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { requestedRange } from './range.js';
+import { requestedRange } from './images.controller.js';
 
 const file = { bytes: 1_000, etag: '"v1"' };
 

@@ -4,7 +4,7 @@ import type { StoredImage } from '@plant-shop/contracts/catalog';
 import multipart from '@fastify/multipart';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { idempotencyKeyOf } from '../http/idempotency.js';
+import { idempotencyKeyOf } from '../http/headers.js';
 import { pathId } from '../http/input.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { routeSpecOf } from '../http/route.js';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { HttpError } from '@plant-shop/contracts/problem';
 
 /** The status of a key after a request. */
 export interface RateLimitStatus {
@@ -149,3 +150,18 @@ export class RateLimit {
 
 /** 96 bits of SHA-256: credentials never leave the process, and collisions are negligible. */
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 16);
+
+// draft-ietf-httpapi-ratelimit-headers: one policy, named "requests".
+
+export const policyHeader = (perMinute: number): string => `"requests";q=${perMinute};w=60`;
+
+export const limitHeader = ({ remaining, resetSeconds }: RateLimitStatus): string =>
+  `"requests";r=${Math.max(0, remaining)};t=${resetSeconds}`;
+
+export const tooManyRequests = (resetSeconds: number): HttpError =>
+  new HttpError(
+    'too-many-requests',
+    `The limit of requests per minute is exhausted. Try again in ${resetSeconds} s.`,
+    {},
+    { 'retry-after': String(Math.max(1, resetSeconds)) },
+  );

@@ -1,19 +1,72 @@
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
+import { permissionMeanings as scopes } from '@plant-shop/contracts/permissions';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
 import { type Operation, takesIdempotencyKey } from '@plant-shop/platform/rpc/operation';
-import { deprecationText } from '../http/deprecation.js';
-import type { ServedRoute } from '../http/routes.js';
+import { deprecationText } from '../http/headers.js';
 import type { RouteSpec } from '../http/route.js';
-import { headerRefs, headers } from './headers.js';
+import type { ServedRoute } from '../http/routes.js';
+import { headerRefs, headers, Schemas } from './components.js';
 import { type Fields, headerParameter, headerParameters, namesInPath, parameterOf } from './parameters.js';
-import { codesOf, problemSchema, ProblemResponses } from './problem-responses.js';
+import {
+  apiResponseSchema,
+  codesOf,
+  type DescribedResponse,
+  ProblemResponses,
+  problemSchema,
+  successResponses,
+} from './responses.js';
 import { requestBodyOf } from './request-body.js';
-import { Schemas } from './schemas.js';
 import { webhookEvents } from './webhook-events.js';
-import { securityOf, securitySchemes } from './security.js';
-import { apiResponseSchema, type DescribedResponse, successResponses } from './success-responses.js';
+
+type Requirement = Readonly<Record<string, readonly string[]>>;
+
+export const securitySchemes = (publicUrl: string): object => ({
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'api_key',
+    description: 'Created with `POST /user/{username}/apiKeys`, with its own permissions.',
+  },
+  oauth2: {
+    type: 'oauth2',
+    description: `Discovery: ${publicUrl}/.well-known/oauth-authorization-server`,
+    flows: {
+      clientCredentials: { tokenUrl: `${publicUrl}/oauth/token`, scopes },
+      authorizationCode: {
+        authorizationUrl: `${publicUrl}/oauth/authorize`,
+        tokenUrl: `${publicUrl}/oauth/token`,
+        refreshUrl: `${publicUrl}/oauth/token`,
+        scopes,
+      },
+    },
+  },
+  session: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The token that `GET /user/login` returns, with the permissions of its user.',
+  },
+  sessionToken: { type: 'apiKey', in: 'header', name: 'session_token', description: 'The session token in its own header.' },
+});
+
+const schemes = ['apiKey', 'oauth2', 'session', 'sessionToken'];
+const sessions: readonly Requirement[] = [{ session: [] }, { sessionToken: [] }];
+const anyOf = (named: readonly string[]): Requirement[] => schemes.map((scheme) => ({ [scheme]: named }));
+
+/** Returns an operation's access policy as alternatives. For schemes other than OAuth too, the scopes name permissions. */
+export function securityOf({ access, readsSession }: ClientOperation): readonly Requirement[] {
+  switch (access.kind) {
+    case 'open':
+      return readsSession ? [{}, ...sessions] : [];
+    case 'optional':
+      return [{}, ...anyOf([])];
+    case 'authenticated':
+      return anyOf([]);
+    case 'permission':
+      return [...(access.orKind ? [{ [access.orKind]: [] }] : []), ...access.anyOf.flatMap((one) => anyOf([one]))];
+  }
+}
 
 const prefix = '/v3';
 

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { Controller, Inject, Req, Res } from '@nestjs/common';
 import { shop } from '@plant-shop/contracts/shop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isNotModified } from '../http/conditions.js';
+import { isNotModified } from '../http/headers.js';
 import { Routes } from '../http/routes.js';
 import { Serves } from '../http/route.js';
-import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 
 interface SerializedDocument {
   readonly bytes: Buffer;

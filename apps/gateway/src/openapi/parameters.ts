@@ -1,7 +1,6 @@
 import type { FieldSchema } from '@plant-shop/contracts/schema';
 import type { ServedRoute } from '../http/routes.js';
-import { exampleEtag } from './headers.js';
-import type { Schemas } from './schemas.js';
+import { exampleEtag, type Schemas } from './components.js';
 
 interface Parameter {
   readonly name: string;

@@ -2,8 +2,8 @@ import { ImportedPlant } from '@plant-shop/contracts/catalog';
 import type { BodySpec } from '@plant-shop/contracts/client-operation';
 import { maxMetadataLength } from '../images/upload.js';
 import type { Fields } from './parameters.js';
-import type { Schemas } from './schemas.js';
-import { linesOf } from './success-responses.js';
+import type { Schemas } from './components.js';
+import { linesOf } from './responses.js';
 
 /** Describes the body of a route. JSON and form bodies are members of the payload. */
 export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas): object {

@@ -1,7 +1,7 @@
 import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
 import type { OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from '@plant-shop/contracts/events';
 import type { SchemaWithComponents } from '@plant-shop/contracts/answers';
-import type { Schemas } from './schemas.js';
+import type { Schemas } from './components.js';
 
 const examples = {
   statusChanged: {

@@ -65,7 +65,7 @@ export class ForwardedOperations {
     if (answer.kind !== 'forwarded') throw noHandler(operation);
     if (shared === 'coalesced') return reads.coalescing(call);
     if (isPaged(operation)) return this.pageSender(operation, call);
-    return (request, reply) => reads.sendPlants(request, reply, call, parametersOf(request));
+    return (request, reply) => reads.sendCached(request, reply, call, parametersOf(request));
   }
 
   /** @param member the member of the answer that is the response's message */
@@ -85,7 +85,7 @@ export class ForwardedOperations {
       const query = inQuery(request);
       const parameters = { ...inPath(request), ...query };
       return isCached
-        ? this.reads.sendPlants(request, reply, call, parameters, repeated(query))
+        ? this.reads.sendCached(request, reply, call, parameters, repeated(query))
         : this.forwarder.forwardPage(request, reply, call, parameters, repeated(query));
     };
   }

@@ -1,11 +1,12 @@
-import { HttpException } from '@nestjs/common';
-import { HttpError, problemResponse } from '@plant-shop/contracts/problem';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import type { BodySpec } from '@plant-shop/contracts/client-operation';
+import { HttpError, problemResponse, problemTypeUrl } from '@plant-shop/contracts/problem';
+import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { CodedError, type ErrorDetails, type FieldError, type RequestError } from '@plant-shop/platform/errors';
-import { pathOf } from '@plant-shop/platform/http/path-of';
+import { pathOf } from '@plant-shop/platform/http/request';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { BodySpec } from '@plant-shop/contracts/client-operation';
-import { gatewayHeaders } from '../security-headers.js';
+import { gatewayHeaders } from '../http/headers.js';
 
 /** Answers a request with the problem document of an error; logs defects. */
 export function sendProblem(
@@ -90,5 +91,42 @@ function fromFrameworkCode(code: string): HttpError | undefined {
       return new HttpError('payload-too-large', 'Send a file of at most 10 MiB.');
     default:
       return undefined;
+  }
+}
+
+const details: Readonly<Partial<Record<ProblemCode, object>>> = {
+  'invalid-input': { errors: [{ pointer: '/quantity', detail: 'must be a whole number from 1 to 1000000' }] },
+  'insufficient-stock': { available: 3 },
+  'plant-has-pending-orders': { orders: [1_000_000_007] },
+  'user-has-open-orders': { orders: [1_000_000_007] },
+  'order-not-payable': { payment: 'refund-due' },
+  'username-taken': { errors: [{ pointer: '/username', detail: 'is taken' }] },
+  'user-id-taken': { errors: [{ pointer: '/id', detail: 'is taken' }] },
+  'too-many-logins': { retryAfter: 840 },
+};
+
+/** Returns an example response with this code. */
+export function exampleOf(code: ProblemCode, publicUrl: string): object {
+  const { status, title, meaning, remedy } = problemTable[code];
+  return {
+    type: problemTypeUrl(publicUrl, code),
+    title,
+    status,
+    ...(status !== 500 && { detail: `${meaning} ${remedy}` }),
+    instance: '/v3/store/order',
+    code,
+    requestId: '6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de',
+    ...details[code],
+  };
+}
+
+/** Answers every error of hooks and handlers with a problem document; Nest's own error bodies echo URLs. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(private readonly parts: { readonly publicUrl: string; readonly logger: Logger }) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    sendProblem(error, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>(), this.parts);
   }
 }

@@ -4,11 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { store } from '@plant-shop/contracts/store';
-import { CodedError } from '@plant-shop/platform/errors';
 import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
 import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { publicUrl, type Replica, type Shop, startReplica, startShop, stopReplica } from '../gateway.spec.fixture.js';
-
 
 /** A catalogue with stamps as the contract defines them. Reads are delayed by up to `jitterMs` before and after. */
 class FakeCatalogue {
@@ -190,22 +188,6 @@ describe('cached reads', () => {
     expect(await refused.json()).toMatchObject({ code: 'unavailable' });
     await shop.restartFake('catalog');
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
-  });
-
-  it('are not reused if the catalog has no stamps, or no longer has them', async () => {
-    catalogue.write(1, 1, 'Fern');
-    await shop.get('/v3/plant/1');
-    const former = catalogue.fakes().filter(({ operation }) => operation.name !== 'readStamps');
-    await shop.stopFake('catalog');
-    await shop.replaceFake('catalog', [
-      ...former,
-      fake(catalog.readStamps, () => {
-        throw new CodedError('unknown-operation', 'catalog has no operation readStamps.');
-      }),
-    ]);
-    const reads = catalogue.reads;
-    for (let n = 0; n < 3; n++) expect((await shop.get('/v3/plant/1')).status).toBe(200);
-    expect(catalogue.reads - reads).toBe(3);
   });
 
   it('have bounded memory: the least recently used are evicted', async () => {

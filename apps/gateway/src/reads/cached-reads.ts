@@ -1,15 +1,103 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { catalog } from '@plant-shop/contracts/catalog';
+import { CoalescedRead } from '@plant-shop/platform/patterns/coalesced-read';
 import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { gauge } from '@plant-shop/platform/service/metrics';
-import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
-import { etagOf } from '../http/conditions.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
+import { etagOf } from '../http/headers.js';
 import { type PageQuery, RpcForwarder, sendJson, type Unvalidated } from '../http/rpc-forwarder.js';
-import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
-import { type CachedResponse, ReadCache } from './read-cache.js';
-import { CatalogVersions } from './catalog-versions.js';
+
+const none: ReadonlySet<string> = new Set();
+
+/** Reads the catalogue's current version stamps from the catalog; concurrent requests share a read. */
+export class CatalogVersions {
+  private readonly shared: CoalescedRead<ReadonlySet<string>>;
+  /** The last answer; mostly it has not changed and need not be parsed again. */
+  private bytes: Buffer = Buffer.alloc(0);
+  private parsed = none;
+  checks = 0;
+
+  constructor(private readonly call: (operation: typeof catalog.readStamps) => Promise<RawAnswer>) {
+    this.shared = new CoalescedRead(() => this.read());
+  }
+
+  /** Returns stamps that were read after this call. @throws CodedError `unavailable` or another error of the catalog */
+  current(): Promise<ReadonlySet<string>> {
+    return this.shared.get();
+  }
+
+  private async read(): Promise<ReadonlySet<string>> {
+    this.checks++;
+    const { payload } = await this.call(catalog.readStamps);
+    if (this.bytes.equals(payload)) return this.parsed;
+    this.bytes = Buffer.from(payload);
+    this.parsed = new Set(JSON.parse(this.bytes.toString()) as string[]);
+    return this.parsed;
+  }
+}
+
+/** A response that is ready to be sent. */
+export interface CachedResponse {
+  readonly payload: Buffer;
+  readonly etag: string | undefined;
+  /** The `Link` header. */
+  readonly link: string | undefined;
+  /** Checked before each reuse. Without a stamp from the catalog the response is never reused. */
+  readonly stamp: string | undefined;
+}
+
+/** Estimated memory of an entry in addition to its key and payload. */
+const overheadBytes = 600;
+
+const bytesOf = (key: string, { payload }: CachedResponse): number => payload.length + 2 * key.length + overheadBytes;
+
+/** A least-recently-used cache of responses, bounded by their total size. */
+export class ReadCache {
+  private readonly entries = new Map<string, CachedResponse>();
+  private total = 0;
+
+  constructor(private readonly maxBytes: number) {}
+
+  get(key: string): CachedResponse | undefined {
+    const found = this.entries.get(key);
+    if (!found) return undefined;
+    // Moves the entry to the end: the map is ordered by last use.
+    this.entries.delete(key);
+    this.entries.set(key, found);
+    return found;
+  }
+
+  /** Caches a response, unless it is larger than an eighth of the cache and would evict too many others. */
+  set(key: string, read: CachedResponse): void {
+    this.delete(key);
+    const bytes = bytesOf(key, read);
+    if (bytes > this.maxBytes / 8) return;
+    this.entries.set(key, read);
+    this.total += bytes;
+    for (const oldest of this.entries.keys()) {
+      if (this.total <= this.maxBytes) return;
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: string): void {
+    const found = this.entries.get(key);
+    if (!found) return;
+    this.entries.delete(key);
+    this.total -= bytesOf(key, found);
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  get bytes(): number {
+    return this.total;
+  }
+}
 
 /**
  * Serves reads that are the same for all callers. Responses of the catalog are cached as bytes, and reused only after a check
@@ -37,7 +125,7 @@ export class CachedReads {
   }
 
   /** Sends a plant or a page of plants. @param query a page's query parameters, for the link to the next page */
-  async sendPlants<Payload>(
+  async sendCached<Payload>(
     request: FastifyRequest,
     reply: FastifyReply,
     operation: Operation<Payload, unknown>,

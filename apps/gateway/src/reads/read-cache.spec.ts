@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type CachedResponse, ReadCache } from './read-cache.js';
+import { type CachedResponse, ReadCache } from './cached-reads.js';
 
 const read = (bytes: number): CachedResponse => ({ payload: Buffer.alloc(bytes), etag: undefined, link: undefined, stamp: 's' });
 

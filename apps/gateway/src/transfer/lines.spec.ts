@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { LineReader, maxLineBytes } from './lines.js';
+import { LineReader, maxLineBytes } from './imports.js';
 
 const readAll = (pieces: readonly Buffer[]): (readonly [number, string])[] => {
   const reader = new LineReader();

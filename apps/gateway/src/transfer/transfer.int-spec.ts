@@ -8,7 +8,7 @@ import { theService, unavailable } from '@plant-shop/platform/errors';
 import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
-import { maxLineBytes } from './lines.js';
+import { maxLineBytes } from './imports.js';
 
 const plant = (id: number): Plant => ({ id, name: 'Fern', photoUrls: [], tags: [], status: 'available' });
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable } from '@nestjs/common';
+import { Controller, Inject, Injectable, Req, Res } from '@nestjs/common';
 import { catalog, type ExportedPage } from '@plant-shop/contracts/catalog';
 import { HttpError } from '@plant-shop/contracts/problem';
 import { CodedError, isTransient, overloaded } from '@plant-shop/platform/errors';
@@ -8,10 +8,11 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
+import { Serves } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { importLines } from './imports.js';
 
 export const linesType = 'application/x-ndjson';
@@ -110,3 +111,19 @@ export class Transfers {
 
 const timedOut = (limitMs: number): HttpError =>
   new HttpError('request-timeout', `A request may take ${Math.round(limitMs / 1_000)} s. Send the remaining lines in another request.`);
+
+/** Imports and exports, which are streams. */
+@Controller()
+export class TransferController {
+  constructor(private readonly transfers: Transfers) {}
+
+  @Serves(catalog.importPlants.client)
+  importPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    this.transfers.import(request, reply);
+  }
+
+  @Serves(catalog.beginExport.client)
+  exportPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.transfers.export(request, reply);
+  }
+}

@@ -2,8 +2,8 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { ApiKey, NewApiKey } from '@plant-shop/contracts/identity.api-keys';
 import { type Permission, permissionsOfRole, permits, readingOrders, type Role } from '@plant-shop/contracts/permissions';
 import { invalidInput } from '@plant-shop/platform/errors';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
-import type { RevocationTarget } from '../revocations/revocations.repository.js';
+import type { Principal } from '@plant-shop/platform/rpc/context';
+import type { RevocationTarget } from '../revocations/revocations.js';
 import { assertHasAll } from '../users/user.js';
 
 /** Enough for two keys per system of a customer; few enough to list them in one page. */

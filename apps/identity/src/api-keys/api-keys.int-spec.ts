@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import type { CreatedApiKey, NewApiKey } from '@plant-shop/contracts/identity.api-keys';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import { digestOf, manager, TestIdentity } from '../identity.spec.fixture.js';
 
 describe('API keys', () => {

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
+import { Controller, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import type { ApiKey, CreateApiKey, CreatedApiKey, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import type { ApiKey, CreateApiKey, CreatedApiKey, ListApiKeys, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
+import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { auditUnlessSelf } from '../audit/audit-unless-self.js';
+import { auditUnlessSelf, findUser, lockUser } from '../users/users.repository.js';
 import { readDatabaseTime } from '../database-clock.js';
-import { newSecret, sha256 } from '../secrets/secret.js';
-import { appendRevocations } from '../revocations/revocations.repository.js';
-import { RevocationsService } from '../revocations/revocations.service.js';
+import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
+import { newSecret, sha256 } from '../secrets/secrets.js';
 import { requireManageable, userNotFound, type UserRecord } from '../users/user.js';
-import { findUser, lockUser } from '../users/users.repository.js';
 import {
   apiKeyNotFound,
   assertMayReceive,
@@ -23,9 +22,9 @@ import {
   effectivePermissions,
   grantedPermissions,
   keyPrefix,
+  keyPrefixLength,
   maxLiveKeys,
   rotationRevocation,
-  keyPrefixLength,
   toApiKey,
 } from './api-key.js';
 import {
@@ -75,7 +74,7 @@ export class ApiKeysService {
       auditUnlessSelf(tx, context, identity.revokeApiKey, userId, `${userId}/${apiKeyId}`);
       return key;
     });
-    this.revocations.nudge();
+    this.revocations.publish();
     return toApiKey(revoked);
   }
 
@@ -94,7 +93,7 @@ export class ApiKeysService {
       auditUnlessSelf(tx, context, identity.rotateApiKey, userId, `${userId}/${apiKeyId}`);
       return { ...toApiKey(created), key };
     });
-    this.revocations.nudge();
+    this.revocations.publish();
     return successor;
   }
 
@@ -123,4 +122,29 @@ export class ApiKeysService {
 function generateKey(): { readonly id: string; readonly key: string; readonly keyHash: Buffer; readonly prefix: string } {
   const key = newSecret(keyPrefix);
   return { id: randomUUID(), key, keyHash: sha256(key), prefix: key.slice(0, keyPrefixLength) };
+}
+
+@Controller()
+export class ApiKeysController {
+  constructor(private readonly apiKeys: ApiKeysService) {}
+
+  @Answers(identity.createApiKey)
+  createApiKey(request: CreateApiKey, context: RpcContext): Promise<CreatedApiKey | Replayed> {
+    return this.apiKeys.create(context, request);
+  }
+
+  @Answers(identity.listApiKeys)
+  listApiKeys({ username }: ListApiKeys, context: RpcContext): Promise<ApiKey[]> {
+    return this.apiKeys.list(context, username);
+  }
+
+  @Answers(identity.revokeApiKey)
+  revokeApiKey(request: RevokeApiKey, context: RpcContext): Promise<ApiKey> {
+    return this.apiKeys.revoke(context, request);
+  }
+
+  @Answers(identity.rotateApiKey)
+  rotateApiKey(request: RotateApiKey, context: RpcContext): Promise<CreatedApiKey | Replayed> {
+    return this.apiKeys.rotate(context, request);
+  }
 }

@@ -1,12 +1,18 @@
-import { Injectable } from '@nestjs/common';
+import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { CheckCredential, Credential } from '@plant-shop/contracts/identity';
+import { type CheckCredential, type Credential, identity, type ResolveSubject } from '@plant-shop/contracts/identity';
 import { type Permission, permissionsOfRole } from '@plant-shop/contracts/permissions';
+import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { effectivePermissions } from '../api-keys/api-key.js';
-import { CredentialUses } from './credential-uses.js';
+import { touchKeys } from '../api-keys/api-keys.repository.js';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { fromDigest } from '../secrets/secrets.js';
+import { touchSessions } from '../sessions/sessions.repository.js';
 import { findLiveKey, findLiveSession, findRole } from './credentials.repository.js';
-import { fromDigest } from '../secrets/secret.js';
 
 const refused = (): DomainError =>
   new DomainError('credential-refused', 'The credential is unknown, expired or revoked. Log in or use another one.');
@@ -14,6 +20,40 @@ const refused = (): DomainError =>
 /** Reveals nothing: only callers that hold the key get this answer. */
 const apiKeyAsToken = (): DomainError =>
   new DomainError('credential-refused', 'This is an API key sent as a bearer token. Send it in the header api_key.');
+
+/** Collects which keys and sessions were used and writes `lastUsedAt` once a second, so that checks never wait for a write. */
+@Injectable()
+export class CredentialUses extends BackgroundLoop {
+  private used: Readonly<Record<Kind, Set<string>>> = { apiKey: new Set(), session: new Set() };
+
+  constructor(
+    private readonly database: Database,
+    @Inject(IDENTITY_OPTIONS) options: IdentityOptions,
+    @InjectLogger() logger: Logger,
+  ) {
+    super({ name: 'credential uses', intervalMs: options.usesIntervalMs }, () => this.write(), logger);
+  }
+
+  override async onApplicationShutdown(): Promise<void> {
+    await this.stop();
+    await this.write();
+  }
+
+  record(kind: Kind, id: string): void {
+    this.used[kind].add(id);
+  }
+
+  /** Uses are lost when the write fails; the next use records them again. */
+  private async write(): Promise<boolean> {
+    const { used } = this;
+    this.used = { apiKey: new Set(), session: new Set() };
+    for (const kind of kinds) {
+      const ids = [...used[kind]];
+      if (ids.length > 0) await this.database.transaction((tx) => touch[kind](tx, ids));
+    }
+    return false;
+  }
+}
 
 @Injectable()
 export class CredentialsService {
@@ -59,5 +99,24 @@ export class CredentialsService {
       ...(key.expiresAt && { expiresAt: key.expiresAt.toISOString() }),
       position: key.position,
     };
+  }
+}
+
+const touch = { apiKey: touchKeys, session: touchSessions };
+type Kind = keyof typeof touch;
+const kinds: readonly Kind[] = ['apiKey', 'session'];
+
+@Controller()
+export class CredentialsController {
+  constructor(private readonly credentials: CredentialsService) {}
+
+  @Answers(identity.checkCredential)
+  checkCredential(request: CheckCredential): Promise<Credential> {
+    return this.credentials.check(request);
+  }
+
+  @Answers(identity.resolveSubject)
+  resolveSubject({ userId }: ResolveSubject): Promise<{ permissions: Permission[]; position: number }> {
+    return this.credentials.resolveSubject(userId);
   }
 }

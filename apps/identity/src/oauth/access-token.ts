@@ -1,6 +1,6 @@
 import { createLocalJWKSet, errors, type JWK, jwtVerify, type JWTPayload } from 'jose';
 import type { AdapterPayload } from 'oidc-provider';
-import type { RevocationTarget } from '../revocations/revocations.repository.js';
+import type { RevocationTarget } from '../revocations/revocations.js';
 import { type KeyRing, signingAlgorithm } from './signing-key.js';
 
 /** The claims of a verified access token, in the provider's terms. */

@@ -5,13 +5,11 @@ import { createDatabase } from '@plant-shop/service-testing/postgres';
 import type { TestDatabase } from '@plant-shop/testing/postgres';
 import { identityDatabase, migrationsFolder } from '../database.js';
 import type { Adapter } from 'oidc-provider';
-import type { RevocationsService } from '../revocations/revocations.service.js';
+import { readRevocations, type RevocationsService } from '../revocations/revocations.js';
 import { Adapters } from './adapters.js';
-import { GrantsService } from './grants.service.js';
-import { identityCipher } from '../secrets/cipher.js';
+import { deleteExpiredPayloads, GrantsService } from '../grants/payloads.repository.js';
+import { identityCipher } from '../secrets/secrets.js';
 import { DatabaseClock } from '../database-clock.js';
-import { readRevocations } from '../revocations/revocations.repository.js';
-import { deleteExpiredPayloads } from '../grants/payloads.repository.js';
 
 describe("the provider's state", () => {
   let test: TestDatabase;
@@ -21,7 +19,7 @@ describe("the provider's state", () => {
     test = await createDatabase(migrationsFolder);
     database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '' }, 4), createLogger('test', 'fatal'));
     // This test has no followers to notify.
-    const grants = new GrantsService(database, { nudge: () => undefined } as unknown as RevocationsService);
+    const grants = new GrantsService(database, { publish: () => undefined } as unknown as RevocationsService);
     const clock = new DatabaseClock(database, createLogger('test', 'fatal'));
     await clock.refresh();
     const adapters = new Adapters(database, identityCipher(['a test secret of 32 characters or more']), grants, clock);

@@ -3,25 +3,25 @@ import { Cipher } from '@plant-shop/platform/cipher';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import { sha256 } from '../secrets/secret.js';
+import { sha256 } from '../secrets/secrets.js';
 import { DatabaseClock } from '../database-clock.js';
-import { areRevoked } from '../revocations/revocations.repository.js';
+import { areRevoked } from '../revocations/revocations.js';
 import type { AccessTokenVerifier } from './access-token.js';
-import { GrantsService } from './grants.service.js';
-import { metadataOf } from './oauth-client.js';
-import { OAuthClientEntity } from './oauth-client.entity.js';
 import {
   consumePayload,
   countPayloadsToReencrypt,
   deletePayload,
   findGrantOf,
   findPayload,
+  GrantsService,
   hasUsedRefreshTokens,
   lockPayloadsToReencrypt,
   type PayloadIdColumn,
   replacePayloads,
   upsertPayload,
 } from '../grants/payloads.repository.js';
+import { metadataOf } from './oauth-client.js';
+import { OAuthClientEntity } from '../database.js';
 import { toDatabaseTime, toHostTime } from './provider-times.js';
 
 /** Storage of the provider: creates an adapter for each of its models. */

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { sha256 } from '../secrets/secret.js';
-import { appendRevocations } from '../revocations/revocations.repository.js';
-import { RevocationsService } from '../revocations/revocations.service.js';
+import { sha256 } from '../secrets/secrets.js';
+import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { endBrowserSession, lockBrowserSession, touchBrowserSession } from '../sessions/sessions.repository.js';
 import type { ProviderSessionRef } from './provider.js';
 
@@ -36,6 +35,6 @@ export class BrowserSessions {
       if (id !== undefined) await appendRevocations(tx, [{ kind: 'session', id }]);
       return id !== undefined;
     });
-    if (ended) this.revocations.nudge();
+    if (ended) this.revocations.publish();
   }
 }

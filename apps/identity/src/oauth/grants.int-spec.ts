@@ -44,8 +44,8 @@ describe('OAuth 2.0 grants', () => {
       const grantId = decodeJwt(first.access_token)['grant_id'] as string;
       const fill = (count: number) =>
         oauth.shop.sql.query(
-          `INSERT INTO oauth_payloads (model, id_hash, payload, grant_id, consumed_at, expires_at)
-           SELECT 'RefreshToken', sha256(($1 || n)::bytea), '', $1, now(), now() + interval '1 day' FROM generate_series(1, $2::int) n`,
+          `INSERT INTO oauth_payloads (model, id_hash, payload, key_id, grant_id, consumed_at, expires_at)
+           SELECT 'RefreshToken', sha256(($1 || n)::bytea), '', 'none', $1, now(), now() + interval '1 day' FROM generate_series(1, $2::int) n`,
           [grantId, count],
         );
       await fill(2_000);
@@ -179,8 +179,8 @@ describe('OAuth 2.0 grants', () => {
       };
       const oldest = await grant();
       await oauth.shop.sql.query(
-        `INSERT INTO oauth_payloads (model, id_hash, payload, grant_id, user_id, client_id, expires_at)
-         SELECT model, pg_catalog.sha256(n::text::bytea), payload, 'made ' || n, user_id, client_id, expires_at + interval '1 ms'
+        `INSERT INTO oauth_payloads (model, id_hash, payload, key_id, grant_id, user_id, client_id, expires_at)
+         SELECT model, pg_catalog.sha256(n::text::bytea), payload, key_id, 'made ' || n, user_id, client_id, expires_at + interval '1 ms'
          FROM oauth_payloads, generate_series(1, 99) n WHERE model = 'Grant' AND user_id = $1`,
         [whose.userId],
       );

@@ -4,17 +4,17 @@ import { type Permission, permissions, permissionsOfRole } from '@plant-shop/con
 import { Cipher } from '@plant-shop/platform/cipher';
 import { CodedError } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline } from '@plant-shop/platform/rpc/context';
 import { errors, type Provider } from 'oidc-provider';
-import { sha256 } from '../secrets/secret.js';
+import { sha256 } from '../secrets/secrets.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
-import { SessionsService } from '../login/sessions.service.js';
+import { SessionsService } from '../sessions/sessions.service.js';
 import type { UserRecord } from '../users/user.js';
 import { findUserById } from '../users/users.repository.js';
 import { apiResource } from './access-token.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { fieldsOf, type PageContext, readForm } from './form.js';
-import { GrantsService } from './grants.service.js';
+import { GrantsService } from '../grants/payloads.repository.js';
 import { consentPage, type ConsentView, errorPage, type InteractionView, loginPage, type Page, sendPage } from './pages.js';
 import { interactionPath } from './provider.js';
 

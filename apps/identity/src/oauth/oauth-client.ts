@@ -2,9 +2,9 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
 import type { Permission } from '@plant-shop/contracts/permissions';
 import type { FieldError } from '@plant-shop/platform/errors';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { AdapterPayload } from 'oidc-provider';
-import type { OAuthClientEntity } from './oauth-client.entity.js';
+import type { OAuthClientEntity } from '../database.js';
 
 /** Low enough to list all clients in one response. */
 export const maxClients = 1_000;

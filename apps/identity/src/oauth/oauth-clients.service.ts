@@ -3,21 +3,19 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
-import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
+import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
-import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import type { FindOneOptions } from 'typeorm';
-import { newSecret } from '../secrets/secret.js';
+import { newSecret } from '../secrets/secrets.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import { appendRevocations } from '../revocations/revocations.repository.js';
-import { RevocationsService } from '../revocations/revocations.service.js';
+import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { assertHasAll } from '../users/user.js';
 import { findUser } from '../users/users.repository.js';
-import { OAuthClientEntity } from './oauth-client.entity.js';
+import { OAuthClientEntity } from '../database.js';
 import { assertManagesClients, clientErrors, clientNotFound, maxClients, toOAuthClient, withSecret } from './oauth-client.js';
 
 const secretPrefix = 'pscs_';
@@ -81,7 +79,7 @@ export class OAuthClientsService {
       audit(tx, actorOf(context), identity.deleteOAuthClient, clientId);
       return client;
     });
-    this.revocations.nudge();
+    this.revocations.publish();
     return toOAuthClient(deleted);
   }
 
@@ -104,7 +102,7 @@ export class OAuthClientsService {
       assertHasAll(context.principal, (unwrapResponse(answer).value as CreatedOAuthClient).scopes);
       return answer;
     });
-    this.revocations.nudge();
+    this.revocations.publish();
     return rotated;
   }
 

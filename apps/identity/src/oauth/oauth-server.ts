@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { requestIdOf } from '@plant-shop/platform/request-id';
+import { requestIdOf } from '@plant-shop/platform/http/request';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';

@@ -1,4 +1,5 @@
 import { hkdfSync } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import {
   type Account,
@@ -9,14 +10,50 @@ import {
   Provider,
   type ResourceServer,
 } from 'oidc-provider';
-import { apiResource } from './access-token.js';
 import type { DatabaseClock } from '../database-clock.js';
-import type { PageContext } from './form.js';
+import { apiResource, toOpaque } from './access-token.js';
+import { type PageContext, readForm } from './form.js';
 import { defaultScopeMetadata, ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { renderError } from './pages.js';
 import { responsesInDatabaseTime } from './provider-times.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
-import { opaqueTokens } from './opaque-tokens.js';
+
+/** The provider's own limit. */
+const maxFormBytes = 56 * 1024;
+const jwtForm = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+const paths: ReadonlySet<string> = new Set(['/oauth/revoke', '/oauth/introspect']);
+
+/** Middleware that lets JWT access tokens be revoked and introspected, see `toOpaque`. */
+export async function opaqueTokens(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
+  if (ctx.method === 'POST' && paths.has(ctx.path) && ctx.is('application/x-www-form-urlencoded')) {
+    const form = await readForm(ctx.req, maxFormBytes);
+    if (form === undefined) {
+      refuseForm(ctx);
+      return;
+    }
+    const body = Buffer.from(rewritten(form));
+    ctx.req.headers['content-length'] = String(body.length);
+    delete ctx.req.headers['transfer-encoding'];
+    // The provider reads the form from this stream, and everything else from the original request.
+    ctx.req = Object.assign(Readable.from([body]), { headers: ctx.req.headers }) as typeof ctx.req;
+  }
+  await next();
+}
+
+function rewritten(form: string): string {
+  const fields = new URLSearchParams(form);
+  const tokens = fields.getAll('token');
+  const [token = ''] = tokens;
+  // The provider refuses a repeated token, so leave it unchanged.
+  if (tokens.length !== 1 || !jwtForm.test(token)) return form;
+  fields.set('token', toOpaque(token));
+  return fields.toString();
+}
+
+function refuseForm(ctx: PageContext): void {
+  ctx.status = 413;
+  ctx.body = { error: 'invalid_request', error_description: 'the form is too long' };
+}
 
 export interface ProviderOptions {
   readonly publicUrl: string;

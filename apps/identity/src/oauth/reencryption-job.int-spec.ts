@@ -93,26 +93,13 @@ describe('rotating IDENTITY_SECRET', () => {
     await expect(addReplica(former)).rejects.toThrow(/IDENTITY_SECRET/);
   }, 60_000);
 
-  it('re-encrypts rows of an earlier release, which have no key id', async () => {
-    const { refresh_token } = await oauth.tokens(client, user);
-    await oauth.shop.stopReplicas();
-    await oauth.shop.sql.query('UPDATE oauth_payloads SET key_id = NULL');
-    await oauth.shop.sql.query('UPDATE signing_keys SET key_id = NULL');
-    const replica = await addReplica(current, former);
-    await until(async () => !(await keysIn('oauth_payloads')).includes(null) && !(await keysIn('signing_keys')).includes(null));
-    await until(async () => (await remaining(replica)) === 0);
-    await oauth.shop.stopReplicas();
-    useOnly(await addReplica(current));
-    await oauth.refresh(client, refresh_token!);
-  });
-
   it('counts rows that no secret decrypts, and re-encrypts the others', async () => {
     for (let n = 0; n < 3; n++) await oauth.tokens(client, user);
     await oauth.shop.stopReplicas();
     const { rows } = await oauth.shop.sql.query<{ total: string }>('SELECT count(*) AS total FROM oauth_payloads');
-    // One row with no key id and an invalid ciphertext, and one with an unknown key id.
-    await oauth.shop.sql.query(`UPDATE oauth_payloads SET key_id = NULL, payload = '\\x01ff' WHERE ctid = (SELECT ctid FROM oauth_payloads ORDER BY model, id_hash LIMIT 1)`);
-    await oauth.shop.sql.query(`UPDATE oauth_payloads SET key_id = 'lost' WHERE ctid = (SELECT ctid FROM oauth_payloads WHERE key_id IS NOT NULL LIMIT 1)`);
+    // One row with an invalid ciphertext of the former key, and one with an unknown key id.
+    await oauth.shop.sql.query(`UPDATE oauth_payloads SET payload = '\\x01ff' WHERE ctid = (SELECT ctid FROM oauth_payloads ORDER BY model, id_hash LIMIT 1)`);
+    await oauth.shop.sql.query(`UPDATE oauth_payloads SET key_id = 'lost' WHERE ctid = (SELECT ctid FROM oauth_payloads ORDER BY model DESC, id_hash DESC LIMIT 1)`);
     const replica = await addReplica(current, former);
     await until(async () => (await remaining(replica)) === 2);
     const reencrypted = `SELECT 1 FROM oauth_payloads WHERE key_id = (SELECT key_id FROM signing_keys)`;

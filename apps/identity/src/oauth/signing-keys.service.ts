@@ -1,28 +1,22 @@
-import { Injectable } from '@nestjs/common';
-import type { SigningKeys } from '@plant-shop/contracts/identity';
-import { type Actor, audit } from '@plant-shop/platform/audit/audit-log';
+import { Controller, Injectable } from '@nestjs/common';
+import { identity, type SigningKeys } from '@plant-shop/contracts/identity';
+import { type Actor, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import { appendRevocations } from '../revocations/revocations.repository.js';
-import {
-  isCurrent,
-  type KeyRing,
-  publishedAheadSeconds,
-  signingAlgorithm,
-  signingKidOf,
-  retiredKeyTtlSeconds,
-} from './signing-key.js';
+import { appendRevocations } from '../revocations/revocations.js';
+import { isCurrent, type KeyRing, publishedAheadSeconds, retiredKeyTtlSeconds, signingAlgorithm, signingKidOf } from './signing-key.js';
 import {
   countSigningKeysToReencrypt,
   deleteSigningKeys,
-  retireSigningKeys,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
   lockSigningKeysToReencrypt,
   type NewSigningKey,
   replacePrivateJwk,
+  retireSigningKeys,
   signAtOnce,
   type SigningKeyRecord,
 } from './signing-keys.repository.js';
@@ -136,5 +130,15 @@ export class SigningKeysService {
       publicJwk: { ...publicPart, ...about },
       privateJwk: this.cipher.encrypt(privateJwk, purposeOf(kid)),
     };
+  }
+}
+
+@Controller()
+export class SigningKeysController {
+  constructor(private readonly keys: SigningKeysService) {}
+
+  @Answers(identity.readSigningKeys)
+  readSigningKeys(): Promise<SigningKeys> {
+    return this.keys.read();
   }
 }

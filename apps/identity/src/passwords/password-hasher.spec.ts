@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline } from '@plant-shop/platform/rpc/context';
 import { PasswordHasher, productionCost } from './password-hasher.js';
 
 describe('passwords', () => {

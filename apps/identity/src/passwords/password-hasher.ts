@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { overloaded, theService, unavailable } from '@plant-shop/platform/errors';
-import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { Semaphore } from '@plant-shop/platform/semaphore';
+import type { Deadline } from '@plant-shop/platform/rpc/context';
+import { Semaphore } from '@plant-shop/platform/patterns/semaphore';
 import type { HashingCost } from '../options.js';
 
 /** OWASP's minimum for argon2id: 14 ms alone, 140 hashes/s on 2 cores (measured on the development machine). */

@@ -72,12 +72,12 @@ describe('the revocation log', () => {
   it('notifies followers after the commit', async () => {
     const nats = await Nats.connect({ url: shop.natsUrl, name: 'follower' }, createLogger('test', 'fatal'));
     try {
-      const nudges = nats.connection.subscribe(broadcasts.revocations.subject);
+      const messages = nats.connection.subscribe(broadcasts.revocations.subject);
       await nats.connection.flush();
       const { token } = await shop.registerAndLogin();
       await shop.call(identity.logout, { digest: digestOf(token) });
-      const nudge = nudges[Symbol.asyncIterator]().next();
-      expect((await nudge).done).toBe(false);
+      const message = messages[Symbol.asyncIterator]().next();
+      expect((await message).done).toBe(false);
     } finally {
       await nats.close(1_000);
     }
@@ -87,7 +87,7 @@ describe('the revocation log', () => {
     const before = await head();
     await shop.sql.query(`
       WITH head AS (UPDATE revocation_head SET position = position + 1500 RETURNING position)
-      INSERT INTO revocations
+      INSERT INTO revocations (position, kind, id)
       SELECT head.position - 1500 + n, 'session', n::text FROM head, generate_series(1, 1500) n`);
     const first = await shop.call(identity.readRevocations, { after: before });
     expect(first.head).toBe(before + 1500);
@@ -174,7 +174,7 @@ describe('the revocation log', () => {
       expect(time).toBeGreaterThanOrEqual(Math.floor(from));
       expect(time).toBeLessThanOrEqual(Math.ceil(to));
     };
-    const time = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).time ?? NaN;
+    const time = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).time;
     await between(time);
     const skewed = jest.spyOn(Date, 'now').mockImplementation(() => performance.timeOrigin + performance.now() + 600_000);
     try {
@@ -199,7 +199,7 @@ describe('the revocation log', () => {
     const { token, userId } = await shop.registerAndLogin();
     await shop.sql.query(`
       WITH head AS (UPDATE revocation_head SET position = position + 2 RETURNING position)
-      INSERT INTO revocations
+      INSERT INTO revocations (position, kind, id, at)
       SELECT position - 1, 'user', 'old', now() - interval '49 hours' FROM head UNION ALL
       SELECT position, 'user', 'recent', now() - interval '47 hours' FROM head`);
     await shop.sql.query(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [userId]);

@@ -1,5 +1,37 @@
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
-import type { SessionRecord } from './session.js';
+import { deletePayloadsOfUser } from '../grants/payloads.repository.js';
+import type { RevocationTarget } from '../revocations/revocations.js';
+
+/** Sessions per user; another one ends the oldest. The limit allows listing all and ending all in one transaction. */
+export const maxSessions = 1_000;
+
+/** A row of the table `sessions`. */
+export interface SessionRecord {
+  readonly id: string;
+  readonly tokenHash: Buffer;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly userAgent: string | null;
+  /** Hash of the provider session that is valid while this session lives. */
+  readonly oauthSession: Buffer | null;
+}
+
+/** Converts to the client's view. @param own the hash of the caller's session token */
+export const toOpenSession = (session: SessionRecord, own: Buffer | undefined): OpenSession => ({
+  id: session.id,
+  createdAt: session.createdAt.toISOString(),
+  expiresAt: session.expiresAt.toISOString(),
+  ...(session.lastUsedAt && { lastUsedAt: session.lastUsedAt.toISOString() }),
+  ...(session.userAgent !== null && { userAgent: session.userAgent }),
+  kind: session.oauthSession === null ? 'token' : 'application',
+  current: own !== undefined && session.tokenHash.equals(own),
+});
+
+export const sessionNotFound = (): DomainError =>
+  new DomainError('session-not-found', 'The user has no open session with this id.');
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -136,4 +168,22 @@ export async function endSessionsOf(
 /** Deletes expired sessions. Followers know when a session expires, so no revocation is needed. */
 export function deleteExpiredSessions(tx: Transaction): Promise<number> {
   return tx.execute('DELETE FROM sessions WHERE expires_at < now()');
+}
+
+/**
+ * Ends all sessions of a user except one, then all grants to applications. `BrowserSessions.isStillLive` relies on this
+ * order.
+ * @returns revocations to append at the end of the transaction
+ */
+export async function endSessionsAndGrants(
+  tx: Transaction,
+  userId: string,
+  keptTokenHash: Buffer | undefined,
+): Promise<RevocationTarget[]> {
+  const sessions = await endSessionsOf(tx, userId, keptTokenHash);
+  const grants = await deletePayloadsOfUser(tx, userId);
+  return [
+    ...sessions.map((id) => ({ kind: 'session', id }) as const),
+    ...grants.map((id) => ({ kind: 'grant', id }) as const),
+  ];
 }

@@ -3,8 +3,8 @@ import type { User } from '@plant-shop/contracts/identity';
 import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
 import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
-import type { UserEntity } from './user.entity.js';
+import type { Principal } from '@plant-shop/platform/rpc/context';
+import type { UserEntity } from '../database.js';
 
 /** A user as read from the database. */
 export type UserRecord = Omit<UserEntity, 'passwordHash'>;

@@ -3,24 +3,34 @@ import { Inject, Injectable } from '@nestjs/common';
 import { identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
-import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
-import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
-import { type Actor, actorOf, audit } from '@plant-shop/platform/audit/audit-log';
+import type { Principal, RpcContext } from '@plant-shop/platform/rpc/context';
+import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
-import { byText, Paging } from '@plant-shop/platform/paging';
-import { auditUnlessSelf } from '../audit/audit-unless-self.js';
+import { byText, Paging } from '@plant-shop/platform/patterns/paging';
+import {
+  assertNotLastAdmin,
+  auditUnlessSelf,
+  changeUser,
+  drawIds,
+  findTakenNamesAndIds,
+  findUser,
+  findUsernames,
+  insertUsers,
+  listUsers,
+  lockUser,
+  setRole,
+  type UserToInsert,
+} from './users.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
-import { fromDigest } from '../secrets/secret.js';
+import { fromDigest } from '../secrets/secrets.js';
 import { COMMON_PASSWORDS, type CommonPasswords } from '../passwords/common-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import { appendRevocations } from '../revocations/revocations.repository.js';
-import { RevocationsService } from '../revocations/revocations.service.js';
-import { endSessionsAndGrants } from '../sessions/end-sessions-and-grants.js';
-import { assertNotLastAdmin } from './last-admin.js';
+import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
+import { endSessionsAndGrants } from '../sessions/sessions.repository.js';
 import {
   assertHasAll,
   assertManagesUsers,
@@ -39,18 +49,6 @@ import {
   userNotFound,
   type UserRecord,
 } from './user.js';
-import {
-  changeUser,
-  drawIds,
-  findTakenNamesAndIds,
-  findUser,
-  findUsernames,
-  insertUsers,
-  listUsers,
-  lockUser,
-  setRole,
-  type UserToInsert,
-} from './users.repository.js';
 
 /** Rounds of assigning ids. A round fails only when a concurrent request names an id that was just drawn. */
 const maxRounds = 10;
@@ -125,7 +123,7 @@ export class UsersService {
   async setRole(context: RpcContext, { username, assignment: { role }, ifVersion }: SetUserRole): Promise<Versioned<User>> {
     assertManagesUsers(context.principal);
     const { user } = await changeRole(this.database, actorOf(context), { username, role, ifVersion, by: context.principal });
-    this.revocations.nudge();
+    this.revocations.publish();
     return new Versioned(managedProfile(user), user.version);
   }
 
@@ -157,7 +155,7 @@ export class UsersService {
       auditUnlessSelf(tx, context, identity.updateUser, userId);
       return record;
     });
-    if (passwordHash !== undefined) this.revocations.nudge();
+    if (passwordHash !== undefined) this.revocations.publish();
     return new Versioned(profileFor(context.principal, changed), changed.version);
   }
 
@@ -180,7 +178,7 @@ export class UsersService {
     const candidates = users.map((user, n) => candidate(user, pointerOf(n)));
     const conflicts = conflictsOf(candidates, await findTakenNamesAndIds(this.database, candidates));
     // After the query for taken names: if it found those of a concurrent copy of this request, its answer is saved by now.
-    const saved = await SavedAnswers.peek(this.database, key);
+    const saved = await IdempotentResults.peek(this.database, key);
     if (saved) return saved;
     this.checkPasswords(users.map(({ password }, n) => ({ password, pointer: pointerOf(n) })));
     assertNoConflicts(conflicts);

@@ -3,7 +3,7 @@ import { defaultEventType, type EventType, eventTypes, type OrderEvent } from '@
 import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { store } from '@plant-shop/contracts/store';
-import { encodeCursor } from '../log/cursor.js';
+import { encodeCursor } from '../log/history.js';
 import type { GapReason } from '../log/log-entry.js';
 
 // The AsyncAPI 3.0 document of the stream and webhooks. Tests validate real frames by it.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decodeCursor, encodeCursor } from './cursor.js';
+import { decodeCursor, encodeCursor } from './history.js';
 
 const epoch = 'a0000000-0000-4000-8000-0000000000ff';
 

@@ -13,7 +13,7 @@ import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import { migrationsFolder } from '../database.js';
 import { testSettings } from '../notifications.spec.fixture.js';
-import { startNotifications } from '../start.js';
+import { startNotifications } from '../notifications.module.js';
 
 type Event = FeedPage['events'][number];
 
@@ -72,7 +72,7 @@ describe('the event log', () => {
     feed.push(...events);
     return events;
   };
-  const nudge = (events: readonly Event[]): void => {
+  const publish = (events: readonly Event[]): void => {
     const before = events[0]!.seq - 1;
     const after = { seq: before, ...(before > 0 && { id: feed[before - 1]!.id }) };
     storeNats.connection.publish(broadcasts.feed.subject, JSON.stringify({ epoch, head: feed.length, after, events }));
@@ -93,24 +93,24 @@ describe('the event log', () => {
       return rows[0]!.logged === feed.length;
     });
 
-  it('equals the feed: events before the start, with nudges and without, and with two replicas', async () => {
+  it('equals the feed: events before the start, with messages and without, and with two replicas', async () => {
     happens(2_500);
     await Promise.all([start(), start()]);
     await isWhole();
     for (let n = 0; n < 30; n++) {
       const events = happens(3);
-      if (n % 3 > 0) nudge(events);
-      if (n % 3 > 1) nudge(events);
+      if (n % 3 > 0) publish(events);
+      if (n % 3 > 1) publish(events);
     }
     await isWhole();
     expect(await logged()).toEqual(feed);
   });
 
-  it('is complete when nudges are lost, repeated and reordered', async () => {
+  it('is complete when messages are lost, repeated and reordered', async () => {
     await Promise.all([start(), start()]);
     for (let round = 0; round < 20; round++) {
-      const nudges = Array.from({ length: 6 }, () => happens(4)).filter((_, n) => (n + round) % 4 > 0);
-      for (const events of [...nudges.slice(2), ...nudges.reverse(), ...nudges]) nudge(events);
+      const messages = Array.from({ length: 6 }, () => happens(4)).filter((_, n) => (n + round) % 4 > 0);
+      for (const events of [...messages.slice(2), ...messages.reverse(), ...messages]) publish(events);
     }
     await isWhole();
     expect(await logged()).toEqual(feed);
@@ -118,7 +118,7 @@ describe('the event log', () => {
 
   it('is complete again after notifications missed 10,000 events', async () => {
     await start();
-    nudge(happens(10));
+    publish(happens(10));
     await isWhole();
     await services.pop()!.stop();
     happens(10_000);
@@ -132,7 +132,7 @@ describe('the event log', () => {
     const blocker = await sql.connect();
     await blocker.query('BEGIN');
     await blocker.query(`INSERT INTO event_log (seq, event_id, subject, body, repeats, event_type) VALUES (8, gen_random_uuid(), gen_random_uuid(), '{}', false, 'none')`);
-    nudge(happens(10));
+    publish(happens(10));
     // It has written seven rows and waits for the eighth.
     const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notifications'
       AND wait_event_type = 'Lock' AND query LIKE '%INSERT INTO event_log%'`;
@@ -168,10 +168,10 @@ describe('the event log', () => {
     ]);
   });
 
-  it('continues after a malformed nudge', async () => {
+  it('continues after a malformed message', async () => {
     await start();
     storeNats.connection.publish(broadcasts.feed.subject, 'no JSON');
-    nudge(happens(3));
+    publish(happens(3));
     await isWhole();
   });
 });

@@ -6,8 +6,7 @@ import type { LoggedRange } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
 import { type Listener, Nats } from '@plant-shop/platform/nats';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
-import { hasWebhooks } from '../role.js';
+import { hasWebhooks, NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 
 const maxMessageBytes = 512 * 1024;
 
@@ -21,7 +20,6 @@ export interface Announcement extends Omit<LoggedRange, 'ageMs'> {
    */
   readonly needsDeliveries: boolean;
 }
-
 
 /** Announces to all replicas, of every role, what one of them has logged. */
 @Injectable()

@@ -2,15 +2,14 @@ import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/comm
 import { broadcasts } from '@plant-shop/contracts/broker';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
-import type { FeedNudge } from '@plant-shop/events/event';
+import type { FeedMessage } from '@plant-shop/events/event';
 import type { BodyColumn } from '@plant-shop/events/event-log';
 import { type Advance, Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Listener, Nats } from '@plant-shop/platform/nats';
 import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Registry } from 'prom-client';
 import type { Fanout } from './fanout.js';
@@ -48,7 +47,7 @@ export type DeferDeliveries = (tx: Transaction, range: Advance, owners: Readonly
 /** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
 export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly follower: Follower<OrderEvent>;
-  private nudges: Listener | undefined;
+  private messages: Listener | undefined;
   private handleLogged: (logged: LoggedRange, needs: DeliveryNeeds) => void = () => undefined;
 
   constructor(
@@ -83,12 +82,12 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   onApplicationBootstrap(): void {
-    this.nudges = this.nats.listen(broadcasts.feed.subject, (message) => this.follower.receiveNudge(message.json<FeedNudge>()));
+    this.messages = this.nats.listen(broadcasts.feed.subject, (message) => this.follower.receive(message.json<FeedMessage>()));
     this.follower.start();
   }
 
   onApplicationShutdown(): Promise<void> {
-    this.nudges?.stop();
+    this.messages?.stop();
     return this.follower.stop();
   }
 
@@ -101,7 +100,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
           { follower: followerName, after: seq, ...(id !== undefined && { afterId: id }), limit },
           context(),
         ),
-      startNewEpoch: (known, agreed) => this.rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+      startEpoch: (known, agreed) => this.rpc.call(store.startEpoch, { known, agreed }, context()),
     };
   }
 }

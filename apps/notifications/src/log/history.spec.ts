@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { noEpoch } from './cursor.js';
-import { History } from './history.js';
+import { History, noEpoch } from './history.js';
 
 const first = { epoch: 'first', after: 0 };
 const second = { epoch: 'second', after: 100 };

@@ -1,5 +1,4 @@
-import { type Cursor, encodeCursor } from './cursor.js';
-import type { Break, History, Position } from './history.js';
+import { type Break, type Cursor, encodeCursor, type History, type Position } from './history.js';
 
 /** A row of the event log. */
 export interface LoggedEvent {

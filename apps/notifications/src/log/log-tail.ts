@@ -11,8 +11,7 @@ import { newestNumbers, readHistory, readTail } from './event-log.repository.js'
 import { type Announcement, Fanout } from './fanout.js';
 import { History } from './history.js';
 import { LogEntry, type LoggedEvent } from './log-entry.js';
-import { RingMetrics } from './ring-metrics.js';
-import { Ring } from './ring.js';
+import { Ring, RingMetrics } from './ring.js';
 
 const pageSize = 1_000;
 /** How often the log is read without an announcement. */
@@ -81,7 +80,7 @@ export class LogTail extends BackgroundLoop {
     } else {
       this.loggedUpTo = announcement.upTo;
       this.unpublishedSince = Math.min(this.unpublishedSince, announcement.reachedAt);
-      this.poke();
+      this.notify();
     }
   }
 
@@ -131,7 +130,7 @@ export class LogTail extends BackgroundLoop {
   }
 
   private takeOrRead(announcement: Announcement): void {
-    if (!this.take(announcement)) this.poke();
+    if (!this.take(announcement)) this.notify();
   }
 
   /**

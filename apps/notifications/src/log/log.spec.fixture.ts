@@ -23,7 +23,7 @@ export async function logAndCrash(
     await client.query('SELECT 1 FROM feed_watermark FOR UPDATE');
     await client.query(
       `INSERT INTO event_log (seq, event_id, subject, body, repeats, logged_at, event_type, order_id, plant_id, new_status)
-       SELECT t.seq, id, subject, body, EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq), now() - $5 * interval '1 ms',
+       SELECT t.seq, id, subject, body, row_number() OVER (PARTITION BY id ORDER BY t.seq) > 1 OR EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq), now() - $5 * interval '1 ms',
          event ->> 'event', (event #>> '{data,orderId}')::bigint, (event #>> '{data,plantId}')::bigint, event #>> '{data,newStatus}'
        FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[]) AS t (seq, id, subject, body), LATERAL (SELECT body::jsonb AS event) AS parsed
        ON CONFLICT DO NOTHING`,

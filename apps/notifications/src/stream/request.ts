@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { eventTypes } from '@plant-shop/contracts/events';
-import { badParameter, checkEncoding } from '@plant-shop/contracts/problem';
+import { badParameter, checkEncoding, HttpError } from '@plant-shop/contracts/problem';
 import { orderStatuses } from '@plant-shop/contracts/store';
-import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
-import { presentedCredentialsOf, type PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
+import { CredentialRefused } from '@plant-shop/credentials/authentication';
+import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { CodedError } from '@plant-shop/platform/errors';
+import { pathOf } from '@plant-shop/platform/http/request';
 import { readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
-import { type Cursor, decodeCursor } from '../log/cursor.js';
-import { defaultTypes, type EventTypes, eventTypesOf } from '../log/event-types.js';
-import type { Filter } from '../log/subscription.js';
+import { type Cursor, decodeCursor } from '../log/history.js';
+import { defaultTypes, type EventTypes, eventTypesOf, type Filter } from '../log/subscription.js';
 
 export const updatesPath = '/v1/orders/updates';
 
@@ -96,3 +96,18 @@ function someOf(query: UrlEncoded, name: string, known: readonly string[]): read
 
 const filterOf = <K extends Exclude<keyof Filter, 'types'>>(name: K, values: Filter[K] | undefined): Pick<Filter, K> | object =>
   values === undefined ? {} : { [name]: values };
+
+export const asyncApiPath = '/v1/asyncapi.json';
+
+export const isServed = (path: string): boolean => path === updatesPath || path === asyncApiPath;
+
+/** Returns the path. @throws HttpError `route-not-found`, `method-not-allowed` */
+export function checkRoute({ url = '/', method }: IncomingMessage): string {
+  const path = pathOf(url);
+  if (!isServed(path)) throw noRoute();
+  if (method !== 'GET') throw new HttpError('method-not-allowed', 'Read order events with GET.', {}, { allow: 'GET' });
+  return path;
+}
+
+export const noRoute = (): HttpError =>
+  new HttpError('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);

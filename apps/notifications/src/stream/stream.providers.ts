@@ -3,7 +3,7 @@ import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { LogTail } from '../log/log-tail.js';
-import { RingMetrics } from '../log/ring-metrics.js';
+import { RingMetrics } from '../log/ring.js';
 import { Admission } from './subscribers/admission.js';
 import { Broadcaster } from './broadcast/broadcaster.js';
 import { CatchUp } from './broadcast/catch-up.js';

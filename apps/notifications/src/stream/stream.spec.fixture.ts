@@ -18,7 +18,7 @@ import pg from 'pg';
 import { type ClientOptions, WebSocket } from 'ws';
 import { migrationsFolder } from '../database.js';
 import { testSettings } from '../notifications.spec.fixture.js';
-import { startNotifications } from '../start.js';
+import { startNotifications } from '../notifications.module.js';
 
 // Notifications with real NATS and Postgres. Store and identity are fakes, which validate payloads by the contract.
 
@@ -123,7 +123,7 @@ export class Shop {
     return replica;
   }
 
-  /** Adds events to the store's feed and, unless `silently`, publishes a nudge. */
+  /** Adds events to the store's feed and, unless `silently`, publishes a message. */
   move(moves: readonly Move[] | number = 1, { silently = false } = {}): FeedEvent[] {
     const all = typeof moves === 'number' ? Array.from({ length: moves }, () => ({})) : moves;
     const events = all.map((move) => this.event(move));

@@ -10,7 +10,7 @@ import {
   type Webhook,
 } from '@plant-shop/contracts/notifications';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';

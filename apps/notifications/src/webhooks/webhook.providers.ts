@@ -1,15 +1,13 @@
 import type { Provider } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
-import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
+import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { DeliveriesService } from './endpoints/deliveries.service.js';
 import { OwnerSync } from './endpoints/owner-sync.js';
-import { resolveByDns } from './endpoints/resolver.js';
-import { TargetGuard } from './endpoints/target-guard.js';
+import { resolveByDns, TargetGuard } from './endpoints/target-guard.js';
 import { WebhooksSweeper } from './endpoints/webhooks-sweeper.js';
 import { WebhooksService } from './endpoints/webhooks.service.js';
-import { AllOrdersEnqueuer } from './queue/all-orders-enqueuer.js';
-import { OwnOrdersEnqueuer } from './queue/own-orders-enqueuer.js';
+import { AllOrdersEnqueuer, OwnOrdersEnqueuer } from './queue/enqueuers.js';
 import { DeliveryMetrics } from './queue/delivery-metrics.js';
 import { DueSignal } from './queue/due-signal.js';
 import { slotsFor } from './queue/fair-queue.js';
@@ -45,5 +43,5 @@ export const webhookProviders: Provider[] = [
   DeliveriesService,
   OwnerSync,
   WebhooksSweeper,
-  AnswersSweeper,
+  IdempotentResultsSweeper,
 ];

@@ -8,7 +8,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { CodedError } from '@plant-shop/platform/errors';
 import { Nats } from '@plant-shop/platform/nats';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { Service } from '@plant-shop/platform/service/service';
 import { CrashTestbed } from '@plant-shop/service-testing/crash/every-point';
 import { createDatabase } from '@plant-shop/service-testing/postgres';
@@ -21,7 +21,7 @@ import pg from 'pg';
 import { migrationsFolder } from '../database.js';
 import { logAndCrash } from '../log/log.spec.fixture.js';
 import { testSettings } from '../notifications.spec.fixture.js';
-import { startNotifications } from '../start.js';
+import { startNotifications } from '../notifications.module.js';
 import type { WebhooksOptions } from '../options.js';
 
 type Event = FeedPage['events'][number];
@@ -91,8 +91,12 @@ export class TestWebhooks {
     const shop = new TestWebhooks(nats, database, sql, caller, []);
     const fakes = [await shop.startStore(), await shop.startIdentity()];
     const storeNats = await Nats.connect({ url: nats.url, name: 'store' }, createLogger('test', 'fatal'));
-    shop.nudge = (events) =>
-      storeNats.connection.publish('store.feed', JSON.stringify({ epoch, head: shop.feed.length, events }));
+    shop.publish = (events) => {
+      const [first] = events;
+      const before = shop.feed.find(({ seq }) => seq + 1 === first?.seq);
+      const after = { seq: before?.seq ?? 0, ...(before && { id: before.id }) };
+      storeNats.connection.publish('store.feed', JSON.stringify({ epoch, head: shop.feed.length, after, events }));
+    };
     shop.closers.push(
       () => caller.close(),
       ...fakes.map((one) => () => one.stop()),
@@ -105,8 +109,8 @@ export class TestWebhooks {
     return shop;
   }
 
-  /** Publishes the store's nudge: the head of the feed, and new events. */
-  nudge!: (events: readonly Event[]) => void;
+  /** Publishes the store's message: the head of the feed, and new events. */
+  publish!: (events: readonly Event[]) => void;
 
   /** Starts another replica, in this process. */
   async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}): Promise<Service> {
@@ -149,11 +153,11 @@ export class TestWebhooks {
 
   happen(...changes: readonly Change[]): Event[] {
     const events = this.happenSilently(...changes);
-    this.nudge(events);
+    this.publish(events);
     return events;
   }
 
-  /** Adds events to the feed without a nudge. */
+  /** Adds events to the feed without a message. */
   happenSilently(...changes: readonly Change[]): Event[] {
     const events = changes.map((one, n) => this.eventNo(this.feed.length + n + 1, one));
     this.feed.push(...events);
@@ -174,7 +178,7 @@ export class TestWebhooks {
   happenAgain(event: Event): void {
     const again = { ...event, seq: this.feed.length + 1 };
     this.feed.push(again);
-    this.nudge([again]);
+    this.publish([again]);
   }
 
   /** Writes many events of one customer straight into the log. */
@@ -232,6 +236,7 @@ export class TestWebhooks {
       fake(identity.readRevocations, ({ after }) => ({
         head: this.revocations.length,
         entries: this.revocations.filter(({ position }) => position > after),
+        matches: true,
         time: Date.now() + this.identityAheadMs,
         epoch: this.identityEpoch,
       })),

@@ -2,12 +2,25 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { isDataError } from '@plant-shop/platform/postgres/sqlstate';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import { Registry } from 'prom-client';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { applyDueTransition } from '../orders/order.js';
+import { applyDueTransition, dueAfterPlacing } from '../orders/order.js';
 import { lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
-import { deleteSetAside, type DueOrder, lockDueOrder, lockDueOrders, lockDueOrdersById, setOrderAside } from './due-orders.repository.js';
+import {
+  countSetAside,
+  deleteOutdatedSetAside,
+  deleteSetAside,
+  type DueOrder,
+  lockDueOrder,
+  lockDueOrders,
+  lockDueOrdersById,
+  msToNextDue,
+  setOrderAside,
+} from './due-orders.repository.js';
 
 /**
  * Applies the due transitions of orders. When Postgres rejects a batch because of its data, tries its halves separately, down to
@@ -34,7 +47,7 @@ export class DueOrdersService {
       if (due.length === 0 || !isDataError(error)) throw error;
       await this.applyHalves(due, error);
     }
-    if (due.length > 0) this.feed.announce();
+    if (due.length > 0) this.feed.notify();
     return due.length;
   }
 
@@ -49,7 +62,7 @@ export class DueOrdersService {
         if (due) await this.apply(tx, [due]);
         await deleteSetAside(tx, orderId);
       });
-      this.feed.announce();
+      this.feed.notify();
       return undefined;
     } catch (error) {
       if (!isDataError(error)) throw error;
@@ -74,7 +87,7 @@ export class DueOrdersService {
 
   private async applyById(orderIds: readonly number[]): Promise<void> {
     await this.database.transaction(async (tx) => this.apply(tx, await lockDueOrdersById(tx, orderIds)));
-    this.feed.announce();
+    this.feed.notify();
   }
 
   private async apply(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
@@ -90,5 +103,68 @@ export class DueOrdersService {
   private async setAside(order: DueOrder, error: unknown): Promise<void> {
     const isNew = await setOrderAside(this.database, order, error);
     if (isNew) this.logger.error({ err: error, orderId: order.id, transition: order.transition }, 'order set aside');
+  }
+}
+
+const batch = 500;
+
+/** Minimum between two polls, so that orders that come due shortly after each other share a batch. */
+const shortestPauseMs = 200;
+const longestPauseMs = 1_000;
+
+/**
+ * Polls for due orders and applies their transitions. The orders' rows store what is due and when, so it survives restarts. The
+ * clock is the database's. Replicas share the work: each takes only rows that no other replica has locked.
+ *
+ * Sleeps until the next order is due, but no longer than an order placed meanwhile, on any replica, takes to come due. So every
+ * order is processed at most `shortestPauseMs` after its due time, plus the time of the transaction.
+ */
+@Injectable()
+export class DueOrdersLoop extends BackgroundLoop {
+  constructor(database: Database, dueOrders: DueOrdersService, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
+    const intervalMs = withinPauses(shortestDelayMs(checkout));
+    super(
+      { name: 'due orders', intervalMs },
+      async () => {
+        const inMs = await msToNextDue(database);
+        if (inMs === undefined || inMs > 0) return pauseMs(inMs, intervalMs);
+        return (await dueOrders.applyBatch(batch)) === batch || shortestPauseMs;
+      },
+      logger,
+    );
+  }
+}
+
+/**
+ * Returns the pause until the next poll, in milliseconds.
+ * @param inMs time until the next existing order is due; undefined: none will be
+ * @param intervalMs shortest time in which an order placed meanwhile comes due, clamped to the pauses
+ */
+export const pauseMs = (inMs: number | undefined, intervalMs: number): number =>
+  inMs === undefined || inMs >= intervalMs ? intervalMs : withinPauses(Math.ceil(inMs));
+
+/** Returns the shortest delay, in milliseconds, after which the store applies a transition without a request. */
+export function shortestDelayMs(policy: CheckoutPolicy): number {
+  const placed = dueAfterPlacing(policy).inMs;
+  return policy.provider === 'simulated' ? Math.min(placed, policy.deliveryDelayMs) : placed;
+}
+
+const withinPauses = (ms: number): number => Math.min(Math.max(ms, shortestPauseMs), longestPauseMs);
+
+/** Refreshes the metric of orders that are set aside every 10 seconds, and removes entries of orders that have changed since. */
+@Injectable()
+export class SetAsideGauge extends BackgroundLoop {
+  constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
+    let count = 0;
+    gauge(metrics, 'store_orders_set_aside', 'Due orders whose transition Postgres rejected', () => count);
+    super(
+      { name: 'count orders set aside', intervalMs: 10_000 },
+      async () => {
+        count = await countSetAside(database);
+        await deleteOutdatedSetAside(database);
+        return false;
+      },
+      logger,
+    );
   }
 }

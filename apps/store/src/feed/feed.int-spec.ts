@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedPage } from '@plant-shop/contracts/store.feed';
-import type { FeedNudge } from '@plant-shop/events/event';
+import type { FeedMessage } from '@plant-shop/events/event';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { until } from '@plant-shop/testing/until';
@@ -11,7 +11,7 @@ import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 describe('the feed of order events', () => {
   let shop: StoreFixture;
   let nats: Nats;
-  const nudged: FeedPage['events'][number][] = [];
+  const published: FeedPage['events'][number][] = [];
 
   beforeAll(async () => {
     shop = await StoreFixture.start({
@@ -23,7 +23,7 @@ describe('the feed of order events', () => {
     nats = await Nats.connect({ url: shop.nats.url, name: 'notifications' }, createLogger('test', 'fatal'));
     nats.listen(broadcasts.feed.subject, (message) => {
       const { events } = JSON.parse(Buffer.from(message.data).toString()) as FeedPage;
-      nudged.push(...events);
+      published.push(...events);
     });
     await nats.connection.flush();
   });
@@ -65,9 +65,9 @@ describe('the feed of order events', () => {
     expect(new Set(events.map((event) => `${event.subject} ${event.body}`))).toEqual(
       new Set(written.map((one) => `${one.owner_id} ${one.body}`)),
     );
-    await until(() => nudged.length === written.length);
-    // Two replicas number events; a nudge of the one may arrive after a later one of the other.
-    const bySeq = nudged.toSorted((a, b) => a.seq - b.seq);
+    await until(() => published.length === written.length);
+    // Two replicas number events; a message of the one may arrive after a later one of the other.
+    const bySeq = published.toSorted((a, b) => a.seq - b.seq);
     expect(bySeq.map(({ seq, body }) => ({ seq, body }))).toEqual(events.map(({ seq, body }) => ({ seq, body })));
     // In chronological order per order.
     const last = new Map<number, string>();
@@ -90,15 +90,15 @@ describe('the feed of order events', () => {
     await isQuiet();
     const { head } = await feedHead();
     const [last] = await shop.rows<{ id: string }>('SELECT event_id AS id FROM order_transitions WHERE feed_seq = $1', [head]);
-    const nudges: FeedNudge[] = [];
-    const heard = nats.listen(broadcasts.feed.subject, (message) => nudges.push(message.json<FeedNudge>()));
+    const messages: FeedMessage[] = [];
+    const heard = nats.listen(broadcasts.feed.subject, (message) => messages.push(message.json<FeedMessage>()));
     await nats.connection.flush();
     const { id: orderId } = await place();
     const { seq, id } = await placedEvent(orderId);
     expect(seq).toBe(head + 1);
-    await until(() => nudges.length > 0);
+    await until(() => messages.length > 0);
     heard.stop();
-    expect(nudges[0]).toMatchObject({ head: seq, after: { seq: head, id: last!.id }, mayWait: true, events: [{ seq, id }] });
+    expect(messages[0]).toMatchObject({ head: seq, after: { seq: head, id: last!.id }, mayWait: true, events: [{ seq, id }] });
   });
 
   it('does not delay an order while another transaction numbers: its event is numbered afterwards', async () => {

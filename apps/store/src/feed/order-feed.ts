@@ -1,15 +1,17 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Controller, Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { broadcasts } from '@plant-shop/contracts/broker';
-import type { FeedNudge } from '@plant-shop/events/event';
-import { Feed, type FeedTable } from '@plant-shop/events/feed';
-import { FeedNumberer } from '@plant-shop/events/feed-numberer';
+import { store } from '@plant-shop/contracts/store';
+import type { FeedHead, FeedPage, ReadFeed, StartEpoch } from '@plant-shop/contracts/store.feed';
+import type { FeedMessage } from '@plant-shop/events/event';
+import { Feed, FeedNumberer, type FeedTable } from '@plant-shop/events/feed';
 import { FeedRetention } from '@plant-shop/events/feed-retention';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Registry } from 'prom-client';
-import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { STORE_OPTIONS, type StoreOptions } from '../config.js';
 
 /** Milliseconds before events that their batch could not number are numbered; several batches then share one run. */
 const gatherMs = 50;
@@ -22,7 +24,7 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
   readonly feed: Feed;
   readonly numberer: FeedNumberer;
   private readonly retention: FeedRetention;
-  private announcing: NodeJS.Timeout | undefined;
+  private pendingNotification: NodeJS.Timeout | undefined;
 
   constructor(
     database: Database,
@@ -42,30 +44,45 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async onApplicationShutdown(): Promise<void> {
-    clearTimeout(this.announcing);
+    clearTimeout(this.pendingNotification);
     await Promise.all([this.numberer.stop(), this.retention.stop()]);
   }
 
-  /** Wakes the numberer, which numbers and announces new events. Returns at once. Call it after their transaction has committed. */
-  announce(): void {
-    this.numberer.poke();
+  /** Notifies the numberer, which numbers and publishes new events. Returns at once. Call it after their transaction has committed. */
+  notify(): void {
+    this.numberer.notify();
   }
 
   /**
-   * Announces the events of new orders. Call it after their transaction has committed.
+   * Publishes the events of new orders. Call it after their transaction has committed.
    * `mayWait` lets followers defer them (libs/events/src/event.ts): logging and delivering are transactions too, and one of each per batch
    * of orders would cost as much as placing the orders.
    * @param numbered the events that the transaction numbered; undefined: they are numbered within `gatherMs`
    */
-  announcePlaced(numbered: FeedNudge | undefined): void {
-    if (numbered) this.numberer.nudge({ ...numbered, mayWait: true });
-    else this.announceLater();
+  publishPlaced(numbered: FeedMessage | undefined): void {
+    if (numbered) this.numberer.publish({ ...numbered, mayWait: true });
+    else this.notifyLater();
   }
 
-  private announceLater(): void {
-    this.announcing ??= setTimeout(() => {
-      this.announcing = undefined;
-      this.numberer.poke();
+  private notifyLater(): void {
+    this.pendingNotification ??= setTimeout(() => {
+      this.pendingNotification = undefined;
+      this.numberer.notify();
     }, gatherMs);
+  }
+}
+
+@Controller()
+export class FeedController {
+  constructor(private readonly orders: OrderFeed) {}
+
+  @Answers(store.feedRead)
+  feedRead({ follower, after, afterId, limit }: ReadFeed): Promise<FeedPage> {
+    return this.orders.feed.readFor(follower, { seq: after, ...(afterId !== undefined && { id: afterId }) }, limit);
+  }
+
+  @Answers(store.startEpoch)
+  startEpoch({ known, agreed }: StartEpoch): Promise<FeedHead> {
+    return this.orders.feed.startEpoch(known, agreed);
   }
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { TestCaller } from '@plant-shop/service-testing/service';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 

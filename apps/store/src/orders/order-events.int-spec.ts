@@ -83,7 +83,7 @@ describe('the events of an order', () => {
   });
 
   it('are announced by a batch only if it placed an order', async () => {
-    const announce = jest.spyOn(OrderFeed.prototype, 'announcePlaced');
+    const announce = jest.spyOn(OrderFeed.prototype, 'publishPlaced');
     await expect(outcomeOf(place({ quantity: 11 }))).resolves.toBe('insufficient-stock');
     expect(announce).not.toHaveBeenCalled();
     await place();

@@ -4,7 +4,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
 import { addUnits, inventoryOf, noUnits, type PlantListing } from '../stock/stock.js';
 import { SequentialModel } from './sequential-model.spec.fixture.js';
-import type { CheckoutPolicy } from '../options.js';
+import type { CheckoutPolicy } from '../config.js';
 import {
   applyDueTransition,
   approve,

@@ -1,9 +1,8 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
-import { isoText } from './iso-text.js';
-import { type OrderState, storeActor } from './order.js';
+import type { Principal } from '@plant-shop/platform/rpc/context';
+import { isoText, type OrderState, storeActor } from './order.js';
 
 /**
  * Returns the order if the principal may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.

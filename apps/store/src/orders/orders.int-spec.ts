@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import fc from 'fast-check';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 import { SequentialModel } from './sequential-model.spec.fixture.js';

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import { type Inventory, type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
-import type { FeedHead, FeedNudge } from '@plant-shop/events/event';
+import type { FeedHead, FeedMessage } from '@plant-shop/events/event';
 import { assignNumbers } from '@plant-shop/events/feed';
-import type { PageBounds, TimePosition } from '@plant-shop/platform/paging';
-import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
+import type { PageBounds, TimePosition } from '@plant-shop/platform/patterns/paging';
+import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { RowsParameter } from '@plant-shop/platform/postgres/rows-parameter';
+import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
@@ -303,7 +303,7 @@ export function writePlacedOrders(
   tx: Transaction,
   stock: readonly StockState[],
   steps: readonly [Traced<Placement>, ...Traced<Placement>[]],
-): () => FeedNudge | undefined {
+): () => FeedMessage | undefined {
   const [{ order, reason }] = steps;
   const placed = withStoredEvents(steps);
   const units = unitsOf(steps);

@@ -2,23 +2,22 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
-import type { FeedNudge } from '@plant-shop/events/event';
-import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/batcher';
+import type { FeedMessage } from '@plant-shop/events/event';
+import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import { CodedError } from '@plant-shop/platform/errors';
-import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
-import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { byTime, Paging } from '@plant-shop/platform/paging';
+import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
+import { byTime, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { lockAgainstClosing } from '../customers/customers.repository.js';
+import { lockAgainstClosing } from '../customers/customers.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { lockStock } from '../stock/stock.repository.js';
 import {
   assertVersion,
@@ -68,7 +67,7 @@ interface BatchOutcome {
   /** One per order: the placed order, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
   readonly results: readonly (Answer | CodedError)[];
   /** See `writePlacedOrders`; undefined: no order was placed. */
-  readonly numberedEvents: (() => FeedNudge | undefined) | undefined;
+  readonly numberedEvents: (() => FeedMessage | undefined) | undefined;
 }
 
 /**
@@ -156,7 +155,7 @@ export class OrdersService {
   async transfer(context: RpcContext, { orderId, transfer: { username }, ifVersion }: TransferOrder): Promise<Versioned<Order> | Replayed> {
     const { idempotency } = context;
     // Before the call: a repeated request gets its answer even if the user was renamed or deleted since, or identity is down.
-    const saved = await SavedAnswers.peek(this.database, idempotency);
+    const saved = await IdempotentResults.peek(this.database, idempotency);
     if (saved) return saved;
     const { userId } = await this.rpc.call(identity.resolveUsername, { username }, context);
     return this.database.transaction((tx) =>
@@ -190,7 +189,7 @@ export class OrdersService {
       if (order.ownerId !== principal.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
       return versionedOrder(change.order);
     });
-    this.feed.announce();
+    this.feed.notify();
     return cancelled;
   }
 
@@ -199,7 +198,7 @@ export class OrdersService {
     const { results, numberedEvents } = await this.ids.assign(queued, (orders, options) =>
       this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options)),
     );
-    if (numberedEvents) this.feed.announcePlaced(numberedEvents());
+    if (numberedEvents) this.feed.publishPlaced(numberedEvents());
     return results;
   }
 
@@ -221,14 +220,8 @@ export class OrdersService {
   private async ownerNames(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
     const userIds = unique(orders.map((order) => order.ownerId));
     if (!maySeeOwners(context) || userIds.length === 0) return new Map();
-    try {
-      const users = await this.rpc.call(identity.resolveUserIds, { userIds }, context);
-      return new Map(users.map(({ userId, username }) => [userId, username]));
-    } catch (error) {
-      // Rolling update: an older identity lacks the operation, so orders come without names.
-      if (error instanceof CodedError && error.code === 'unknown-operation') return new Map();
-      throw error;
-    }
+    const users = await this.rpc.call(identity.resolveUserIds, { userIds }, context);
+    return new Map(users.map(({ userId, username }) => [userId, username]));
   }
 }
 
@@ -250,7 +243,7 @@ export async function placeBatch(
   policy: CheckoutPolicy,
   { locksDrawnIds = false }: IdOptions = {},
 ): Promise<BatchOutcome> {
-  const lockedKeys = SavedAnswers.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? []));
+  const lockedKeys = IdempotentResults.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? []));
   const lockedCustomers = lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId)));
   const claimedIds = claimOrderIds(tx, unique(chosenIdsOf(batch)));
   const lockedStock = lockStock(tx, unique(batch.map((one) => one.plantId)));

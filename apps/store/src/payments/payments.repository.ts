@@ -1,5 +1,5 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import { RowsParameter } from '@plant-shop/platform/postgres/rows-parameter';
+import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import type { PaymentState } from './payment.js';
 
 /** The key of a payment: a provider's reference is unique within its order. */

@@ -1,19 +1,19 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { type Order, type Payment, store } from '@plant-shop/contracts/store';
-import { type Actor, actorOf, audit } from '@plant-shop/platform/audit/audit-log';
+import { type Order, type Payment, type ReportPayment, store } from '@plant-shop/contracts/store';
+import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { Batcher, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import type { CodedError } from '@plant-shop/platform/errors';
-import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
-import { SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { Batcher, dropExpired } from '@plant-shop/platform/batcher';
+import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import { IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
-import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../options.js';
 import {
   type Amendment,
   approve,
@@ -25,7 +25,7 @@ import {
   type StatusChange,
 } from '../orders/order.js';
 import { versionedOrder } from '../orders/order.views.js';
-import { lockOrdersAndStock, type LockedOrders, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
+import { type LockedOrders, lockOrdersAndStock, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
 import { findPayments, findRefundIds, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
 
@@ -98,7 +98,7 @@ export class PaymentsService {
     const results = await this.database.transaction((tx) => applyPaymentReports(tx, batch, this.options.checkout), {
       useGenericPlans: true,
     });
-    this.feed.announce();
+    this.feed.notify();
     return results;
   }
 }
@@ -113,7 +113,7 @@ export async function applyPaymentReports(
   reports: readonly PaymentReport[],
   policy: CheckoutPolicy,
 ): Promise<PaymentResult[]> {
-  const lockedKeys = SavedAnswers.lockAndRead(tx, reports.flatMap((one) => one.idempotency ?? []));
+  const lockedKeys = IdempotentResults.lockAndRead(tx, reports.flatMap((one) => one.idempotency ?? []));
   const lockedOrders = lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]);
   const payments = findPayments(tx, reports);
   const [answers, locked, known] = await Promise.all([lockedKeys, lockedOrders, payments]);
@@ -210,3 +210,13 @@ const notPayable = (order: OrderState, state: 'refund-due' | 'refunded'): Domain
       (state === 'refunded' ? 'This payment was refunded.' : 'A refund of this payment is due.'),
     state === 'refunded' ? {} : { payment: state },
   );
+
+@Controller()
+export class PaymentsController {
+  constructor(private readonly payments: PaymentsService) {}
+
+  @Answers(store.reportPayment)
+  reportPayment({ orderId, payment }: ReportPayment, context: RpcContext): Promise<Versioned<Order> | Replayed> {
+    return this.payments.report(context, orderId, payment);
+  }
+}

@@ -1,4 +1,4 @@
-import type { PageBounds } from '@plant-shop/platform/paging';
+import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type RefundStatus, refundStatuses } from '@plant-shop/contracts/store';

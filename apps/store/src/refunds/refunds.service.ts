@@ -1,15 +1,21 @@
-import { Injectable } from '@nestjs/common';
+import { Controller, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { type CompleteRefund, type ListRefunds, type Refund, store } from '@plant-shop/contracts/store';
-import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
-import { byNumber, Paging } from '@plant-shop/platform/paging';
+import { type CompleteRefund, type GetRefund, type ListRefunds, type Refund, store } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
+import type { Logger } from '@plant-shop/platform/logging';
+import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import { Registry } from 'prom-client';
 import { completeRefund, requireOrder } from '../orders/order.js';
 import { lockOrder, writeAmendments } from '../orders/orders.repository.js';
-import { countOtherRefundsDue, findRefund, listRefunds, type RefundState, writeCompletion } from './refunds.repository.js';
+import { countOtherRefundsDue, countRefundsDue, findRefund, listRefunds, type RefundState, writeCompletion } from './refunds.repository.js';
 
 /** Payments that arrived too late or twice (`payments/payment.ts` decides), from due to refunded. */
 @Injectable()
@@ -67,3 +73,41 @@ const toRefund = (refund: RefundState): Refund => ({
   ...(refund.completedAt && { completedAt: refund.completedAt.toISOString() }),
   ...(refund.reference !== null && { reference: refund.reference }),
 });
+
+/** Refreshes the metrics of due refunds every 10 seconds. */
+@Injectable()
+export class RefundsDueGauge extends BackgroundLoop {
+  constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
+    let due = { count: 0, oldestSeconds: 0 };
+    gauge(metrics, 'store_refunds_due', 'Refunds that are due', () => due.count);
+    gauge(metrics, 'store_refund_oldest_due_seconds', 'Age of the oldest due refund in seconds; 0: none is due', () => due.oldestSeconds);
+    super(
+      { name: 'count refunds due', intervalMs: 10_000 },
+      async () => {
+        due = await countRefundsDue(database);
+        return false;
+      },
+      logger,
+    );
+  }
+}
+
+@Controller()
+export class RefundsController {
+  constructor(private readonly refunds: RefundsService) {}
+
+  @Answers(store.listRefunds)
+  listRefunds(request: ListRefunds): Promise<Page<Refund>> {
+    return this.refunds.list(request);
+  }
+
+  @Answers(store.getRefund)
+  getRefund({ refundId }: GetRefund): Promise<Refund> {
+    return this.refunds.get(refundId);
+  }
+
+  @Answers(store.completeRefund)
+  completeRefund(request: CompleteRefund, context: RpcContext): Promise<Refund | Replayed> {
+    return this.refunds.complete(context, request);
+  }
+}

@@ -1,7 +1,7 @@
 import type { Inventory } from '@plant-shop/contracts/store';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { RowsParameter } from '@plant-shop/platform/postgres/rows-parameter';
+import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import type { StockState, Units } from './stock.js';
 
 type Reader = Pick<Transaction, 'query'>;

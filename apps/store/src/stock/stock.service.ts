@@ -1,16 +1,28 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type Inventory, type ListStock, type OpenOrders, type OpenStock, type RetirePlant, type Stock, store } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
+import {
+  type Inventory,
+  type ListStock,
+  type OpenOrders,
+  type OpenStock,
+  type RetirePlant,
+  type Stock,
+  store,
+} from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { CoalescedRead } from '@plant-shop/platform/patterns/coalesced-read';
+import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { assertNotAbandoned } from '@plant-shop/platform/saga/refused-attempts';
-import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
-import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { assertNotAbandoned } from '@plant-shop/platform/patterns/saga/intent-table';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { addInventory, inventoryOf, noInventory, openStock, type StockState, subtractInventory } from './stock.js';
 import {
   appendInventoryDelta,
+  compactInventory,
   findStock,
   lockOrInsertStock,
   lockOrInsertStocks,
@@ -146,3 +158,17 @@ function requireStock(plantId: number, stock: StockState | undefined): StockStat
 
 const versioned = ({ plantId, free, reserved, sold }: StockState, version: number): Versioned<Stock> =>
   new Versioned({ plantId, free, reserved, sold }, version);
+
+const batch = 5_000;
+
+/** Compacts inventory deltas into the total every second, so that the cost of reading the inventory stays constant. */
+@Injectable()
+export class InventoryCompactor extends BackgroundLoop {
+  constructor(database: Database, @InjectLogger() logger: Logger) {
+    super(
+      { name: 'compact inventory', intervalMs: 1_000 },
+      async () => (await database.transaction((tx) => compactInventory(tx, batch))) === batch,
+      logger,
+    );
+  }
+}

@@ -1277,7 +1277,7 @@ export interface components {
              * Format: date-time
              * @description When the order was placed.
              */
-            placedAt?: string;
+            placedAt: string;
             /**
              * Format: date-time
              * @description The order is cancelled at this time unless it is paid. Absent: no payment is pending.
@@ -3580,7 +3580,8 @@ export interface operations {
                      *       "quantity": 2,
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "cancelled",
-                     *       "complete": false
+                     *       "complete": false,
+                     *       "placedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -3721,7 +3722,8 @@ export interface operations {
                      *       "quantity": 2,
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "placed",
-                     *       "complete": false
+                     *       "complete": false,
+                     *       "placedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -3789,7 +3791,8 @@ export interface operations {
                      *       "quantity": 2,
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "approved",
-                     *       "complete": false
+                     *       "complete": false,
+                     *       "placedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -4087,7 +4090,8 @@ export interface operations {
                      *       "quantity": 2,
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "delivered",
-                     *       "complete": true
+                     *       "complete": true,
+                     *       "placedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];

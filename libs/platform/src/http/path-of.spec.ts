@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { pathOf } from './path-of.js';
+import { pathOf } from './request.js';
 
 describe('the path of a request target', () => {
   it.each([

@@ -4,7 +4,7 @@ import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
 import type { Entities } from './entities.js';
-import { listParameter } from './list-parameter.js';
+import { listParameter } from './rows.js';
 import { SchemaCheck } from './schema-check.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';

@@ -1,11 +1,34 @@
 import type pg from 'pg';
-import { DataSource, DefaultNamingStrategy, type EntityManager, QueryFailedError } from 'typeorm';
+import { DataSource, DefaultNamingStrategy, type EntityManager, type Logger as TypeOrmLogging, QueryFailedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { snakeCase } from 'typeorm/util/StringUtils.js';
 import type { Logger } from '../logging.js';
 import type { EntityClass } from './database.js';
-import { TypeOrmLogger } from './typeorm-logger.js';
+
+/** Writes TypeORM's messages to our log. Leaves out statements and their parameters, which hold personal data. */
+export class TypeOrmLogger implements TypeOrmLogging {
+  constructor(private readonly logger: Logger) {}
+
+  logQuery(): void {
+    // Statements are never logged, see above.
+  }
+  logQueryError(): void {
+    // The caller gets the error.
+  }
+  logQuerySlow(): void {
+    // Postgres measures it (pg_stat_statements).
+  }
+  logSchemaBuild(message: string): void {
+    this.logger.debug(message);
+  }
+  logMigration(message: string): void {
+    this.logger.error(message);
+  }
+  log(level: 'log' | 'info' | 'warn', message: unknown): void {
+    this.logger[level === 'warn' ? 'warn' : 'debug'](String(message));
+  }
+}
 
 /** Sends one statement: all that TypeORM needs of a connection. */
 export type SendStatement = (text: string, values?: unknown[]) => Promise<pg.QueryResult>;

@@ -3,7 +3,7 @@ import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/post
 import fc from 'fast-check';
 import { createLogger } from '../logging.js';
 import { Database } from './database.js';
-import { listParameter } from './list-parameter.js';
+import { listParameter } from './rows.js';
 
 describe('a list among the parameters of a statement', () => {
   let test: TestDatabase;

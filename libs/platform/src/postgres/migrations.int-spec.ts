@@ -8,7 +8,7 @@ import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/post
 import { startProxy } from '@plant-shop/testing/proxy';
 import { createLogger } from '../logging.js';
 import { Database, type DatabaseSettings } from './database.js';
-import { listMigrations } from './migration-files.js';
+import { listMigrations } from './schema-check.js';
 
 const logger = createLogger('test', 'silent');
 const pending = 'migrations are pending: run migrate';

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { CodedError } from '../errors.js';
 import { createLogger } from '../logging.js';
 import { Database, type DatabaseSettings } from './database.js';
-import { roleOf } from './service-role.js';
+import { roleOf } from './migrations.js';
 
 const silent = createLogger('test', 'silent');
 const pending = 'migrations are pending: run migrate';

@@ -1,7 +1,31 @@
+import { readdir, readFile } from 'node:fs/promises';
 import type { QueryResultRow } from 'pg';
 import type { Logger } from '../logging.js';
-import { migrationNames } from './migration-files.js';
 import { isSchemaError, sqlStateOf, undefinedTable } from './sqlstate.js';
+
+/** One numbered file: `<13 digits>-<what>.sql`. */
+export interface MigrationFile {
+  /** The name in TypeORM's table: `<what><13 digits>`. TypeORM orders migrations by the digits at the end. */
+  readonly name: string;
+  readonly file: string;
+}
+
+/**
+ * Lists the `.sql` files of a folder, in the order of their numbers.
+ * @throws Error for a file that is not named `<13 digits>-<what>.sql`
+ */
+export async function listMigrations(folder: URL): Promise<MigrationFile[]> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort();
+  return files.map((file) => {
+    const parts = /^(\d{13})-([a-z0-9-]+)\.sql$/.exec(file);
+    if (!parts) throw new Error(`${file} is not named <13 digits>-<what>.sql`);
+    return { name: `${parts[2] ?? ''}${parts[1] ?? ''}`, file };
+  });
+}
+
+export const migrationNames = async (folder: URL): Promise<string[]> => (await listMigrations(folder)).map(({ name }) => name);
+
+export const readMigration = (folder: URL, { file }: MigrationFile): Promise<string> => readFile(new URL(file, folder), 'utf8');
 
 /** Sends one statement and returns its rows. */
 type Query = <Row extends QueryResultRow>(text: string) => Promise<Row[]>;
@@ -9,9 +33,15 @@ type Query = <Row extends QueryResultRow>(text: string) => Promise<Row[]>;
 /** The tables' columns and the functions of the schema, and what this role may do with each table. */
 const contentsSql = `
   WITH relation AS (SELECT oid, relname FROM pg_class WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p', 'v', 'm', 'S'))
-  SELECT relname || '.' || attname AS part FROM relation JOIN pg_attribute ON attrelid = oid WHERE attnum > 0 AND NOT attisdropped
-  UNION SELECT privilege || ' on ' || relname FROM relation, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege WHERE has_table_privilege(oid, privilege)
-  UNION SELECT proname || '()' FROM pg_proc WHERE pronamespace = to_regnamespace(current_schema())`;
+  SELECT part FROM (
+    SELECT 1 AS kind, relname AS name, attnum::bigint AS n, relname || '.' || attname AS part
+    FROM relation JOIN pg_attribute ON attrelid = oid WHERE attnum > 0 AND NOT attisdropped
+    UNION ALL
+    SELECT 2, relname, n, privilege || ' on ' || relname
+    FROM relation, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) WITH ORDINALITY AS privileges (privilege, n) WHERE has_table_privilege(oid, privilege)
+    UNION ALL
+    SELECT 3, proname, 0, proname || '()' FROM pg_proc WHERE pronamespace = to_regnamespace(current_schema())
+  ) AS parts ORDER BY kind, name, n`;
 
 /** How many missing parts a reason names. */
 const namedParts = 5;

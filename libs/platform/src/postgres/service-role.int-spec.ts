@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { createLogger } from '../logging.js';
 import { Database } from './database.js';
-import { roleOf } from './service-role.js';
+import { roleOf } from './migrations.js';
 import { sqlStateOf } from './sqlstate.js';
 
 const insufficientPrivilege = '42501';

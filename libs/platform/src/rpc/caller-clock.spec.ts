@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CallerClock } from './caller-clock.js';
+import { CallerClock } from './caller-clocks.js';
 
 const budgetMs = 2_000;
 

@@ -4,12 +4,10 @@ import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
 import { createLogger } from '../logging.js';
 import { RpcClient } from './client.js';
-import { RpcContext } from './context.js';
+import { Deadline, processNow, RpcContext } from './context.js';
 import { contextFor } from './context.spec.fixture.js';
-import { Deadline } from './deadline.js';
 import { type AnswerMeta, type CallMeta, decodeFrame, encodeEntry, encodeFrame, frameKinds } from './frame.js';
 import { operationsOf } from './operation.js';
-import { processNow } from './process-clock.js';
 import { Job, readJob, StubService, TestClient } from './stub-service.spec.fixture.js';
 
 // `raw` is a process inside the shop that the broker's accounts do not restrict: what it cannot do, no account can.

@@ -3,7 +3,7 @@ import { CodedError, outcomeUnknown, theService, unavailable } from '../errors.j
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
 import type { ResponseMeta } from './answer.js';
-import type { RpcContext } from './context.js';
+import { processNow, type RpcContext } from './context.js';
 import {
   type AnswerMeta,
   checkAnswerMeta,
@@ -16,11 +16,9 @@ import {
   maxEntryBytes,
   type WireError,
 } from './frame.js';
-import { gateway, type Operation } from './operation.js';
-import { processNow } from './process-clock.js';
+import { answersPrefix, callsSubject, gateway, isClockReadingsSubject, type Operation } from './operation.js';
 import { beginClientSpan, endWhenSettled } from './rpc-spans.js';
 import { tracing } from '../telemetry/tracing.js';
-import { answersPrefix, callsSubject, isClockReadingsSubject } from './subjects.js';
 
 const flushBytes = 512 * 1024;
 const flushEntries = 256;

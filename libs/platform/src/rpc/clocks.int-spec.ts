@@ -10,7 +10,7 @@ import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
 import { contextFor } from './context.spec.fixture.js';
 import { type AnswerMeta, type CallMeta, decodeFrame, encodeEntry, encodeFrame, frameKinds } from './frame.js';
-import { processNow } from './process-clock.js';
+import { processNow } from './context.js';
 import { silentLogger, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 
 // Processes on hosts whose clocks differ, and processes that are stopped while calls to them are in transit.

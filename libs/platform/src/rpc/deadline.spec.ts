@@ -1,6 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { Deadline, maxTimerMs } from './deadline.js';
-import { processNow } from './process-clock.js';
+import { Deadline, maxTimerMs, processNow } from './context.js';
 
 describe('a deadline', () => {
   it('leaves its budget, rounded down to whole milliseconds', () => {

@@ -1,6 +1,6 @@
 import { CodedError, type ErrorDetails } from '../errors.js';
 import type { ResponseMeta } from './answer.js';
-import type { OtherCredential, Principal } from './principal.js';
+import type { OtherCredential, Principal } from './context.js';
 
 // The wire format, documented for other languages in libs/contracts/README.md. All integers are big-endian.
 //
@@ -32,7 +32,7 @@ export interface CallMeta {
   readonly idempotencyKey?: string;
   /** Milliseconds left when the call was sent. */
   readonly budgetMs: number;
-  /** The deadline by the caller's process clock (process-clock.ts). */
+  /** The deadline by the caller's process clock (context.ts). */
   readonly deadline: number;
 }
 

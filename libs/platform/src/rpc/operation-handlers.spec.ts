@@ -25,9 +25,8 @@ import { IsString } from 'class-validator';
 import { map, of } from 'rxjs';
 import { Answers } from './answers.decorator.js';
 import { CodedError } from '../errors.js';
-import { RpcContext } from './context.js';
-import { Deadline } from './deadline.js';
-import { NoRpcTransport } from './no-rpc-transport.js';
+import { Deadline, RpcContext } from './context.js';
+import { NoRpcTransport } from '../service/service.js';
 import { type Operation, operationsOf } from './operation.js';
 import { directHandlersOf, nestHandler, type OperationHandler, passErrors } from './operation-handlers.js';
 

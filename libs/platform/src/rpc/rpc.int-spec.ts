@@ -2,9 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { CodedError } from '../errors.js';
 import { Page, Versioned } from './answer.js';
-import { RpcContext } from './context.js';
+import { Deadline, RpcContext } from './context.js';
 import { contextFor } from './context.spec.fixture.js';
-import { Deadline } from './deadline.js';
 import { NoPayload, operationsOf } from './operation.js';
 import { Gate, readJob, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 

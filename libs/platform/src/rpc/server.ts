@@ -4,12 +4,10 @@ import { CodedError, overloaded, theService, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
 import { type OpenSpan, tracing } from '../telemetry/tracing.js';
-import { IdempotencyKey } from '../idempotency/idempotency-key.js';
+import { IdempotencyKey } from '../patterns/idempotency-key.js';
 import { unwrapResponse } from './answer.js';
-import type { CallerClock } from './caller-clock.js';
-import { CallerClocks, type CallingProcess } from './caller-clocks.js';
-import { RpcContext } from './context.js';
-import { Deadline } from './deadline.js';
+import { type CallerClock, CallerClocks, type CallingProcess } from './caller-clocks.js';
+import { Deadline, processNow, RpcContext } from './context.js';
 import {
   type CallMeta,
   checkCallMeta,
@@ -22,11 +20,9 @@ import {
   maxEntryBytes,
   type WireError,
 } from './frame.js';
-import { gateway, type Operation, takesIdempotencyKey } from './operation.js';
+import { callerOf, callsSubject, gateway, isAnswersSubject, type Operation, prefixOf, takesIdempotencyKey } from './operation.js';
 import { nestHandler, type OperationHandler } from './operation-handlers.js';
-import { processNow } from './process-clock.js';
 import { beginServerSpan, endWithCode } from './rpc-spans.js';
-import { callerOf, callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
 import { parseJson, validated } from './validation.js';
 
 const flushBytes = 512 * 1024;

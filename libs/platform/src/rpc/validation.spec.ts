@@ -3,9 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import { ArrayMaxSize, IsArray, IsInt, IsObject, IsOptional, IsString } from 'class-validator';
 import fc from 'fast-check';
 import { CodedError, type ErrorDetails } from '../errors.js';
-import { Nested } from './compiled-validator.js';
+import { Nested, parseJson, validated } from './validation.js';
 import { NoPayload } from './operation.js';
-import { parseJson, validated } from './validation.js';
 
 class Part {
   @IsString({ message: 'must be text' })

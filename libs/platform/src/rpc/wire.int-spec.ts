@@ -14,7 +14,7 @@ import {
   frameKinds,
 } from './frame.js';
 import { operationsOf } from './operation.js';
-import { processNow } from './process-clock.js';
+import { processNow } from './context.js';
 import { Gate, Job, readJob, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 
 const entriesOf = (message: Msg): number => decodeFrame(message.data).entries.length;

@@ -48,38 +48,38 @@ describe('a background loop', () => {
 
   it('runs again after its interval', () => start(5, () => false).reached(3));
 
-  it('runs again after the pause that its run returned, or when it is poked', async () => {
+  it('runs again after the pause that its run returned, or when it is notified', async () => {
     const begun = performance.now();
     await start(hour, (run) => (run < 3 ? 30 : hour)).reached(3);
     expect(performance.now() - begun).toBeGreaterThan(55);
-    counted.loop.poke();
+    counted.loop.notify();
     await counted.reached(4);
     await settled();
     expect(counted.runs).toBe(4);
   });
 
-  it('runs again when it is poked, also during a run', async () => {
+  it('runs again when it is notified, also during a run', async () => {
     let endRun: () => void = () => undefined;
     start(hour, async (run) => {
       if (run === 1) await new Promise<void>((resolve) => (endRun = resolve));
       return false;
     });
     await counted.reached(1);
-    counted.loop.poke();
+    counted.loop.notify();
     endRun();
     await counted.reached(2);
     await settled();
-    counted.loop.poke();
+    counted.loop.notify();
     await counted.reached(3);
   });
 
-  it('repeats a failed run after its interval, not sooner, even if it is poked', async () => {
+  it('repeats a failed run after its interval, not sooner, even if it is notified', async () => {
     start(hour, () => {
       throw new Error('the database is unreachable');
     });
     await counted.reached(1);
     for (let n = 0; n < 10; n++) {
-      counted.loop.poke();
+      counted.loop.notify();
       await settled();
     }
     expect(counted.runs).toBe(1);
@@ -100,7 +100,7 @@ describe('a background loop', () => {
       return run < 3;
     });
     counted.loop.start();
-    counted.loop.poke();
+    counted.loop.notify();
     await counted.reached(3);
     expect(maxRunning).toBe(1);
   });
@@ -115,7 +115,7 @@ describe('a background loop', () => {
     await counted.reached(1);
     await counted.loop.stop();
     expect(ended).toBe(true);
-    counted.loop.poke();
+    counted.loop.notify();
     counted.loop.start();
     await settled();
     expect(counted.runs).toBe(1);

@@ -1,6 +1,6 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from '../logging.js';
-import { maxTimerMs } from '../rpc/deadline.js';
+import { maxTimerMs } from '../rpc/context.js';
 import { failureOf, tracing } from '../telemetry/tracing.js';
 
 export interface LoopOptions {
@@ -13,11 +13,11 @@ export interface LoopOptions {
 
 /**
  * Background work, one run at a time. A failed run is logged and repeated after the interval. Poking does not hurry the repetition:
- * while the database is unreachable, every request would poke the loop and add one more failure to the log.
+ * while the database is unreachable, every request would notify the loop and add one more failure to the log.
  */
 export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShutdown {
   protected stopped = false;
-  private poked = false;
+  private notified = false;
   private wake: (() => void) | undefined;
   private running: Promise<void> | undefined;
 
@@ -42,8 +42,8 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /** Ends the pause, or makes the loop run again right after the current run. */
-  poke(): void {
-    this.poked = true;
+  notify(): void {
+    this.notified = true;
     this.wake?.();
   }
 
@@ -56,11 +56,11 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
 
   private async loop(): Promise<void> {
     while (!this.stopped) {
-      this.poked = false;
+      this.notified = false;
       try {
         const next = await this.runOnce();
         if (next === true) continue;
-        await this.pause(next === false ? this.options.intervalMs : next, () => this.stopped || this.poked);
+        await this.pause(next === false ? this.options.intervalMs : next, () => this.stopped || this.notified);
       } catch (error) {
         this.logger.warn({ err: error, loop: this.options.name }, 'background run failed, trying again');
         await this.pause(this.options.intervalMs, () => this.stopped);

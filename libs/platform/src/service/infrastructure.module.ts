@@ -4,8 +4,7 @@ import type { Logger } from '../logging.js';
 import { Nats } from '../nats.js';
 import { Database } from '../postgres/database.js';
 import { RpcClient } from '../rpc/client.js';
-import { ReadinessController } from './readiness.controller.js';
-import { Readiness } from './readiness.js';
+import { Readiness, ReadinessController } from './readiness.js';
 
 const LOGGER = Symbol('logger');
 

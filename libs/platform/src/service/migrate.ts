@@ -1,6 +1,6 @@
 import { createLogger } from '../logging.js';
 import { Database, type DatabaseSettings } from '../postgres/database.js';
-import { roleOf } from '../postgres/service-role.js';
+import { roleOf } from '../postgres/migrations.js';
 import { reasonOf } from '../redaction.js';
 
 /**

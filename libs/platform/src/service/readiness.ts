@@ -1,4 +1,11 @@
+import { Controller, type Type } from '@nestjs/common';
 import { withoutCredentials } from '../redaction.js';
+import { Answers } from '../rpc/answers.decorator.js';
+import { NoPayload, type Operation, operationsOf } from '../rpc/operation.js';
+
+/** Returns the operation `readiness`, which every service offers so that the gateway can report which one is not ready. */
+export const readinessOf = (service: string): Operation<NoPayload, ReadinessReport> =>
+  operationsOf(service).read<ReadinessReport>()('readiness', NoPayload);
 
 /** A check of something that a service needs. Throws or rejects while it is unavailable. */
 export type Check = () => Promise<void> | void;
@@ -67,4 +74,18 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   return cause instanceof Error && cause.message !== '' ? cause.message : error.message;
+}
+
+/** The controller that answers `<service>.readiness`. */
+export function ReadinessController(service: string): Type {
+  @Controller()
+  class ServiceReadinessController {
+    constructor(private readonly readiness: Readiness) {}
+
+    @Answers(readinessOf(service))
+    report(): Promise<ReadinessReport> {
+      return this.readiness.report();
+    }
+  }
+  return ServiceReadinessController;
 }

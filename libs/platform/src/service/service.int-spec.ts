@@ -13,8 +13,7 @@ import { createLogger } from '../logging.js';
 import { Database, type DatabaseSettings } from '../postgres/database.js';
 import { Answers } from '../rpc/answers.decorator.js';
 import { Gate, type Job, TestClient, writeJob } from '../rpc/stub-service.spec.fixture.js';
-import { readinessOf } from './readiness.contract.js';
-import type { ReadinessReport } from './readiness.js';
+import { readinessOf, type ReadinessReport } from './readiness.js';
 import { Service, type ServiceConfig } from './service.js';
 
 const closers: (() => Promise<unknown>)[] = [];

@@ -1,5 +1,5 @@
 import { choice, integer, list, port, type Setting, text, url } from '../config.js';
-import { loopback } from '../http/origins.js';
+import { loopback } from '../http/request.js';
 
 /** The settings of every service. An app spreads them into its own settings. */
 export const serviceSettings = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLogger } from '../logging.js';
-import { type ShutdownPhase, shutDown } from './shutdown.js';
+import { type ShutdownPhase, shutDown } from './service.js';
 
 const log: string[] = [];
 const logger = createLogger('test', 'info', { write: (line: string) => void log.push(line) });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { releaseStartupMemory } from './startup-memory.js';
+import { releaseStartupMemory } from './service.js';
 
 describe('memory that only startup needed', () => {
   it('is returned to the system, not only freed on the heap', () => {

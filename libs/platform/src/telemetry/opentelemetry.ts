@@ -2,24 +2,68 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import {
   type Context,
+  createContextKey,
   diag,
   DiagLogLevel,
   isSpanContextValid,
+  type Link,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
   SpanKind,
   SpanStatusCode,
   trace,
+  TraceFlags,
   type Tracer,
 } from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
 import { detectResources, resourceAttributesEnvDetector, resourceFromAttributes, serviceNameEnvDetector } from '@opentelemetry/resources';
-import { BatchSpanProcessor, type Sampler, SamplingDecision, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  SamplingDecision,
+  type SamplingResult,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { RunSpans } from './run-spans.js';
-import { configuredSampler, backgroundRunKey, isSampled, SamplerByLinks } from './sampler.js';
-import type { TracingSettings } from './tracing.settings.js';
 import type { OpenSpan, SpanAttributes, SpanStart, Traceparent, Tracing } from './tracing.js';
+import type { TracingSettings } from './tracing.settings.js';
+
+/** Marks the context of a background run, whose export is decided at its end (`RunSpans`). */
+export const backgroundRunKey = createContextKey('background run');
+
+export const isSampled = ({ traceFlags }: { readonly traceFlags: number }): boolean => (traceFlags & TraceFlags.SAMPLED) !== 0;
+
+/** Returns the sampler that the settings name. */
+export function configuredSampler({ sampler, ratio }: TracingSettings): Sampler {
+  const root = rootSampler(sampler.replace('parentbased_', ''), ratio);
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
+}
+
+function rootSampler(name: string, ratio: number): Sampler {
+  if (name === 'always_off') return new AlwaysOffSampler();
+  return name === 'traceidratio' ? new TraceIdRatioBasedSampler(ratio) : new AlwaysOnSampler();
+}
+
+/** Samples a span if one of its links is sampled, so that an order's trace continues in the batches that it joins. */
+export class SamplerByLinks implements Sampler {
+  constructor(private readonly configured: Sampler) {}
+
+  shouldSample(...asked: Parameters<Sampler['shouldSample']>): SamplingResult {
+    const [context, , , , , links] = asked as [Context, string, string, never, never, Link[]];
+    const mustSample = context.getValue(backgroundRunKey) === true || links.some((link) => isSampled(link.context));
+    return mustSample ? { decision: SamplingDecision.RECORD_AND_SAMPLED } : this.configured.shouldSample(...asked);
+  }
+
+  toString(): string {
+    return `SamplerByLinks{${this.configured.toString()}}`;
+  }
+}
 
 // Only this file, run-spans.ts and sampler.ts import OpenTelemetry's SDK. They are loaded only when tracing is on.
 

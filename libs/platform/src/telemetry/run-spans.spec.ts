@@ -2,7 +2,7 @@ import { ROOT_CONTEXT, type Span, SpanStatusCode, trace } from '@opentelemetry/a
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { RunSpans } from './run-spans.js';
-import { configuredSampler, backgroundRunKey, SamplerByLinks } from './sampler.js';
+import { configuredSampler, backgroundRunKey, SamplerByLinks } from './opentelemetry.js';
 import { tracingSettings } from './tracing.settings.js';
 
 const settings = tracingSettings({ OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }).settings!;

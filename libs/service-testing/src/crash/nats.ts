@@ -1,7 +1,7 @@
 import type { Nats } from '@plant-shop/platform/nats';
 import { encodeEntry, encodeFrame, frameKinds } from '@plant-shop/platform/rpc/frame';
-import { processNow } from '@plant-shop/platform/rpc/process-clock';
-import { answersPrefix, clockRequestSubject } from '@plant-shop/platform/rpc/subjects';
+import { processNow } from '@plant-shop/platform/rpc/context';
+import { answersPrefix, clockRequestSubject } from '@plant-shop/platform/rpc/operation';
 import { type Fault, Run } from './run.js';
 
 const callFaults: readonly Fault[] = ['fails', 'loses its answer', 'is never answered', 'crashes the process'];

@@ -30,7 +30,7 @@ const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const rules = 'apps/store/dist/orders/order.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
 const payments = 'apps/store/dist/payments/payments.service.js';
-const savedAnswers = 'libs/platform/dist/idempotency/saved-answers.js';
+const idempotentResults = 'libs/platform/dist/idempotency/saved-answers.js';
 
 const withoutStockLock: Edit = {
   file: stockRepository,
@@ -124,7 +124,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       { file: 'libs/events/dist/event-range.js', find: 'if (!common || common.id !== before.id) {', replace: 'if (false) {' },
       { file: 'libs/events/dist/event-range.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
-      // Delays or drops some nudges, which the unmodified code tolerates.
+      // Delays or drops some messages, which the unmodified code tolerates.
       {
         file: 'libs/events/dist/feed-numberer.js',
         find: 'this.nats.connection.publish(this.subject, bytes);\n',
@@ -375,7 +375,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'keys-ignored',
     name: 'the Idempotency-Key of shipments, transfers, plants, keys and endpoints is ignored',
-    edits: [{ file: savedAnswers, find: 'export async function runOnce(tx, key, work) {\n    if (!key)\n        return work();', replace: 'export async function runOnce(tx, key, work) {\n    if (key !== 0)\n        return work();' }],
+    edits: [{ file: idempotentResults, find: 'export async function runOnce(tx, key, work) {\n    if (!key)\n        return work();', replace: 'export async function runOnce(tx, key, work) {\n    if (key !== 0)\n        return work();' }],
     breaks: ['once-per-key'],
   },
   {

@@ -3,17 +3,14 @@ import { describe, expect, it } from '@jest/globals';
 import { eventTypes } from '@plant-shop/contracts/events';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
-import { defaultTypes, type EventTypes, eventTypesOf } from '../../log/event-types.js';
+import { defaultTypes, type EventTypes, eventTypesOf, isVisibleTo } from '../../log/subscription.js';
 import { History } from '../../log/history.js';
 import { LogEntry } from '../../log/log-entry.js';
 import { Ring } from '../../log/ring.js';
-import { isVisibleTo } from '../../log/subscription.js';
 import { Broadcaster } from './broadcaster.js';
-import type { ClientTransport } from '../client-transport.js';
-import { Connection } from '../connection.js';
-import { EntryBatch } from './entry-batch.js';
+import { type ClientTransport, Connection } from '../connection.js';
+import { EntryBatch, selectionFor } from './live-connections.js';
 import { FrameSender } from './frame-sender.js';
-import { selectionFor } from './live-connections.js';
 import { StreamMetrics } from '../metrics.js';
 
 const history = new History([{ epoch: 'one', after: 0 }], []);
@@ -70,7 +67,7 @@ class Scene {
       return entry;
     });
     this.ring.append(entries, this.all.length);
-    this.broadcaster.schedule();
+    this.broadcaster.notify();
   }
 
   /** Adds a client that has every entry so far. */

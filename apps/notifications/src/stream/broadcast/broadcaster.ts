@@ -4,9 +4,8 @@ import type { Position } from '../../log/history.js';
 import type { LogEntry } from '../../log/log-entry.js';
 import { LogTail } from '../../log/log-tail.js';
 import type { Connection } from '../connection.js';
-import { EntryBatch } from './entry-batch.js';
+import { EntryBatch, LiveConnections, selectionFor } from './live-connections.js';
 import { suspendedPauseMs, FrameSender } from './frame-sender.js';
-import { LiveConnections, selectionFor } from './live-connections.js';
 import { StreamMetrics } from '../metrics.js';
 
 /** Maximum size of one write to a live client. A client that lacks more catches up in portions instead. */
@@ -114,7 +113,7 @@ export class Broadcaster implements OnApplicationShutdown {
   }
 
   /** Schedules a round, because the ring has grown. A round in progress includes the new entries from its next slice on. */
-  schedule(): void {
+  notify(): void {
     if (!this.isScheduled) this.runIn(this.pauseUntil - performance.now());
   }
 
@@ -198,7 +197,7 @@ export class Broadcaster implements OnApplicationShutdown {
       trace(round);
     }
     this.pauseUntil = performance.now() + Math.min(round.tookMs, maxPauseMs);
-    if (this.next.firstPending()) this.schedule();
+    if (this.next.firstPending()) this.notify();
   }
 
   private observeLag({ entries }: Round): void {

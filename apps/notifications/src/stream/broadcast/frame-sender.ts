@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Connection } from '../connection.js';
-import type { Selection } from './entry-batch.js';
+import type { Selection } from './live-connections.js';
 import { StreamMetrics } from '../metrics.js';
 import { SlowClients } from './slow-clients.js';
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
 import { logAndCrash } from '../../log/log.spec.fixture.js';
@@ -36,7 +37,13 @@ describe('replicas of the stream', () => {
     const replica = await shop.start();
     const client = await replica.opened();
     // Like a replica that crashes before it announces the events.
-    const [first, again, ...others] = shop.move(5, { silently: true });
+    const events = [1, 2, 3, 4, 5].map((seq) => ({
+      seq,
+      id: randomUUID(),
+      subject: '00000000-0000-4000-8000-000000000001',
+      body: JSON.stringify({ event: 'order.status_changed', data: { orderId: seq } }),
+    }));
+    const [first, again, ...others] = events;
     const begun = performance.now();
     await logAndCrash(shop.sql, shop.epoch, [first!, { ...again!, id: first!.id, body: first!.body }, ...others], { upTo: 3 });
     await client.has(2);

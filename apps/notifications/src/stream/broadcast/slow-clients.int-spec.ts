@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { defaultTypes } from '../../log/event-types.js';
-import type { ClientTransport } from '../client-transport.js';
-import { Connection } from '../connection.js';
+import { defaultTypes } from '../../log/subscription.js';
+import { type ClientTransport, Connection } from '../connection.js';
 import { SlowClients } from './slow-clients.js';
 
 const MiB = 1024 * 1024;

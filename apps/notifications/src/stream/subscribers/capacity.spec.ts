@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ageLimitMs, isFull } from './capacity.js';
+import { ageLimitMs, isFull } from './connections.js';
 
 describe('the capacity of a replica', () => {
   it('is used up at 95 % of the limit, and free again below 90 %', () => {

@@ -1,23 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import type { Authentication } from '@plant-shop/credentials/authentication';
-import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
-import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { type Authentication, CredentialRefused } from '@plant-shop/credentials/authentication';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Filter } from '../../log/subscription.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import { ageLimitMs, isFull } from './capacity.js';
 import { CatchUp } from '../broadcast/catch-up.js';
-import type { CloseCode, ClientTransport } from '../client-transport.js';
-import { Connection } from '../connection.js';
-import { CredentialWatch } from './credential-watch.js';
-import { Deadlines } from './deadlines.js';
 import { FrameSender } from '../broadcast/frame-sender.js';
-import { Heartbeat } from './heartbeat.js';
+import { type ClientTransport, type CloseCode, Connection } from '../connection.js';
 import { StreamMetrics } from '../metrics.js';
+import { CredentialWatch } from './credential-watch.js';
+import { Deadlines, Heartbeat } from './heartbeat.js';
 import { reconnectAfterMs } from './reconnect.js';
 import type { StartingPosition } from './starting-positions.js';
+
+/** Part of the limit at which a replica counts as full. Below 1, because balancers notice it seconds later. */
+const fullFrom = 0.95;
+/** A full replica stays full until it is below this part of the limit, so that it does not flap with each client. */
+const freeBelow = 0.9;
+
+/** Returns whether a replica with `open` connections should get no more. */
+export const isFull = (wasFull: boolean, open: number, limit: number): boolean => open >= limit * (wasFull ? freeBelow : fullFrom);
+
+/**
+ * Returns the maximum age of one connection in milliseconds: random, between half of `maxMs` and all of it, so that connections that
+ * began together do not end together.
+ */
+export const ageLimitMs = (maxMs: number, random: number): number => (maxMs === 0 ? Infinity : maxMs * (1 - random / 2));
 
 const secondMs = 1_000;
 /** A drain closes connections in this many parts, so that other work gets its turn. Clients are advised when to reconnect (reconnect.ts). */

@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Revocation } from '@plant-shop/contracts/identity';
 import { permits, readingOrders } from '@plant-shop/contracts/permissions';
-import type { Authentication } from '@plant-shop/credentials/authentication';
-import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
+import { type Authentication, CredentialRefused } from '@plant-shop/credentials/authentication';
 import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { type ForgetReason, revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Semaphore } from '@plant-shop/platform/semaphore';
+import { Semaphore } from '@plant-shop/platform/patterns/semaphore';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { Connection } from '../connection.js';
 

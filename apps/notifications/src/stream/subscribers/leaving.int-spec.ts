@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
+import { readinessOf } from '@plant-shop/platform/service/readiness';
 import { TestCaller } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Replica, Shop, updates } from '../stream.spec.fixture.js';

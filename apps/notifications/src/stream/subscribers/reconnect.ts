@@ -1,4 +1,4 @@
-import type { CloseCode } from '../client-transport.js';
+import type { CloseCode } from '../connection.js';
 
 /**
  * Maximum reconnections per second that a closing replica causes. When 10,000 clients reconnected at once, one replica accepted

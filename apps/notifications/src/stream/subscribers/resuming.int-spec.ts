@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
-import { encodeCursor } from '../../log/cursor.js';
+import { encodeCursor } from '../../log/history.js';
 import { type Client, customer, type FeedEvent, Shop, userId } from '../stream.spec.fixture.js';
 
 describe('resuming', () => {
@@ -120,7 +120,7 @@ describe('resuming', () => {
   });
 
   it('loses nothing when the log is restored while replicas run: reconnecting clients get one gap notice', async () => {
-    // Without nudges: a pending one would restore the end of the log although the store is down.
+    // Without messages: a pending one would restore the end of the log although the store is down.
     shop.move(10, { silently: true });
     const first = await shop.start();
     await shop.isLogged();

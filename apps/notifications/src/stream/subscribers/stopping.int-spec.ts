@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { startService } from '@plant-shop/service-testing/service';
 import { testSettings } from '../../notifications.spec.fixture.js';
-import { startNotifications } from '../../start.js';
+import { startNotifications } from '../../notifications.module.js';
 import { Replica, Shop, updates } from '../stream.spec.fixture.js';
 
 describe('a stopping replica of the stream', () => {

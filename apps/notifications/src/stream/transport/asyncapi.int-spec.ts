@@ -3,7 +3,7 @@ import { eventTypes } from '@plant-shop/contracts/events';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { makeDocument } from '../../asyncapi/document.js';
-import { encodeCursor } from '../../log/cursor.js';
+import { encodeCursor } from '../../log/history.js';
 import { type Replica, Shop, userId } from '../stream.spec.fixture.js';
 
 describe('frames of the stream', () => {

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type CloseCode, closeLimitMs, closeReasons, type ClientTransport } from '../client-transport.js';
-import type { Connection } from '../connection.js';
+import { type ClientTransport, type CloseCode, closeLimitMs, closeReasons, type Connection } from '../connection.js';
 import type { Connections } from '../subscribers/connections.js';
 import { retryLine, sseComment } from '../frames.js';
 import { brokenRetryMs } from '../subscribers/reconnect.js';

@@ -2,10 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { Semaphore } from '@plant-shop/platform/semaphore';
-import { encodeCursor } from '../../log/cursor.js';
+import { Semaphore } from '@plant-shop/platform/patterns/semaphore';
+import { encodeCursor, type Position } from '../../log/history.js';
 import { pageEntries, readPage } from '../../log/event-log.repository.js';
-import type { Position } from '../../log/history.js';
 import { LogEntry } from '../../log/log-entry.js';
 import { LogTail } from '../../log/log-tail.js';
 import { isVisibleTo, visibilityOf, type Subscription } from '../../log/subscription.js';
@@ -39,7 +38,7 @@ export class Pages {
     private readonly revocations: RevocationLog,
     private readonly metrics: StreamMetrics,
   ) {
-    connections.onDrain(() => this.wake());
+    connections.onDrain(() => this.notify());
   }
 
   /**
@@ -132,7 +131,7 @@ export class Pages {
   }
 
   /** Ends the wait of all long polls, so that they look for new events. */
-  wake(): void {
+  notify(): void {
     for (const done of this.waiting) done();
   }
 

@@ -2,13 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { type ProblemOrigin, problemResponse } from '@plant-shop/contracts/problem';
 import { CodedError } from '@plant-shop/platform/errors';
-import { pathOf } from '@plant-shop/platform/http/path-of';
+import { pathOf } from '@plant-shop/platform/http/request';
+import { responseHeaders } from '@plant-shop/platform/http/security-headers';
 import type { Logger } from '@plant-shop/platform/logging';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { StreamMetrics } from '../metrics.js';
 import { retryAfterSeconds } from '../subscribers/reconnect.js';
-import { streamHeaders } from './stream-headers.js';
+
+/** Returns the default headers of every response of the stream that has a body. */
+export const streamHeaders = ({ stream }: NotificationsOptions): Readonly<Record<string, string>> => responseHeaders(stream.publicUrl, 'no-store');
 
 /** Answers failed requests with problem documents, counts them, and logs defects. */
 @Injectable()

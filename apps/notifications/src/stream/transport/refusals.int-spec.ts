@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { encodeCursor } from '../../log/cursor.js';
+import { encodeCursor } from '../../log/history.js';
 import { type Replica, Shop, updates, userId } from '../stream.spec.fixture.js';
 
 const handshake = {

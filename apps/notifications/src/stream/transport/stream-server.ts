@@ -2,22 +2,39 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { answerConnectionError, missingHostOf } from '@plant-shop/contracts/connection-problem';
-import { pathOf } from '@plant-shop/platform/http/path-of';
+import { answerConnectionError, missingHostOf } from '@plant-shop/contracts/problem';
+import { isAllowedOrigin, pathOf, preflightMaxAge, requestIdOf } from '@plant-shop/platform/http/request';
 import { transportSecurity } from '@plant-shop/platform/http/security-headers';
-import { requestIdOf } from '@plant-shop/platform/request-id';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { makeDocument } from '../../asyncapi/document.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import { asyncApiPath, checkRoute, isServed, readRequest } from '../request.js';
 import { Admission } from '../subscribers/admission.js';
 import { Connections } from '../subscribers/connections.js';
-import { corsHeaders, isPreflight, preflightHeaders } from './cors.js';
 import { beginEventStream, wantsEventStream } from './event-stream.js';
 import { Pages } from './pages.js';
-import { ProblemResponder } from './problem-responder.js';
-import { readRequest } from '../request.js';
-import { asyncApiPath, checkRoute, isServed } from './routes.js';
-import { streamHeaders } from './stream-headers.js';
+import { ProblemResponder, streamHeaders } from './problem-responder.js';
+
+/** Response headers that pages of allowed origins may read. */
+const exposed = 'Retry-After, X-Request-Id, WWW-Authenticate';
+const allowed = 'api_key, authorization, session_token, last-event-id, x-request-id';
+
+/** Returns the headers that let pages of allowed origins read a response. No cookies are used: a page must send a key. */
+export function corsHeaders({ headers }: IncomingMessage, origins: readonly string[]): Record<string, string> {
+  const { origin } = headers;
+  if (origins.length === 0) return {};
+  const isAllowed = origin !== undefined && isAllowedOrigin(origin, origins);
+  return { vary: 'Origin', ...(isAllowed && { 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed }) };
+}
+
+export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+
+export const preflightHeaders: Readonly<Record<string, string>> = {
+  'access-control-allow-methods': 'GET',
+  'access-control-allow-headers': allowed,
+  'access-control-max-age': String(preflightMaxAge),
+};
 
 /** Limits of receiving a request. They do not limit a stream, whose request has ended. */
 const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 };

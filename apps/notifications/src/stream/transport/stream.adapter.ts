@@ -2,14 +2,13 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { AbstractWsAdapter } from '@nestjs/websockets';
-import { requestIdOf } from '@plant-shop/platform/request-id';
+import { requestIdOf } from '@plant-shop/platform/http/request';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { Admission } from '../subscribers/admission.js';
-import { closeLimitMs } from '../client-transport.js';
+import { closeLimitMs } from '../connection.js';
 import { Connections } from '../subscribers/connections.js';
 import { ProblemResponder } from './problem-responder.js';
-import { readRequest } from '../request.js';
-import { checkRoute, noRoute } from './routes.js';
+import { checkRoute, noRoute, readRequest } from '../request.js';
 import { StreamServer } from './stream-server.js';
 import { type AdmittedSocket, checkHandshake, offersResumable, resumableProtocol, StreamSocket } from './websocket.js';
 

@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpError } from '@plant-shop/contracts/problem';
 import { WebSocket } from 'ws';
-import { type CloseCode, closeReasons, type ClientTransport } from '../client-transport.js';
-import type { Connection } from '../connection.js';
+import { type ClientTransport, type CloseCode, closeReasons, type Connection } from '../connection.js';
 import { type FrameFormat, pingFrame } from '../frames.js';
 import type { StartingPosition } from '../subscribers/starting-positions.js';
 

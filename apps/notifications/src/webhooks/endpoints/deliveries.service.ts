@@ -1,16 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { Delivery, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
-import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
-import { byNumber, Paging } from '@plant-shop/platform/paging';
+import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
+import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
-import { findDelivery, insertCopy, insertTest, listDeliveriesOf } from '../queue/deliveries.repository.js';
-import { existingDelivery, testBody, toDelivery } from '../queue/delivery.js';
+import {
+  existingDelivery,
+  findDelivery,
+  insertCopy,
+  insertTest,
+  listDeliveriesOf,
+  testBody,
+  toDelivery,
+} from '../queue/deliveries.repository.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { replayEvents } from '../queue/replay.js';
-import type { WebhookEntity } from './webhook.entity.js';
+import type { WebhookEntity } from '../../database.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
 
@@ -63,7 +70,7 @@ export class DeliveriesService {
     const answer = await this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => work(tx, existingWebhook(await lockWebhook(tx, principal.subject, webhookId)))),
     );
-    this.due.raise();
+    this.due.notify();
     return answer;
   }
 }

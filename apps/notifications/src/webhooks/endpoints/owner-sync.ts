@@ -1,17 +1,57 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
-import { type ForgetReason, revocationKey, RevocationLog, type RevocationListener } from '@plant-shop/credentials/revocation-log';
+import { type ForgetReason, revocationKey, type RevocationListener, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { DueSignal } from '../queue/due-signal.js';
-import { deleteWebhooksOf, findOwners, type Owner, ownersAmong, updateVisibility } from './owners.repository.js';
+import { deleteWebhooks } from './webhooks.repository.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+/** A user with webhooks. */
+export interface Owner {
+  readonly id: string;
+  /** At least one of the webhooks was created for all orders, so what it sees depends on the owner's permissions. */
+  readonly hasAllOrders: boolean;
+}
+
+/** Returns those of these users that have webhooks. */
+export function ownersAmong(db: Reader, userIds: readonly string[]): Promise<Owner[]> {
+  return db.query<Owner>(
+    `SELECT owner_id AS id, bool_or(made_for_all) AS "hasAllOrders" FROM webhooks
+     WHERE owner_id = ANY($1) AND state <> 'deleted' GROUP BY owner_id`,
+    [userIds],
+  );
+}
+
+/** Returns a page of owners, by ascending id. */
+export function findOwners(db: Reader, after: string | undefined, limit: number): Promise<Owner[]> {
+  return db.query<Owner>(
+    `SELECT owner_id AS id, bool_or(made_for_all) AS "hasAllOrders" FROM webhooks
+     WHERE state <> 'deleted' AND ($1::uuid IS NULL OR owner_id > $1) GROUP BY owner_id ORDER BY owner_id LIMIT $2`,
+    [after ?? null, limit],
+  );
+}
+
+/** Sets whether the owner's webhooks of all orders see all orders. Returns the number of webhooks that changed. */
+export function updateVisibility(tx: Transaction, ownerId: string, mayReadAll: boolean): Promise<number> {
+  return tx.execute(
+    `UPDATE webhooks SET sees_all = made_for_all AND $2
+     WHERE owner_id = $1 AND state <> 'deleted' AND sees_all <> (made_for_all AND $2)`,
+    [ownerId, mayReadAll],
+  );
+}
+
+export async function deleteWebhooksOf(tx: Transaction, ownerId: string): Promise<number> {
+  const rows = await tx.query<{ id: string }>(`SELECT id FROM webhooks WHERE owner_id = $1 AND state <> 'deleted'`, [ownerId]);
+  return rows.length === 0 ? 0 : deleteWebhooks(tx, rows.map((row) => row.id));
+}
 
 const intervalMs = 1_000;
 const budgetMs = 5_000;
@@ -94,7 +134,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
     this.hasCheckedAll = false;
     this.brokenAt = performance.now();
     this.allCheckedAt = -Infinity;
-    this.poke();
+    this.notify();
   }
 
   /**
@@ -106,7 +146,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
     this.toCheck.add(userId);
     this.changedAt.delete(userId);
     this.changedAt.set(userId, performance.now());
-    this.poke();
+    this.notify();
   }
 
   private async check(): Promise<boolean> {
@@ -133,7 +173,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
     } finally {
       this.checking = new Set();
     }
-    this.due.raise();
+    this.due.notify();
   }
 
   private async checkAll(): Promise<void> {
@@ -152,7 +192,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
     this.allCheckedAt = begunAt;
     if (this.hasCheckedAll) return;
     this.hasCheckedAll = true;
-    this.due.raise();
+    this.due.notify();
   }
 
   /**

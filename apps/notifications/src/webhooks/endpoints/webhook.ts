@@ -1,8 +1,8 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import { defaultEventType } from '@plant-shop/contracts/events';
 import type { NewWebhook, Webhook } from '@plant-shop/contracts/notifications';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
-import type { WebhookEntity } from './webhook.entity.js';
+import type { Principal } from '@plant-shop/platform/rpc/context';
+import type { WebhookEntity } from '../../database.js';
 
 /** How long the previous secret also signs after a rotation, by default: time to deploy the new one to each receiver. */
 export const defaultGraceSeconds = 86_400;

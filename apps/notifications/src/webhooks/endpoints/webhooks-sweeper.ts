@@ -14,7 +14,7 @@ import {
   findNoLongerVisible,
 } from '../queue/sweeps.repository.js';
 import type { WebhooksOptions } from '../../options.js';
-import { countOutdatedSecrets, deleteEndedSecrets, reencryptSecrets } from './secrets.repository.js';
+import { countOutdatedSecrets, deleteEndedSecrets, reencryptSecrets } from './signing-secrets.js';
 
 const batch = 500;
 

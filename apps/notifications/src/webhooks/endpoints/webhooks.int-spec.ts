@@ -80,11 +80,12 @@ describe('endpoints', () => {
   });
 
   it('made for all orders are replaced only with read:orders, since their events would go to the new URL', async () => {
-    const { id: webhookId } = await owner.create();
+    const broad = { ...owner.principal, permissions: ['webhooks', 'read:orders'] };
     const narrow = { ...owner.principal, permissions: ['webhooks'] };
+    const { id: webhookId } = await owner.shop.create(owner.receiver.url, {}, broad);
     const webhook = { url: owner.receiver.url, eventTypes: ['order.status_changed' as const] };
     await expect(owner.shop.call(notifications.replaceWebhook, { webhookId, webhook }, narrow)).rejects.toMatchObject({ code: 'forbidden' });
-    await owner.shop.call(notifications.replaceWebhook, { webhookId, webhook }, owner.principal);
+    await owner.shop.call(notifications.replaceWebhook, { webhookId, webhook }, broad);
     await owner.shop.call(notifications.deleteWebhook, { webhookId }, narrow);
     const own = await owner.shop.create(owner.receiver.url, {}, narrow);
     await owner.shop.call(notifications.replaceWebhook, { webhookId: own.id, webhook }, narrow);

@@ -1,8 +1,8 @@
 import { type WebhookState, webhookStates } from '@plant-shop/contracts/notifications';
-import type { PageBounds } from '@plant-shop/platform/paging';
+import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { In, LessThan } from 'typeorm';
-import { WebhookEntity } from './webhook.entity.js';
+import { WebhookEntity } from '../../database.js';
 import type { WebhookInput } from './webhook.js';
 
 type Endpoints = Pick<Transaction, 'repository'>;

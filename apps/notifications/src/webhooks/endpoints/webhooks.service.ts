@@ -11,22 +11,21 @@ import type {
 } from '@plant-shop/contracts/notifications';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { byNumber, Paging } from '@plant-shop/platform/paging';
+import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
+import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import { AllOrdersEnqueuer } from '../queue/all-orders-enqueuer.js';
+import { AllOrdersEnqueuer } from '../queue/enqueuers.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { bringForward } from '../queue/queue.repository.js';
-import { lookNow } from '../queue/webhook-cursors.repository.js';
+import { lookNow } from '../queue/positions.repository.js';
 import { OwnerSync } from './owner-sync.js';
-import { addSecret } from './secrets.repository.js';
-import { newSecret } from './signing-secret.js';
+import { addSecret, newSecret } from './signing-secrets.js';
 import { TargetGuard, TargetRefused } from './target-guard.js';
-import type { WebhookEntity } from './webhook.entity.js';
+import type { WebhookEntity } from '../../database.js';
 import {
   assertMayReplace,
   assertMayUseWebhooks,
@@ -69,7 +68,7 @@ export class WebhooksService {
       await this.assertReachable(webhook.url);
     } catch (refusal) {
       // A repeated request gets the answer of the first, even if the name leads elsewhere by now.
-      const saved = await SavedAnswers.peek(this.database, idempotency);
+      const saved = await IdempotentResults.peek(this.database, idempotency);
       if (saved) return saved;
       throw refusal;
     }
@@ -122,8 +121,8 @@ export class WebhooksService {
       }
       return versioned(after);
     });
-    this.due.raise();
-    this.allOrdersEnqueuer.poke();
+    this.due.notify();
+    this.allOrdersEnqueuer.notify();
     return replaced;
   }
 

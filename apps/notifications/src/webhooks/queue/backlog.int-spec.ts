@@ -5,7 +5,7 @@ import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
 import { TestWebhooks } from '../webhooks.spec.fixture.js';
-import { readBacklog } from './backlog.repository.js';
+import { readBacklog } from './delivery-metrics.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Delivery, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';

@@ -6,15 +6,15 @@ import { Injectable } from '@nestjs/common';
  */
 @Injectable()
 export class DueSignal {
-  private handleRaised: () => void = () => undefined;
+  private handle: () => void = () => undefined;
 
-  /** Sets what to do when the signal is raised. */
-  onRaised(handle: () => void): void {
-    this.handleRaised = handle;
+  /** Sets what to do when it notifies. */
+  onNotified(handle: () => void): void {
+    this.handle = handle;
   }
 
   /** Call after the commit that made deliveries due. */
-  raise(): void {
-    this.handleRaised();
+  notify(): void {
+    this.handle();
   }
 }

@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { createLogger } from '@plant-shop/platform/logging';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
-import { EventLogRetention } from '../../log/event-log-retention.js';
+import { EventLogRetention, eventsWithoutDeliveries } from '../../event-flow.js';
 import type { NotificationsOptions } from '../../options.js';
-import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash } from '../../log/log.spec.fixture.js';
 import { customer, epoch, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
@@ -98,7 +97,7 @@ describe('a wide fan-out', () => {
       await Promise.all(Array.from({ length: replicas }, () => shop.addReplica(options)));
       await createMany(endpoints, principal);
       happenInOrders(20);
-      shop.nudge(shop.feed);
+      shop.publish(shop.feed);
       await everyEndpointHasAll(endpoints);
       // A process that stops in the middle of an event has stored its position.
       await shop.stopReplicas();

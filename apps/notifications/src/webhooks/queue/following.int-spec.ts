@@ -6,9 +6,8 @@ import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
-import { EventLogRetention } from '../../log/event-log-retention.js';
+import { EventLogRetention, eventsWithoutDeliveries } from '../../event-flow.js';
 import type { NotificationsOptions } from '../../options.js';
-import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash } from '../../log/log.spec.fixture.js';
 import { customer, epoch, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Delivery, notifications } from '@plant-shop/contracts/notifications';
-import { encodeCursor } from '../../log/cursor.js';
+import { encodeCursor } from '../../log/history.js';
 import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
 import { epoch } from '../webhooks.spec.fixture.js';
 

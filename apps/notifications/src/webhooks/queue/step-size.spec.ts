@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { unavailable } from '@plant-shop/platform/errors';
-import { StepSize, wasTooLarge, windowOf } from './step-size.js';
+import { StepSize, wasTooLarge, windowOf } from './enqueuers.js';
 
 const sqlError = (code: string): Error => Object.assign(new Error(code), { code });
 

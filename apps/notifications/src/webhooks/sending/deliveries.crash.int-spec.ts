@@ -10,8 +10,7 @@ import { Agent } from 'undici';
 import { FeedFollower } from '../../log/feed-follower.js';
 import { LogTail } from '../../log/log-tail.js';
 import { OwnerSync } from '../endpoints/owner-sync.js';
-import { AllOrdersEnqueuer } from '../queue/all-orders-enqueuer.js';
-import { OwnOrdersEnqueuer } from '../queue/own-orders-enqueuer.js';
+import { AllOrdersEnqueuer, OwnOrdersEnqueuer } from '../queue/enqueuers.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 import { DeliveryWorker } from './delivery-worker.js';
 
@@ -53,9 +52,9 @@ describe.each([
     // Ends leases and pauses, as time would.
     await shop.sql.query(`UPDATE webhook_deliveries SET due_at = now() WHERE due_at IS NOT NULL`);
     await shop.sql.query('UPDATE webhook_queues SET turn_at = now(), paused_until = now()');
-    shop.nudge([]);
-    stage.survivor.app.get<BackgroundLoop>(enqueuer).poke();
-    stage.survivor.app.get(DeliveryWorker).poke();
+    shop.publish([]);
+    stage.survivor.app.get<BackgroundLoop>(enqueuer).notify();
+    stage.survivor.app.get(DeliveryWorker).notify();
     const count = shop.feed.length;
     await until(async () => {
       const { rowCount } = await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`);

@@ -4,7 +4,7 @@ import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShut
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { isTransient } from '@plant-shop/platform/errors';
-import { Batcher } from '@plant-shop/platform/batcher';
+import { Batcher } from '@plant-shop/platform/patterns/batcher';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -16,7 +16,6 @@ import { OwnerSync } from '../endpoints/owner-sync.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
 import { FairQueue } from '../queue/fair-queue.js';
-import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import {
   bringForward,
   claimDue,
@@ -26,13 +25,16 @@ import {
   giveBack,
   noteHealth,
   type Outcome,
+  pauseBeforeNextTurn,
   recordOutcomes,
+  roomOf,
   takeTurns,
+  type Turn,
 } from '../queue/queue.repository.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
 import { Leases } from './leases.js';
 import { healthOf, isGone, isQuick, outcomeOf, unwanted } from './outcome.js';
-import { signedHeaders } from './signature.js';
+import { signedHeaders } from '../endpoints/signing-secrets.js';
 import { WebhookSender, type SendResult } from './webhook-sender.js';
 
 /** Maximum number of endpoints in a claim. */
@@ -130,8 +132,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /** Looks for due deliveries now. */
-  poke(): void {
-    this.loop.poke();
+  notify(): void {
+    this.loop.notify();
   }
 
   /**
@@ -227,7 +229,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.underWay.delete(job);
     this.queue.end(job, sent.isCut ? undefined : isQuick(sent, this.options.attemptLimitMs * prompt));
     this.pump();
-    if (this.queue.wantsMore(job)) this.loop.poke();
+    if (this.queue.wantsMore(job)) this.loop.notify();
     if (this.underWay.size === 0) this.onIdle?.();
     await (sent.isCut ? this.end({ job }) : this.conclude(job, sent));
   }
@@ -322,7 +324,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const gone = new Map(batch.flatMap(({ job, sent }) => (isGone(sent) ? [[job.webhookId, job.url] as const] : [])));
     for (const [id, url] of gone) await this.disable(id, 'gone', url);
     for (const id of failing) await this.disable(id, 'failing');
-    this.loop.poke();
+    this.loop.notify();
     return batch.map(({ job }) => ids.has(job.claimed.id));
   }
 
@@ -349,7 +351,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       giveBack(tx, released);
       await bringForward(tx, [...new Set(batch.map(({ job }) => job.webhookId))]);
     });
-    this.loop.poke();
+    this.loop.notify();
     return batch.map(() => undefined);
   }
 

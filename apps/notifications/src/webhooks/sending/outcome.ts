@@ -1,7 +1,6 @@
 import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import type { ClaimedDelivery, Health, Outcome } from '../queue/queue.repository.js';
-import { pauseAfter } from './schedule.js';
-import type { SendResult } from './webhook-sender.js';
+import { pauseAfter, type SendResult } from './webhook-sender.js';
 
 /** The receiver wants no more deliveries. */
 const goneStatus = 410;

@@ -1,0 +1,103 @@
+import { hash } from 'node:crypto';
+import { constants } from 'node:zlib';
+import type { BodySpec, Deprecation } from '@plant-shop/contracts/client-operation';
+import { badHeader, HttpError } from '@plant-shop/contracts/problem';
+import { responseHeaders } from '@plant-shop/platform/http/security-headers';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+
+// Lists and documents are compressed. For single plants and orders, compressing costs more than it saves.
+
+export const compressFromBytes = 1_024;
+
+/** The library's default quality, 11, costs more time than the smaller response saves. */
+export const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
+
+// Entity tags are strong (RFC 9110, section 8.8.3): the owning service's version number, and a digest of the body, since viewers see
+// different bodies of one version, and a body shows what has its own, such as the owner's name.
+
+export const etagOf = (version: number, body: Uint8Array): string => `"${version}-${hash('sha256', body, 'base64url').slice(0, 16)}"`;
+
+/** A version that no resource has. */
+const impossibleVersion = 0;
+
+/**
+ * Returns the version that `If-Match` requires, whoever saw it; undefined for any. `*` requires only that the resource exists, which a change
+ * requires anyway.
+ * @throws HttpError `invalid-input` unless the header is one entity tag: a change applies to one version
+ */
+export function expectedVersion(ifMatch: string | undefined): number | undefined {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
+  const tag = /^\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*$/.exec(ifMatch);
+  if (!tag) throw badHeader('If-Match', 'must be one entity tag, as in the ETag header');
+  const version = Number(/^([1-9]\d{0,15})(-[\w-]+)?$/.exec(tag[2] ?? '')?.[1] ?? impossibleVersion);
+  // If-Match compares strongly, so a weak tag never matches.
+  return tag[1] === undefined && Number.isSafeInteger(version) ? version : impossibleVersion;
+}
+
+/** Whether the client already has this body (304). Compares weakly (RFC 9110, section 13.1.2). */
+export function isNotModified(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  return ifNoneMatch.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
+}
+
+/** `Deprecation` (RFC 9745: seconds since the epoch) and `Sunset` (RFC 8594: an HTTP date). */
+export const deprecationHeaders = ({ since, sunset }: Deprecation): Readonly<Record<'deprecation' | 'sunset', string>> => ({
+  deprecation: `@${since.getTime() / 1000}`,
+  sunset: sunset.toUTCString(),
+});
+
+/** The notice in the OpenAPI document. */
+export const deprecationText = ({ since, sunset }: Deprecation): string =>
+  `Deprecated since ${dayText(since)}. Works unchanged until ${dayText(sunset)} and is removed after that.`;
+
+const dayText = (day: Date): string => day.toISOString().slice(0, 10);
+
+const maxKeyLength = 255;
+
+/**
+ * Returns the Idempotency-Key of an authenticated POST; others have none, since a key belongs to a principal.
+ * @throws HttpError `invalid-input` unless the key is 1 to 255 visible ASCII characters
+ */
+export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined || request.method !== 'POST' || !request.authentication) return undefined;
+  if (typeof key !== 'string' || key.length > maxKeyLength || !/^[\x21-\x7e]+$/.test(key)) {
+    throw badHeader('Idempotency-Key', `must be 1 to ${maxKeyLength} visible ASCII characters`);
+  }
+  return key;
+}
+
+const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded',
+  oauthForm: 'application/x-www-form-urlencoded',
+  multipart: 'multipart/form-data',
+  lines: 'application/x-ndjson',
+};
+
+/**
+ * Checks the Content-Type.
+ * @throws HttpError `unsupported-media-type` unless it is the type that the route accepts, in UTF-8 if it names a charset
+ */
+export function checkMediaType(header: string | undefined, kind: BodySpec['kind']): void {
+  const type = expectedTypes[kind];
+  if (header === type) return;
+  const [given = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((one) => one.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
+  if (given !== type || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
+    throw new HttpError('unsupported-media-type', `Send the body with Content-Type: ${type}.`);
+  }
+}
+
+/** Returns the default headers of every response of the gateway. Shared caches must not store them. */
+export const gatewayHeaders = (publicUrl: string): Readonly<Record<string, string>> => responseHeaders(publicUrl, 'private, no-cache');
+
+/** Sets the default headers before any route; handlers may replace them. */
+export function secureAnswers(instance: FastifyInstance, publicUrl: string): void {
+  const headers = gatewayHeaders(publicUrl);
+  instance.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(headers);
+    done();
+  });
+}

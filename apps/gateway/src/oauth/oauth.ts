@@ -1,0 +1,96 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import '@fastify/reply-from';
+import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
+import { outcomeUnknown, theService, unavailable } from '@plant-shop/platform/errors';
+import { pathOf } from '@plant-shop/platform/http/request';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clientAddress } from '../http/request-authenticator.js';
+import { Undocumented } from '../http/route.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
+
+/** Connection errors after which identity cannot have received the request. */
+const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+/** Forwards a request to identity's HTTP pages, with trustworthy headers about the client. */
+export function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayOptions): void {
+  const forwarded = forwardedHeaders(request, options.publicUrl);
+  reply.from(pathOf(request.raw.url ?? '/'), {
+    timeout: options.requestBudgetMs,
+    // Disables the plug-in's ten retries of a 503: the client would wait for them, and can retry itself.
+    retryDelay: () => null,
+    rewriteRequestHeaders: (_request, headers) => ({ ...withoutUntrusted(headers), ...originFor(request), ...forwarded }),
+    rewriteHeaders: withoutCors,
+    onError: (failed, { error }) => {
+      void failed.send(failureOf(error, request.method));
+    },
+  });
+}
+
+/** Identity's own forms (login, consent), which it accepts only from its own pages. */
+const formsPrefix = '/oauth/interaction/';
+
+/** Removes the OAuth provider's CORS headers, which allow every origin; the gateway has set its own, by `CORS_ORIGINS`. */
+const withoutCors = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('access-control-')));
+
+/**
+ * Forwards `Origin` only for identity's forms, which check it. Elsewhere the gateway has decided by `CORS_ORIGINS`, and
+ * identity would refuse every cross-origin request.
+ */
+const originFor = ({ raw: { url, headers } }: FastifyRequest): { origin?: string } =>
+  headers.origin !== undefined && url?.startsWith(formsPrefix) === true ? { origin: headers.origin } : {};
+
+const forwardedHeaders = (request: FastifyRequest, publicUrl: string): Record<string, string> => {
+  const { host, protocol } = new URL(publicUrl);
+  return {
+    'x-forwarded-for': clientAddress(request),
+    'x-forwarded-host': host,
+    'x-forwarded-proto': protocol.slice(0, -1),
+    'x-request-id': request.id,
+  };
+};
+
+/** Hop-by-hop headers (RFC 9110, section 7.6.1), and `Expect`, which the gateway's server answers. */
+const hopByHop = new Set(['connection', 'proxy-connection', 'keep-alive', 'upgrade', 'te', 'trailer', 'expect']);
+
+/** Removes hop-by-hop headers and what clients claim about proxies. */
+function withoutUntrusted(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).filter(
+      ([name]) => name !== 'origin' && !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && !hopByHop.has(name),
+    ),
+  );
+}
+
+function failureOf(error: Error, method: string): Error {
+  const { code } = (error.cause ?? error) as NodeJS.ErrnoException;
+  const isSafe = method === 'GET' || method === 'HEAD';
+  return isSafe || (code !== undefined && notSent.has(code)) ? unavailable(theService('identity'), error) : outcomeUnknown(theService('identity'), error);
+}
+
+const documents = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server'];
+
+/** Identity's OAuth endpoints and pages, under the public origin. */
+@Controller()
+export class OAuthController {
+  constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
+
+  @Get([...documents, 'oauth/*'])
+  @Undocumented()
+  getOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+
+  /** Has no HEAD, which would begin an authorization too. */
+  @Get('oauth/authorize')
+  @Undocumented({ unsafeGet: true })
+  beginAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+
+  @Post('oauth/*')
+  @Undocumented({ body: { kind: 'oauthForm' } })
+  postOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+}

@@ -1,0 +1,137 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { networkOf } from '@plant-shop/platform/http/request';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { sha256 } from '../secrets/secrets.js';
+import { usernameKey } from '../users/user.js';
+
+export interface FailureCount {
+  /** Hash of the name or network; the column `subject`. */
+  readonly hash: Buffer;
+  /** Failures in the window, including this attempt. */
+  readonly failures: number;
+  /** Also identifies the window. */
+  readonly windowEndsAt: Date;
+  readonly secondsLeft: number;
+}
+
+/** Counts one failed attempt for each hash, until it is undone. Sorts the hashes, so that attempts cannot deadlock. */
+export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<FailureCount[]> {
+  return tx.query<FailureCount>(
+    {
+      name: 'count-login-attempt',
+      text: `
+        INSERT INTO login_failures AS f (subject, failures, window_ends_at)
+        SELECT s, 1, date_trunc('milliseconds', now() + interval '15 minutes') FROM unnest($1::bytea[]) AS s ORDER BY s
+        ON CONFLICT (subject) DO UPDATE SET
+          failures = CASE WHEN f.window_ends_at <= now() THEN 1 ELSE f.failures + 1 END,
+          window_ends_at = CASE WHEN f.window_ends_at <= now() THEN excluded.window_ends_at ELSE f.window_ends_at END
+        RETURNING subject AS hash, failures, window_ends_at AS "windowEndsAt",
+          ceil(extract(epoch FROM window_ends_at - now()))::integer AS "secondsLeft"`,
+    },
+    [hashes],
+  );
+}
+
+/** Removes a successful attempt from the counts. Leaves a new window alone if the attempt's window has ended. */
+export async function undoAttempt(tx: Transaction, attempts: readonly FailureCount[]): Promise<void> {
+  await tx.execute(
+    {
+      name: 'take-back-login-attempt',
+      text: `
+        WITH counted AS MATERIALIZED (
+          SELECT f.subject FROM login_failures f
+          JOIN unnest($1::bytea[], $2::timestamptz[]) AS t (subject, window_ends_at) USING (subject, window_ends_at)
+          ORDER BY f.subject FOR UPDATE OF f)
+        UPDATE login_failures f SET failures = f.failures - 1 FROM counted WHERE counted.subject = f.subject`,
+    },
+    [attempts.map((one) => one.hash), attempts.map((one) => one.windowEndsAt)],
+  );
+}
+
+export function deleteOldFailures(tx: Transaction): Promise<number> {
+  return tx.execute('DELETE FROM login_failures WHERE window_ends_at < now()');
+}
+
+/** A name or network whose failed attempts are counted. */
+interface Counted {
+  readonly hash: Buffer;
+  /** Maximum failures in a window. */
+  readonly limit: number;
+}
+
+/**
+ * Limits how often secrets can be guessed. An attempt counts as failed before the secret is checked, and is undone when the
+ * secret was right: counting afterwards would let any number of concurrent guesses through.
+ */
+@Injectable()
+export class LoginAttempts {
+  constructor(
+    private readonly database: Database,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
+  ) {}
+
+  /**
+   * Runs one login with a name from an address.
+   * @param login returns undefined when the secret is wrong
+   * @returns the result of `login`, and how many more attempts may fail in this window
+   * @throws DomainError `too-many-logins`. Rethrows errors of `login`; they do not count as failures.
+   */
+  async runForUser<T>(
+    username: string,
+    address: string,
+    login: () => Promise<T | undefined>,
+  ): Promise<{ readonly result: T | undefined; readonly attemptsLeft: number }> {
+    const name: Counted = { hash: hashOfName(username), limit: this.options.loginLimits.perUser };
+    const { result, counts } = await this.countAndRun([name, this.networkAt(address)], login);
+    const failures = counts.find((one) => one.of === name)?.failures ?? 0;
+    // The count includes this attempt, which did not fail if there is a result.
+    return { result, attemptsLeft: Math.max(0, name.limit - failures + (result === undefined ? 0 : 1)) };
+  }
+
+  /** Runs one client authentication from an address. */
+  async runForAddress<T>(address: string, authenticate: () => Promise<T | undefined>): Promise<T | undefined> {
+    return (await this.countAndRun([this.networkAt(address)], authenticate)).result;
+  }
+
+  private networkAt(address: string): Counted {
+    return { hash: sha256(`network:${networkOf(address)}`), limit: this.options.loginLimits.perNetwork };
+  }
+
+  private async countAndRun<T>(
+    counted: readonly Counted[],
+    work: () => Promise<T | undefined>,
+  ): Promise<{
+    readonly result: T | undefined;
+    readonly counts: readonly (FailureCount & { readonly of: Counted })[];
+  }> {
+    const byHash = new Map(counted.map((one) => [one.hash.toString('hex'), one]));
+    const counts = await this.database.transaction(async (tx) => {
+      const rows = await countAttempt(tx, counted.map((one) => one.hash));
+      const counts = rows.flatMap((row) => {
+        const of = byHash.get(row.hash.toString('hex'));
+        return of ? [{ ...row, of }] : [];
+      });
+      const waits = counts.flatMap(({ failures, of, secondsLeft }) => (failures > of.limit ? secondsLeft : []));
+      // Rolls the counts back too: a blocked address must not use up attempts of names.
+      if (waits.length > 0) throw tooManyLogins(Math.max(1, ...waits));
+      return counts;
+    });
+    let result: T | undefined;
+    let failed = false;
+    try {
+      result = await work();
+      failed = result === undefined;
+    } finally {
+      if (!failed) await this.database.transaction((tx) => undoAttempt(tx, counts));
+    }
+    return { result, counts };
+  }
+}
+
+/** Names that differ only in case are one name. */
+export const hashOfName = (username: string): Buffer => sha256(`user:${usernameKey(username)}`);
+
+const tooManyLogins = (retryAfterSeconds: number): DomainError =>
+  new DomainError('too-many-logins', 'Too many failed logins. Wait before you try again.', { retryAfter: retryAfterSeconds });

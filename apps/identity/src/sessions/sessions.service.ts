@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { Controller, Inject, Injectable } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { identity, type Login, type Logout, type Session } from '@plant-shop/contracts/identity';
+import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
+import { auditUnlessSelf, findStoredPassword, findUser } from '../users/users.repository.js';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
+import { fromDigest, newSecret, sha256 } from '../secrets/secrets.js';
+import {
+  endOldestSessions,
+  endSession,
+  endSessionOf,
+  endSessionsAndGrants,
+  insertSession,
+  listSessions,
+  maxSessions,
+  sessionNotFound,
+  toOpenSession,
+} from './sessions.repository.js';
+import { requireManageable } from '../users/user.js';
+import { LoginAttempts } from './login-attempts.js';
+
+interface OpenedSession {
+  readonly id: string;
+  readonly userId: string;
+  readonly token: string;
+  readonly expiresAt: string;
+}
+
+@Injectable()
+export class SessionsService {
+  constructor(
+    private readonly database: Database,
+    private readonly hasher: PasswordHasher,
+    private readonly attempts: LoginAttempts,
+    private readonly revocations: RevocationsService,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
+  ) {}
+
+  async login({ deadline }: RpcContext, login: Login): Promise<Session> {
+    const { token, expiresAt, attemptsLeft } = await this.open(deadline, login);
+    return { token, expiresAt, attemptsLeft };
+  }
+
+  /**
+   * Checks the password and opens a session, for `login` and for the OAuth pages, which do not use its token. Does the same
+   * work for an unknown name as for a wrong password.
+   * @throws DomainError `login-failed`, `too-many-logins`
+   */
+  async open(deadline: Deadline, login: Login): Promise<OpenedSession & { readonly attemptsLeft: number }> {
+    const { username, password, address, userAgent } = login;
+    const { result, attemptsLeft } = await this.attempts.runForUser(username, address, async () => {
+      const stored = await findStoredPassword(this.database, username);
+      const isRight = await this.hasher.verify(stored?.passwordHash, password, deadline);
+      return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, userAgent) : undefined;
+    });
+    if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
+    return { ...result, attemptsLeft };
+  }
+
+  /** Opens a session of a user whose password was verified against `passwordHash`. Ends the oldest one beyond the limit. */
+  private async openFor(userId: string, passwordHash: string, userAgent: string | undefined): Promise<OpenedSession | undefined> {
+    const token = newSecret();
+    const id = randomUUID();
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };
+    const { opened, ended } = await this.database.transaction(async (tx) => {
+      const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
+      const oldest = await endOldestSessions(tx, userId, maxSessions);
+      await appendRevocations(tx, oldest.map((one) => ({ kind: 'session', id: one })));
+      return { opened: row, ended: oldest.length > 0 };
+    });
+    if (ended) this.revocations.publish();
+    return opened && { id, userId, token, expiresAt: opened.expiresAt.toISOString() };
+  }
+
+  async logout(digest: string): Promise<{ ended: boolean }> {
+    const ended = await this.database.transaction(async (tx) => {
+      const id = await endSession(tx, fromDigest(digest));
+      if (id !== undefined) await appendRevocations(tx, [{ kind: 'session', id }]);
+      return id !== undefined;
+    });
+    if (ended) this.revocations.publish();
+    return { ended };
+  }
+
+  async list({ principal }: RpcContext, { username, ownSession }: ListSessions): Promise<OpenSession[]> {
+    const { userId } = requireManageable(principal, await findUser(this.database, username));
+    const own = ownSession === undefined ? undefined : fromDigest(ownSession);
+    return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
+  }
+
+  async end(context: RpcContext, { username, sessionId }: EndSession): Promise<{ ended: string }> {
+    await this.database.transaction(async (tx) => {
+      const { userId } = requireManageable(context.principal, await findUser(tx, username));
+      if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
+      await appendRevocations(tx, [{ kind: 'session', id: sessionId }]);
+      auditUnlessSelf(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
+    });
+    this.revocations.publish();
+    return { ended: sessionId };
+  }
+
+  /** Logs out everywhere: ends all sessions and all grants to applications. */
+  async endAll(context: RpcContext, { username }: EndSessions): Promise<{ ended: number }> {
+    const ended = await this.database.transaction(async (tx) => {
+      const { userId } = requireManageable(context.principal, await findUser(tx, username));
+      const revoked = await endSessionsAndGrants(tx, userId, undefined);
+      await appendRevocations(tx, revoked);
+      auditUnlessSelf(tx, context, identity.endSessions, userId);
+      return revoked.filter(({ kind }) => kind === 'session').length;
+    });
+    this.revocations.publish();
+    return { ended };
+  }
+}
+
+@Controller()
+export class SessionsController {
+  constructor(private readonly sessions: SessionsService) {}
+
+  @Answers(identity.login)
+  login(request: Login, context: RpcContext): Promise<Session> {
+    return this.sessions.login(context, request);
+  }
+
+  @Answers(identity.listSessions)
+  listSessions(request: ListSessions, context: RpcContext): Promise<OpenSession[]> {
+    return this.sessions.list(context, request);
+  }
+
+  @Answers(identity.endSession)
+  endSession(request: EndSession, context: RpcContext): Promise<{ ended: string }> {
+    return this.sessions.end(context, request);
+  }
+
+  @Answers(identity.endSessions)
+  endSessions(request: EndSessions, context: RpcContext): Promise<{ ended: number }> {
+    return this.sessions.endAll(context, request);
+  }
+
+  @Answers(identity.logout)
+  logout({ digest }: Logout): Promise<{ ended: boolean }> {
+    return this.sessions.logout(digest);
+  }
+}

@@ -1,0 +1,76 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Cipher, Encrypted } from '@plant-shop/platform/cipher';
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+
+const prefix = 'whsec_';
+const keyBytes = 32;
+
+/** Returns a new random secret, in the form that Standard Webhooks 1.0 prescribes for symmetric signatures. */
+export const newSecret = (): string => prefix + randomBytes(keyBytes).toString('base64');
+
+/** Returns the key of the HMAC. */
+export const signingKeyOf = (secret: string): Buffer => Buffer.from(secret.slice(prefix.length), 'base64');
+
+/** Adds a signing secret. The previous one also signs for `graceSeconds`, until the returned time; older ones end at once. */
+export async function addSecret(tx: Transaction, webhookId: string, secret: Encrypted, graceSeconds: number): Promise<Date> {
+  await tx.execute(`DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at <> 'infinity'`, [webhookId]);
+  await tx.execute(`UPDATE webhook_secrets SET ends_at = now() + $2 * interval '1 second' WHERE webhook_id = $1`, [
+    webhookId,
+    graceSeconds,
+  ]);
+  const { previousUntil } = onlyRow(
+    await tx.query<{ previousUntil: Date }>(
+      `INSERT INTO webhook_secrets (webhook_id, key_id, encrypted) VALUES ($1, $2, $3)
+       RETURNING now() + $4 * interval '1 second' AS "previousUntil"`,
+      [webhookId, secret.keyId, secret.bytes, graceSeconds],
+    ),
+  );
+  return previousUntil;
+}
+
+interface SecretRecord extends Encrypted {
+  readonly id: number;
+  readonly webhookId: string;
+}
+
+/** Re-encrypts secrets of former keys with the current key. Returns their number. */
+export async function reencryptSecrets(tx: Transaction, cipher: Cipher, limit: number): Promise<number> {
+  const former = await tx.query<SecretRecord>(
+    `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted AS bytes FROM webhook_secrets
+     WHERE key_id <> $1 AND key_id = ANY($2) LIMIT $3 FOR UPDATE SKIP LOCKED`,
+    [cipher.keyId, cipher.formerKeyIds, limit],
+  );
+  const encrypted = former.map((one) => cipher.encrypt(cipher.decrypt(one.bytes, one.webhookId), one.webhookId));
+  await tx.execute(
+    `UPDATE webhook_secrets s SET key_id = $1, encrypted = t.encrypted FROM unnest($2::bigint[], $3::bytea[]) AS t (id, encrypted)
+     WHERE s.id = t.id`,
+    [cipher.keyId, former.map((one) => one.id), encrypted.map(({ bytes }) => bytes)],
+  );
+  return former.length;
+}
+
+export function deleteEndedSecrets(tx: Transaction): Promise<number> {
+  return tx.execute('DELETE FROM webhook_secrets WHERE ends_at <= now()');
+}
+
+/** Returns the number of secrets that are not encrypted with the current key. */
+export async function countOutdatedSecrets(db: Pick<Transaction, 'query'>, keyId: string): Promise<number> {
+  const text = 'SELECT count(*) AS count FROM webhook_secrets WHERE key_id <> $1';
+  return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
+}
+
+// Standard Webhooks 1.0 (standardwebhooks.com), symmetric signatures.
+
+/**
+ * Returns the headers that sign an attempt, with one signature for each secret.
+ * @param at when this attempt begins: receivers refuse old timestamps
+ */
+export function signedHeaders(eventId: string, at: Date, body: string, secrets: readonly string[]): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1_000));
+  const signatures = secrets.map((secret) => {
+    const key = signingKeyOf(secret);
+    return `v1,${createHmac('sha256', key).update(`${eventId}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': eventId, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** Allows the origins of this machine on any port, such as `http://localhost:3000`. */
+export const loopback = 'loopback';
+
+/**
+ * How long browsers may cache a preflight, in seconds. A page then sends one preflight in ten minutes for each address and method,
+ * and a change of `CORS_ORIGINS` reaches every browser in that time.
+ */
+export const preflightMaxAge = 600;
+
+const loopbackOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
+
+/** Whether pages of an origin may read answers. @param allowed the setting `CORS_ORIGINS` */
+export const isAllowedOrigin = (origin: string, allowed: readonly string[]): boolean =>
+  allowed.includes('*') || allowed.includes(origin) || (allowed.includes(loopback) && loopbackOrigin.test(origin));
+
+/** Returns the path of a request target, without query and origin: both may contain secrets (a password before the @). */
+export function pathOf(target: string): string {
+  const path = target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+  const end = path.search(/[?#]/);
+  return end === -1 ? path : path.slice(0, end);
+}
+
+/**
+ * Returns the key under which anonymous clients are rate-limited: the IPv4 address, or the /64 prefix of an IPv6 address, since a
+ * client can choose the other 64 bits freely. Returns any other text unchanged.
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined && isIPv4(mapped)) return mapped;
+  const [plain = ''] = address.split('%', 1);
+  if (!isIPv6(plain)) return address;
+  const [before = '', after] = plain.split('::', 2);
+  const groups = before === '' ? [] : before.split(':');
+  const behind = after === undefined || after === '' ? [] : after.split(':');
+  const all = [...groups, ...Array<string>(Math.max(0, 8 - groups.length - behind.length)).fill('0'), ...behind];
+  return `${all
+    .slice(0, 4)
+    .map((group) => parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}
+
+const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
+
+/**
+ * Returns the client's `X-Request-Id` if it has 1 to 128 characters of `A-Z a-z 0-9 . _ -`, else a new UUID.
+ * Call it once per request: every call may generate another id.
+ */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && acceptable.test(given) ? given : randomUUID();
+}
