@@ -21,7 +21,7 @@ import { createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
 import type { GatewayOptions } from './config.js';
-import { ProblemFilter } from './problems/problem.js';
+import { ProblemFilter } from './http/problem.js';
 
 /**
  * Connections waiting to be accepted; Linux caps it at net.core.somaxconn. Beyond it, clients retry after 1, 3 and 7 s, and

@@ -8,7 +8,7 @@ import { deleteExpiredPayloads } from './grants/payloads.repository.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.js';
 import { deleteOldFailures } from './sessions/login-attempts.js';
-import { deleteExpiredSessions } from './sessions/sessions.repository.js';
+import { deleteExpiredSessions } from './sessions.repository.js';
 
 const sweeps = [
   deleteExpiredSessions,

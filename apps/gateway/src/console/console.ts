@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayOptions } from '../config.js';
 import { isNotModified } from '../http/headers.js';
 import { undocumentedRoute } from '../http/route.js';
-import { routeNotFound } from '../problems/problem.js';
+import { routeNotFound } from '../http/problem.js';
 
 const require = createRequire(import.meta.url);
 

@@ -4,7 +4,7 @@ import { isNotModified } from '../http/headers.js';
 import { pathText } from '../http/input.js';
 import { Undocumented, undocumentedRoute } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
-import { routeNotFound } from '../problems/problem.js';
+import { routeNotFound } from '../http/problem.js';
 import { docsPage, isViewerFile, openViewerFile } from './viewer.js';
 
 /** The API reference, where operations can be tried; its viewer is served by the gateway. */

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
 import { Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
-import { exampleOf, routeNotFound } from '../problems/problem.js';
+import { exampleOf, routeNotFound } from '../http/problem.js';
 
 // These pages contain nothing from requests. Links are relative, so they also work behind a proxy that adds a path prefix.
 

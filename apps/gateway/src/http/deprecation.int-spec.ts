@@ -9,7 +9,7 @@ import { publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { RateLimit } from '../limits/rate-limit.js';
 import { makeDocument } from '../openapi/document.js';
-import { sendProblem } from '../problems/problem.js';
+import { sendProblem } from './problem.js';
 import { RequestAuthenticator } from './request-authenticator.js';
 import { Routes } from './routes.js';
 import { routeSpecOf } from './route.js';

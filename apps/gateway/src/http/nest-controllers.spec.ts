@@ -24,7 +24,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { map, of } from 'rxjs';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { ProblemFilter } from '../problems/problem.js';
+import { ProblemFilter } from './problem.js';
 import { createAdapter } from './server.js';
 
 const requestOf = (host: ExecutionContext): { readonly url: string } => host.switchToHttp().getRequest();

@@ -3,7 +3,7 @@ import { isRateLimited } from '@plant-shop/contracts/permissions';
 import { HttpError, missingHostOf } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { routeNotFound } from '../problems/problem.js';
+import { routeNotFound } from './problem.js';
 import { checkMediaType, compressFromBytes, deprecationHeaders } from './headers.js';
 import type { RequestAuthenticator } from './request-authenticator.js';
 import { checkQuery } from './input.js';

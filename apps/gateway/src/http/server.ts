@@ -6,7 +6,7 @@ import { requestIdOf } from '@plant-shop/platform/http/request';
 import type { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { sendProblem } from '../problems/problem.js';
+import { sendProblem } from './problem.js';
 import { gatewayHeaders } from './headers.js';
 
 type Done = (error: Error | null, body?: Buffer) => void;

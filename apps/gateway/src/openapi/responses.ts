@@ -2,7 +2,7 @@ import { isRateLimited } from '@plant-shop/contracts/permissions';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import type { ServedRoute } from '../http/routes.js';
-import { exampleOf } from '../problems/problem.js';
+import { exampleOf } from '../http/problem.js';
 import { type HeaderName, headerRefs, type Schemas } from './components.js';
 import { namesInPath } from './parameters.js';
 

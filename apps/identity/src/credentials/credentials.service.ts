@@ -11,7 +11,7 @@ import { effectivePermissions } from '../api-keys/api-key.js';
 import { touchKeys } from '../api-keys/api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { fromDigest } from '../secrets/secrets.js';
-import { touchSessions } from '../sessions/sessions.repository.js';
+import { touchSessions } from '../sessions.repository.js';
 import { findLiveKey, findLiveSession, findRole } from './credentials.repository.js';
 
 const refused = (): DomainError =>

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { sha256 } from '../secrets/secrets.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
-import { endBrowserSession, lockBrowserSession, touchBrowserSession } from '../sessions/sessions.repository.js';
+import { endBrowserSession, lockBrowserSession, touchBrowserSession } from '../sessions.repository.js';
 import type { ProviderSessionRef } from './provider.js';
 
 /**

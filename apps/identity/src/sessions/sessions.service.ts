@@ -21,7 +21,7 @@ import {
   maxSessions,
   sessionNotFound,
   toOpenSession,
-} from './sessions.repository.js';
+} from '../sessions.repository.js';
 import { requireManageable } from '../users/user.js';
 import { LoginAttempts } from './login-attempts.js';
 

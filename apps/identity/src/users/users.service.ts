@@ -30,7 +30,7 @@ import { fromDigest } from '../secrets/secrets.js';
 import { COMMON_PASSWORDS, type CommonPasswords } from '../passwords/common-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
-import { endSessionsAndGrants } from '../sessions/sessions.repository.js';
+import { endSessionsAndGrants } from '../sessions.repository.js';
 import {
   assertHasAll,
   assertManagesUsers,

@@ -6,7 +6,7 @@ import { CodedError, type ErrorDetails, type FieldError, type RequestError } fro
 import { pathOf } from '@plant-shop/platform/http/request';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { gatewayHeaders } from '../http/headers.js';
+import { gatewayHeaders } from './headers.js';
 
 /** Answers a request with the problem document of an error; logs defects. */
 export function sendProblem(

@@ -1,8 +1,8 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
-import { deletePayloadsOfUser } from '../grants/payloads.repository.js';
-import type { RevocationTarget } from '../revocations/revocations.js';
+import { deletePayloadsOfUser } from './grants/payloads.repository.js';
+import type { RevocationTarget } from './revocations/revocations.js';
 
 /** Sessions per user; another one ends the oldest. The limit allows listing all and ending all in one transaction. */
 export const maxSessions = 1_000;
