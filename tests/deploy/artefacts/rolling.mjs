@@ -148,6 +148,7 @@ export class HttpListener {
         }
       } catch (error) {
         if (!this.#isOver) this.failures.push(`stream: ${error}`);
+        await pause(PAGE_EVERY_MS);
       }
       if (!this.#isOver) this.closes.push(code);
     }

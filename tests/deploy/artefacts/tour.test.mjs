@@ -150,6 +150,7 @@ test('adding and removing a second replica of notifications under load loses no 
   });
   await setTimeout(1_000);
   const traffic = new Traffic({ url: shop.url, key, plantId });
+  context.after(() => traffic.stop());
   /** @type {ReadonlySet<number>} */
   let before = new Set();
   try {
@@ -204,6 +205,7 @@ test('clients with keep-alive connections lose no request when gateway and notif
   });
   await setTimeout(1_000);
   const traffic = new Traffic({ url: `http://${addresses.gateway.authority}`, key, plantId });
+  context.after(() => traffic.stop());
   try {
     await setTimeout(1_000);
     for (let round = 0; round < 2; round++) await Promise.all(rolled.map(replace));
