@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accounts, broadcasts } from '../../libs/contracts/dist/broker.js';
-import { answersPrefix, callsSubject, clockReadingsPrefix } from '../../libs/platform/dist/rpc/subjects.js';
+import { answersPrefix, callsSubject, clockReadingsPrefix } from '../../libs/platform/dist/rpc/operation.js';
 import { ROOT } from '../start/toolchain.mjs';
 import { contracts } from './readme.mjs';
 

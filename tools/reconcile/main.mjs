@@ -5,7 +5,7 @@ import { createLogger } from '../../libs/platform/dist/logging.js';
 import { Nats } from '../../libs/platform/dist/nats.js';
 import { RpcClient } from '../../libs/platform/dist/rpc/client.js';
 import { RpcContext } from '../../libs/platform/dist/rpc/context.js';
-import { Deadline } from '../../libs/platform/dist/rpc/deadline.js';
+import { Deadline } from '../../libs/platform/dist/rpc/context.js';
 import { explain, StartError } from '../start/errors.mjs';
 import { natsOf, parseOptions, usage } from './options.mjs';
 import { lookFirst, reconcile } from './reconcile.mjs';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { consolePolicy } from '../../../apps/gateway/dist/console/console.routes.js';
+import { consolePolicy } from '../../../apps/gateway/dist/console/console.js';
 import { fetchBinary } from '../../../tools/start/debian-package.mjs';
 import { onPath } from '../../../tools/start/path.mjs';
 import { freePort } from '../../../tools/start/ports.mjs';

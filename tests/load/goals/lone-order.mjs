@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { Batcher } from '../../../libs/platform/dist/batcher.js';
+import { Batcher } from '../../../libs/platform/dist/patterns/batcher.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { Database } from '../../../libs/platform/dist/postgres/database.js';
-import { storeDatabase } from '../../../apps/store/dist/database.js';
+import { storeDatabase } from '../../../apps/store/dist/config.js';
 import { OrderIds } from '../../../apps/store/dist/orders/order-ids.js';
 import { placeBatch } from '../../../apps/store/dist/orders/orders.service.js';
 import { percentile } from '../client.mjs';

@@ -30,7 +30,7 @@ const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const rules = 'apps/store/dist/orders/order.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
 const payments = 'apps/store/dist/payments/payments.service.js';
-const idempotentResults = 'libs/platform/dist/idempotency/saved-answers.js';
+const idempotentResults = 'libs/platform/dist/patterns/idempotent-results.js';
 
 const withoutStockLock: Edit = {
   file: stockRepository,
@@ -53,11 +53,11 @@ export const bugs: readonly Bug[] = [
       },
       {
         file: repository,
-        find: 'moveUnits(tx, unitsByPlant);',
+        find: 'moveUnits(tx, units);',
         replace: `for (const row of stock) {
-          const units = unitsByPlant.get(row.plantId) ?? noUnits;
+          const moved = units.get(row.plantId) ?? noUnits;
           tx.send('UPDATE stock SET free = $2, reserved = $3, sold = $4 WHERE plant_id = $1',
-            [row.plantId, row.free + units.free, row.reserved + units.reserved, row.sold + units.sold]);
+            [row.plantId, row.free + moved.free, row.reserved + moved.reserved, row.sold + moved.sold]);
         }`,
       },
     ],
@@ -90,7 +90,7 @@ export const bugs: readonly Bug[] = [
     id: 'write-skew',
     name: 'write skew: placing does not lock the customer against account closure',
     edits: [
-      { file: 'apps/store/dist/customers/customers.repository.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
+      { file: 'apps/store/dist/customers/customers.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
       // Widens the race window, so that a short run hits it.
       {
         file: orders,
@@ -126,7 +126,7 @@ export const bugs: readonly Bug[] = [
       { file: 'libs/events/dist/event-range.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
       // Delays or drops some messages, which the unmodified code tolerates.
       {
-        file: 'libs/events/dist/feed-numberer.js',
+        file: 'libs/events/dist/feed.js',
         find: 'this.nats.connection.publish(this.subject, bytes);\n',
         replace: 'if (Math.random() < 0.7) setTimeout(() => this.nats.connection.publish(this.subject, bytes), Math.random() * 50);\n',
       },
@@ -139,9 +139,9 @@ export const bugs: readonly Bug[] = [
     edits: [
       withoutStockLock,
       {
-        file: repository,
-        find: 'UPDATE stock SET free = free - units,',
-        replace: 'UPDATE stock SET free = greatest(free - units, 0), supplied = supplied + greatest(units - free, 0),',
+        file: stockRepository,
+        find: 'SET free = stock.free + t.free,',
+        replace: 'SET free = greatest(stock.free + t.free, 0), supplied = supplied + greatest(-stock.free - t.free, 0),',
       },
       // Widens the race window, so that a short run hits it.
       {
@@ -165,8 +165,8 @@ export const bugs: readonly Bug[] = [
     name: 'a webhook is resent with different bytes',
     edits: [{
       file: 'apps/notifications/dist/webhooks/sending/delivery-worker.js',
-      find: 'async attempt({ claimed, url, secrets }) {',
-      replace: 'async attempt({ claimed: { ...claimed }, url, secrets }) {\n        claimed.body = claimed.body.replace(/"timestamp":"[^"]*"/, `"timestamp":"${new Date().toISOString()}"`);',
+      find: 'const { claimed, url, secrets } = job;\n        const span',
+      replace: 'const { claimed: { ...claimed }, url, secrets } = job;\n        claimed.body = claimed.body.replace(/"timestamp":"[^"]*"/, `"timestamp":"${new Date().toISOString()}"`);\n        const span',
     }],
     breaks: ['receivers'],
   },
@@ -238,7 +238,7 @@ export const bugs: readonly Bug[] = [
     id: 'types-ignored',
     name: 'a stream client gets event types that it did not request',
     edits: [
-      { file: 'apps/notifications/dist/stream/broadcast/entry-batch.js', find: '!fields || types.has(fields.type)', replace: 'true' },
+      { file: 'apps/notifications/dist/stream/broadcast/live-connections.js', find: '!fields || types.has(fields.type)', replace: 'true' },
       { file: 'apps/notifications/dist/stream/broadcast/live-connections.js', find: 'if (all.some((types) => areAmong(asked, types)))', replace: 'if (true)' },
     ],
     breaks: ['sockets'],
@@ -390,13 +390,13 @@ export const bugs: readonly Bug[] = [
   {
     id: 'unaudited',
     name: 'a delivery is not written to the audit log',
-    edits: [{ file: 'apps/store/dist/shipments/shipments.service.js', find: 'audit(tx, actorOf(context), store.deliverOrder, orderId);', replace: '' }],
+    edits: [{ file: 'apps/store/dist/shipments/shipments.js', find: 'audit(tx, actorOf(context), store.deliverOrder, orderId);', replace: '' }],
     breaks: ['audit'],
   },
   {
     id: 'audit-loses',
     name: 'an audit log entry is occasionally lost',
-    edits: [{ file: 'libs/platform/dist/audit/audit-log.js', find: 'tx.send(append, [', replace: 'if (Math.random() < 0.1) return;\n    tx.send(append, [' }],
+    edits: [{ file: 'libs/platform/dist/patterns/audit-log.js', find: 'tx.send(append, [', replace: 'if (Math.random() < 0.1) return;\n    tx.send(append, [' }],
     breaks: ['audit'],
   },
   {
