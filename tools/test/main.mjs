@@ -1,4 +1,4 @@
-// `npm test`: builds, runs every check on its own servers, and ends with a line of totals.
+// `npm test`: builds, runs checks on its own servers, and ends with a line of totals.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
@@ -6,7 +6,7 @@ import { Shutdown, stopOnSignals, together } from '../start/shutdown.mjs';
 import { checkPlatform, checkScripts, compile, readyPackages } from '../start/toolchain.mjs';
 import { cpuSeconds, Durations, tableOf } from './durations.mjs';
 import { subfolder, temporaryFolder } from './folder.mjs';
-import { parseOptions, usage } from './options.mjs';
+import { LEFT_OUT, parseOptions, usage } from './options.mjs';
 import { terminal, WaitingOutput } from './output.mjs';
 import { afterRerun, check, succeeded, sum, summary } from './results.mjs';
 import { natsForTests } from './servers.mjs';
@@ -33,6 +33,8 @@ async function main() {
   const shutdown = new Shutdown(/** @type {const} */ (['temporary folder']), (step, error) => console.log(`Stopping failed (${step}): ${explain(error)}`));
   /** @type {Ran[]} */
   const ran = [];
+  /** @type {string | undefined} */
+  let leftOut;
   try {
     const options = parseOptions(process.argv.slice(2));
     if (options.help) {
@@ -47,7 +49,9 @@ async function main() {
     const build = await step('types', terminal, () => checkTypes(env));
     ran.push({ tally: build });
     if (succeeded(build)) {
-      const context = { folder: temporaryFolder(shutdown), env, durations, jestArgs: options.jestArgs, packages: options.packages, stop };
+      const { isQuick = false, jestArgs, packages } = options;
+      const context = { folder: temporaryFolder(shutdown), env, durations, isQuick, jestArgs, packages, stop };
+      if (isQuick) leftOut = LEFT_OUT;
       await runLanes(options, context, ran);
       for (const name of options.alone ?? []) ran.push({ name, tally: await runStep(name, terminal, context) });
       for (const one of ran) one.tally = await withRerun(one, context);
@@ -62,6 +66,7 @@ async function main() {
   const total = sum(ran.map(({ tally }) => tally));
   if (total.flaky.length > 0) console.log(`\nFlaky (failed, then passed when run again):\n${total.flaky.map((one) => `  ${one}`).join('\n')}`);
   if (total.failures.length > 0) console.log(`\nFailed:\n${total.failures.map((one) => `  ${one}`).join('\n')}`);
+  if (leftOut !== undefined) console.log(`\n${leftOut}`);
   console.log(`\n${summary(total)}`);
   return succeeded(total) ? 0 : 1;
 }
@@ -81,7 +86,8 @@ async function checkTypes(env) {
  */
 async function runLanes({ lanes: [first = [], ...others], last = [] }, context, ran) {
   const waiting = new WaitingOutput();
-  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}; then, in the first free lane: ${last.join(', ')}`);
+  const then = last.length > 0 ? `; then, in the first free lane: ${last.join(', ')}` : '';
+  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}${then}`);
   const left = [...last];
   /** Yields the steps of a lane, then those that are left. @param {typeof first} lane */
   function* stepsOf(lane) {

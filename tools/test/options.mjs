@@ -19,12 +19,20 @@ const ALONE = /** @type {const} */ (['chaos']);
 
 const STEPS = [...LANES.flat(), ...LAST, ...ALONE];
 
+/** What a change usually breaks, in five minutes on two quiet cores. The unit tests take about as long as the other steps together. */
+const QUICK_LANES = /** @type {const} */ ([['lint', 'tools', 'acceptance', 'console'], ['unit']]);
+
+/** What a quick run leaves out, for its last lines. */
+export const LEFT_OUT = `Left out: tests that kill, cut off or fill up services (*.crash.int-spec.ts, *.slow.int-spec.ts), the acceptance and console tests but
+for the access table and one tour, ${['artefacts', ...LAST, ...ALONE].join(', ')}. Everything, as in CI: npm test -- --all`;
+
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);
 
 /**
  * @typedef {object} Options
  * @property {boolean} [help]
+ * @property {boolean} [isQuick] leaves out tests within steps, too
  * @property {readonly (readonly StepName[])[]} lanes
  * @property {readonly StepName[]} [last] steps that the next free lane runs
  * @property {readonly StepName[]} [alone] steps that run after the lanes, one at a time
@@ -34,9 +42,10 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
 
 /** @typedef {typeof STEPS[number] | typeof LONG_STEPS[number]} StepName */
 
-export const usage = `Builds, then runs every check.
+export const usage = `Builds, then runs checks.
 
-  npm test
+  npm test                               what a change usually breaks, in about five minutes
+  npm test -- --all                      everything, as in CI
   npm test -- --only unit             one of ${STEPS.join(', ')}; builds first
   npm test -- --only unit -t oversell    the rest is passed to Jest
   npm test -- --since origin/main        only what the changes since a commit can break
@@ -52,7 +61,8 @@ export const usage = `Builds, then runs every check.
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
   if (first === '--help' || first === '-h') return { help: true, lanes: [], jestArgs: [], packages: [] };
-  if (first === undefined) return { lanes: LANES, last: LAST, alone: ALONE, jestArgs: [], packages: [] };
+  if (first === undefined) return { isQuick: true, lanes: QUICK_LANES, jestArgs: [], packages: [] };
+  if (first === '--all' && only === undefined) return { lanes: LANES, last: LAST, alone: ALONE, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
     return { lanes: [['tools', 'unit', 'acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
   }

@@ -12,6 +12,7 @@ import { startShop } from './shop.mjs';
  * @typedef {object} StepContext
  * @property {string} folder temporary, of this step
  * @property {NodeJS.ProcessEnv} env with the pinned `node` on the PATH
+ * @property {boolean} isQuick leave out what takes long and seldom breaks
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; empty: all
  * @property {readonly string[] | undefined} [files] the only Jest files to run
@@ -22,6 +23,9 @@ import { startShop } from './shop.mjs';
  * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres'>} shutdown at the end of this step
  */
 
+/** Unit tests that crash, cut off or fill up real services: they take minutes, and break when the mechanism that they prove changes. */
+const SLOW = '\\.(crash|slow)\\.int-spec\\.ts$';
+
 /** @type {Record<import('./options.mjs').StepName, (context: StepContext) => Promise<import('./results.mjs').Tally>>} */
 export const steps = {
   lint: async (context) => check((await node(context, ['node_modules/oxlint/bin/oxlint', '--config', 'oxlint.config.mjs'])) === 0, 'oxlint'),
@@ -31,7 +35,9 @@ export const steps = {
   // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer. A worker keeps the
   // modules of the files that it has run. Restarting it beyond this size takes no longer than collecting that heap, and five need less memory.
   unit: async (context) => {
-    const which = context.files ? onlyFiles(context.files) : ['--maxWorkers=5', '--workerIdleMemoryLimit=1GB', ...context.packages.map((folder) => `${folder}/`), ...context.jestArgs];
+    const { files, isQuick, packages, jestArgs } = context;
+    const all = ['--maxWorkers=5', '--workerIdleMemoryLimit=1GB', ...(isQuick ? ['--testPathIgnorePatterns', SLOW] : []), ...packages.map((folder) => `${folder}/`), ...jestArgs];
+    const which = files ? onlyFiles(files) : all;
     return jest(context, 'unit', which, await startServers(context));
   },
 
@@ -55,7 +61,8 @@ export const steps = {
     // The tests report payments, so an order's status does not change in between.
     const shop = await startShop(context, { PAYMENT_PROVIDER: 'external' });
     const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary };
-    const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? 'tests/console/*.test.mjs', { env, concurrency: 2 });
+    const files = context.isQuick ? 'tests/console/{login,orders}.test.mjs' : 'tests/console/*.test.mjs';
+    const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? files, { env, concurrency: 2 });
     if (tally.failed > 0) context.output.say(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
     return tally;
   },
@@ -102,6 +109,9 @@ async function artefacts({ folder, env, stop, output }) {
   return { ARTEFACTS_DIR };
 }
 
+/** The access table, and a tour from plants to webhooks. */
+const QUICK = '/(security/access|plants|orders|stream|webhooks)\\.spec';
+
 /** Acceptance tests that look only at their own plants and orders, or start a shop of their own. They mostly wait, so two run at a time. */
 const SIDE_BY_SIDE = 'acceptance/src/(client/(calls|events|examples|readme|seeded-bugs)|tracing/tracing)\\.spec';
 
@@ -114,8 +124,8 @@ async function acceptance(context, variables = {}) {
       await run('acceptance-side-by-side', '--maxWorkers=2', '--testPathPatterns', SIDE_BY_SIDE),
       await run('acceptance', '--runInBand', '--testPathIgnorePatterns', SIDE_BY_SIDE),
     ]);
-  const { files, jestArgs } = context;
-  const tally = await (files ? run('acceptance', ...onlyFiles(files)) : jestArgs.length > 0 ? run('acceptance', '--runInBand', ...jestArgs) : all());
+  const { files, isQuick, jestArgs } = context;
+  const tally = await (files ? run('acceptance', ...onlyFiles(files)) : isQuick ? run('acceptance', '--runInBand', '--testPathPatterns', QUICK) : jestArgs.length > 0 ? run('acceptance', '--runInBand', ...jestArgs) : all());
   if (tally.failed > 0) context.output.say(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
   return tally;
 }

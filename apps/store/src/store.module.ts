@@ -12,7 +12,7 @@ import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
 import { PaymentsController, PaymentsService } from './payments/payments.service.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
-import { RefundsController, RefundsDueGauge, RefundsService } from './refunds/refunds.service.js';
+import { RefundsController, RefundsDueGauge, RefundsService } from './refunds/refunds.js';
 import { ShipmentsController, ShipmentsService } from './shipments/shipments.js';
 import { InventoryCompactor, StockService } from './stock/stock.service.js';
 import { StockController } from './stock/stock.controller.js';
