@@ -1,7 +1,6 @@
 import type { JsonSchema } from './schema.js';
 
-// JSON Schemas of answers. Each is typed by the interface that it describes, and does not compile if its members or their types
-// differ.
+// JSON Schemas of answers. An answer's type follows from its schema (`AnswerOf`).
 
 export interface SchemaWithComponents {
   readonly json: JsonSchema;
@@ -19,9 +18,24 @@ export interface OptionalMember<T> {
   readonly optional: AnswerSchema<T>;
 }
 
-type Members<T> = {
-  readonly [K in keyof T]-?: object extends Pick<T, K> ? OptionalMember<Exclude<T[K], undefined>> : AnswerSchema<T[K]>;
-};
+/** The type that a schema describes. */
+export type AnswerOf<Schema> = Schema extends AnswerSchema<infer T> ? T : never;
+
+interface IsOptional {
+  readonly optional: SchemaWithComponents;
+}
+
+/** The schemas of an object's members. */
+export type Members = Readonly<Record<string, SchemaWithComponents | IsOptional>>;
+
+/** The type of an object with these members. */
+type ObjectOf<M> = Flat<
+  { readonly [K in keyof M as M[K] extends IsOptional ? never : K]: AnswerOf<M[K]> } & {
+    readonly [K in keyof M as M[K] extends IsOptional ? K : never]?: M[K] extends { readonly optional: infer Schema } ? AnswerOf<Schema> : never;
+  }
+>;
+
+type Flat<T> = { [K in keyof T]: T[K] };
 
 const inlineSchema = <T>(json: JsonSchema): AnswerSchema<T> => ({ json, components: {} });
 
@@ -33,12 +47,11 @@ export const described = <T>(schema: AnswerSchema<T>, description: string): Answ
   components: schema.components,
 });
 
-/** Returns a function that makes the schema of `T` from its members, as a component of the given name. */
+/** Returns a function that makes the schema of an object from its members, as a component of the given name. */
 export const objectOf =
-  <T extends object>(name: string, description?: string) =>
-  (members: Members<T>): AnswerSchema<T> => {
-    // `as never`: TypeScript cannot resolve `Members<T>` for a generic T.
-    const all = Object.entries<AnswerSchema<unknown> | OptionalMember<unknown>>(members as never).map(([key, one]) =>
+  (name: string, description?: string) =>
+  <const M extends Members>(members: M): AnswerSchema<ObjectOf<M>> => {
+    const all = Object.entries(members).map(([key, one]) =>
       'optional' in one ? { key, schema: one.optional, isRequired: false } : { key, schema: one, isRequired: true },
     );
     const own = {

@@ -1,8 +1,7 @@
 import type { AuditEntry } from '@plant-shop/platform/patterns/audit-log';
 import { type Operation, operationsOf } from '@plant-shop/platform/rpc/operation';
-import type { OtherCredential } from '@plant-shop/platform/rpc/context';
 import { IsOptional } from 'class-validator';
-import { described, id, instant, listOf, objectOf, optional, text } from './answers.js';
+import { type AnswerOf, described, id, instant, listOf, objectOf, optional, text } from './answers.js';
 import type { ErrorCode } from './errors.js';
 import { PageRequest, Text } from './fields.js';
 import { Description } from './schema.js';
@@ -30,34 +29,26 @@ export class ReadAudit extends PageRequest {
 export const readAuditOf = (service: string): Operation<ReadAudit, AuditEntry[]> =>
   operationsOf<ErrorCode>(service).read<AuditEntry[]>()('readAudit', ReadAudit, { errors: ['invalid-cursor'] });
 
-/** An entry as admins see it, with the names of users. */
-export interface NamedAuditEntry extends AuditEntry {
-  readonly username?: string;
-  readonly otherCredentials?: readonly NamedCredential[];
-}
-
-interface NamedCredential extends OtherCredential {
-  readonly username?: string;
-}
-
-const otherCredential = objectOf<NamedCredential>('OtherCredential', 'A valid credential of another user. It permitted nothing.')({
+const otherCredential = objectOf('OtherCredential', 'A valid credential of another user. It permitted nothing.')({
   kind: text(20),
   id: described(text(200), 'The id of the API key or session; for an access token, of its OAuth client.'),
   subject: described(text(64), 'Id of its user.'),
   username: optional(described(text(64), 'The current name of its user. Absent: the user was deleted.')),
 });
 
-export const auditAnswer = listOf(
-  objectOf<NamedAuditEntry>('AuditEntry', 'An operation that took effect and that ordinary users may not perform.')({
-    id: described(id, 'Unique within a service, the first part of `operation`.'),
-    at: instant,
-    operation: text(100),
-    requestId: described(text(200), 'The `X-Request-Id` of the request, which the logs also contain.'),
-    subject: optional(described(text(64), 'Id of the acting user, never reused. Absent: an operator\'s command.')),
-    username: optional(described(text(64), 'The current name of the acting user. Absent: the user was deleted.')),
-    credentials: listOf(described(text(20), 'A kind of credential of the acting user that the request carried.')),
-    otherCredentials: optional(described(listOf(otherCredential), 'Credentials of other users that the request carried too.')),
-    target: described(text(200), 'The id of the affected resource.'),
-  }),
-  1_000,
-);
+const auditEntry = objectOf('AuditEntry', 'An operation that took effect and that ordinary users may not perform.')({
+  id: described(id, 'Unique within a service, the first part of `operation`.'),
+  at: instant,
+  operation: text(100),
+  requestId: described(text(200), 'The `X-Request-Id` of the request, which the logs also contain.'),
+  subject: optional(described(text(64), 'Id of the acting user, never reused. Absent: an operator\'s command.')),
+  username: optional(described(text(64), 'The current name of the acting user. Absent: the user was deleted.')),
+  credentials: listOf(described(text(20), 'A kind of credential of the acting user that the request carried.')),
+  otherCredentials: optional(described(listOf(otherCredential), 'Credentials of other users that the request carried too.')),
+  target: described(text(200), 'The id of the affected resource.'),
+});
+
+/** An entry as admins see it, with the names of users. */
+export type NamedAuditEntry = AnswerOf<typeof auditEntry>;
+
+export const auditAnswer = listOf(auditEntry, 1_000);

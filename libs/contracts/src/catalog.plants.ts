@@ -3,7 +3,7 @@ import { Converted } from '@plant-shop/platform/rpc/validation';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, ValidateBy } from 'class-validator';
 import { limitedByCredential, permission } from './permissions.js';
-import { described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { type AnswerOf, described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, form, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { ExpectedVersion, Id, IdToAssign, Integer, ObjectOf, ObjectsOf, OneOf, Text, Texts } from './fields.js';
@@ -156,23 +156,12 @@ export class DeletePlant {
   ifVersion?: number;
 }
 
-// Answers
-
-export interface Plant {
-  readonly id: number;
-  readonly name: string;
-  readonly category?: { readonly id?: number; readonly name?: string };
-  readonly photoUrls: readonly string[];
-  readonly tags: readonly { readonly id: number; readonly name: string }[];
-  readonly status: PlantStatus;
-}
-
 const plantStatus = oneOf<PlantStatus>(plantStatuses);
 
-const category = objectOf<NonNullable<Plant['category']>>('PlantCategory')({ id: optional(id), name: optional(text(200)) });
-const tag = objectOf<Plant['tags'][number]>('PlantTag')({ id, name: text(200) });
+const category = objectOf('PlantCategory')({ id: optional(id), name: optional(text(200)) });
+const tag = objectOf('PlantTag')({ id, name: text(200) });
 
-export const plantAnswer = objectOf<Plant>('Plant')({
+export const plantAnswer = objectOf('Plant')({
   id,
   name: text(200),
   category: optional(category),
@@ -180,6 +169,9 @@ export const plantAnswer = objectOf<Plant>('Plant')({
   tags: listOf(tag, 64),
   status: described(plantStatus, 'Set by staff. The shop never changes it on its own.'),
 });
+
+// Answers
+export type Plant = AnswerOf<typeof plantAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('catalog');
 const forClients = forClientsUnder('Plants');

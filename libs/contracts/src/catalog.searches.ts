@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { limitedByCredential } from './permissions.js';
-import { boolean, described, integer, listOf, objectOf, text } from './answers.js';
+import { type AnswerOf, boolean, described, integer, listOf, objectOf, text } from './answers.js';
 import { type Plant, plantAnswer, type PlantStatus, plantStatuses } from './catalog.plants.js';
 import { forClientsUnder } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -77,31 +77,17 @@ export const maxFacetValues = 100;
 
 // Answers
 
-/** The number of matching plants that have a value. */
-export interface FacetCount {
-  readonly value: string;
-  readonly plants: number;
-}
+const facet = listOf(objectOf('FacetCount')({ value: text(200), plants: integer(1) }), maxFacetValues);
 
-export interface PlantFacets {
-  /** Number of plants counted. */
-  readonly plants: number;
-  /** `false`: more plants match, and only the newest were counted. */
-  readonly complete: boolean;
-  readonly status: readonly FacetCount[];
-  readonly tags: readonly FacetCount[];
-  readonly category: readonly FacetCount[];
-}
-
-const facet = listOf(objectOf<FacetCount>('FacetCount')({ value: text(200), plants: integer(1) }), maxFacetValues);
-
-const facetsAnswer = objectOf<PlantFacets>('PlantFacets')({
+const facetsAnswer = objectOf('PlantFacets')({
   plants: described(integer(0), 'Number of plants counted.'),
   complete: described(boolean, '`false`: more plants match, and only the newest were counted.'),
   status: facet,
   tags: facet,
   category: facet,
 });
+
+export type PlantFacets = AnswerOf<typeof facetsAnswer>;
 
 const { read } = operationsOf<ErrorCode>('catalog');
 const forClients = forClientsUnder('Plants');

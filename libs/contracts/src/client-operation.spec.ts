@@ -18,7 +18,7 @@ interface Fired {
   readonly kiln: string;
 }
 
-const fired = objectOf<Fired>('Fired')({ kiln: text() });
+const fired = objectOf('Fired')({ kiln: text() });
 const fire = operationsOf('pottery').write<Fired>()('fire', Pot);
 const forClients = forClientsUnder('Shop');
 const texts = { access: authenticated, summary: 'Fire a pot' };

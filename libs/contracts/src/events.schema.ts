@@ -1,27 +1,22 @@
-import { type AnswerSchema, described, id, instant, integer, objectOf, oneOf, optional, text, uuid } from './answers.js';
-import type { OrderEvent, OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from './events.js';
+import { described, id, instant, integer, type Members, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { orderStatuses } from './store.js';
-
-/** Id and log position of an event, for clients that resume. */
-export interface Resumable {
-  readonly id: string;
-  readonly cursor: string;
-}
 
 const resumable = {
   id: described(uuid, 'The same in every delivery of the event, by stream or webhook.'),
   cursor: described(text(500), 'Opaque. Connect with the last cursor received to get every later event once.'),
 };
 
-/** An event in the two forms in which clients receive it. */
-export interface EventSchemas<E extends OrderEvent> {
-  /** The event alone: by webhook, by Server-Sent Events, and by WebSocket without a cursor and without `orders.v1.resumable`. */
-  readonly plain: AnswerSchema<E>;
-  /** The event with id and cursor: in pages, and by WebSocket with a cursor or with the subprotocol `orders.v1.resumable`. */
-  readonly resumable: AnswerSchema<E & Resumable>;
-}
+/**
+ * Returns an event's schema in the two forms in which clients receive it. `plain`: by webhook, by Server-Sent Events, and by WebSocket
+ * without a cursor and without `orders.v1.resumable`. `resumable`, with id and cursor: in pages, and by WebSocket with a cursor or with
+ * the subprotocol `orders.v1.resumable`.
+ */
+const inBothForms = <const M extends Members>(name: string, members: M) => ({
+  plain: objectOf(name)(members),
+  resumable: objectOf(`Resumable${name}`)({ ...resumable, ...members }),
+});
 
-const statusChange = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
+const statusChange = objectOf('OrderStatusChange')({
   orderId: id,
   plantId: id,
   previousStatus: oneOf(orderStatuses),
@@ -34,7 +29,7 @@ const statusChanged = {
   data: statusChange,
 };
 
-const placing = objectOf<OrderPlaced['data']>('OrderPlacing')({
+const placing = objectOf('OrderPlacing')({
   orderId: id,
   plantId: id,
   quantity: integer(1, 1_000_000),
@@ -47,7 +42,7 @@ const placed = {
   data: placing,
 };
 
-const shipment = objectOf<OrderShipped['data']>('OrderShipment')({
+const shipment = objectOf('OrderShipment')({
   orderId: id,
   plantId: id,
   carrier: text(200),
@@ -59,7 +54,7 @@ const shipped = {
   data: shipment,
 };
 
-const refund = objectOf<RefundDue['data']>('RefundOfOrder')({
+const refund = objectOf('RefundOfOrder')({
   refundId: described(id, 'Read it with `GET /store/refund/{refundId}`.'),
   orderId: id,
   plantId: id,
@@ -70,26 +65,14 @@ const refundIsDue = {
   data: refund,
 };
 
-export const orderStatusChanged: EventSchemas<OrderStatusChanged> = {
-  plain: objectOf<OrderStatusChanged>('OrderStatusChanged')(statusChanged),
-  resumable: objectOf<OrderStatusChanged & Resumable>('ResumableOrderStatusChanged')({ ...resumable, ...statusChanged }),
-};
-export const orderPlaced: EventSchemas<OrderPlaced> = {
-  plain: objectOf<OrderPlaced>('OrderPlaced')(placed),
-  resumable: objectOf<OrderPlaced & Resumable>('ResumableOrderPlaced')({ ...resumable, ...placed }),
-};
-export const orderShipped: EventSchemas<OrderShipped> = {
-  plain: objectOf<OrderShipped>('OrderShipped')(shipped),
-  resumable: objectOf<OrderShipped & Resumable>('ResumableOrderShipped')({ ...resumable, ...shipped }),
-};
-export const refundDue: EventSchemas<RefundDue> = {
-  plain: objectOf<RefundDue>('RefundDue')(refundIsDue),
-  resumable: objectOf<RefundDue & Resumable>('ResumableRefundDue')({ ...resumable, ...refundIsDue }),
-};
+export const orderStatusChanged = inBothForms('OrderStatusChanged', statusChanged);
+export const orderPlaced = inBothForms('OrderPlaced', placed);
+export const orderShipped = inBothForms('OrderShipped', shipped);
+export const refundDue = inBothForms('RefundDue', refundIsDue);
 
 /** A test of a webhook; no order changes. */
-export const webhookTest = objectOf<WebhookTest>('WebhookTest')({
+export const webhookTest = objectOf('WebhookTest')({
   event: oneOf(['webhook.test']),
   timestamp: described(instant, 'When the test was requested.'),
-  data: objectOf<WebhookTest['data']>('WebhookTestData')({ webhookId: uuid }),
+  data: objectOf('WebhookTestData')({ webhookId: uuid }),
 });

@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import { authenticated, type Permission, permissions } from './permissions.js';
-import { described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Uuid } from './fields.js';
@@ -59,20 +59,6 @@ export class RotateApiKey extends UserRequest {
   rotation: ApiKeyRotation;
 }
 
-export interface ApiKey {
-  readonly id: string;
-  readonly name: string;
-  /** First characters of the key, to recognise it. */
-  readonly prefix: string;
-  readonly permissions: readonly Permission[];
-  readonly createdAt: string;
-  readonly expiresAt?: string;
-  readonly lastUsedAt?: string;
-}
-
-/** `key` is returned only once and stored only as a hash. */
-export type CreatedApiKey = ApiKey & { readonly key: string };
-
 const apiKeyMembers = {
   id: uuid,
   name: text(200),
@@ -82,11 +68,16 @@ const apiKeyMembers = {
   expiresAt: optional(instant),
   lastUsedAt: optional(instant),
 };
-const apiKeyAnswer = objectOf<ApiKey>('ApiKey')(apiKeyMembers);
-const createdApiKeyAnswer = objectOf<CreatedApiKey>('CreatedApiKey')({
+const apiKeyAnswer = objectOf('ApiKey')(apiKeyMembers);
+
+export type ApiKey = AnswerOf<typeof apiKeyAnswer>;
+const createdApiKeyAnswer = objectOf('CreatedApiKey')({
   ...apiKeyMembers,
   key: described(text(), 'The key itself. It is returned only once and stored only as a hash.'),
 });
+
+/** `key` is returned only once and stored only as a hash. */
+export type CreatedApiKey = AnswerOf<typeof createdApiKeyAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('identity');
 const forClients = forClientsUnder('Users');

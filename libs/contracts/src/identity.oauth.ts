@@ -1,7 +1,7 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import { type Permission, permission, permissions } from './permissions.js';
-import { boolean, described, instant, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Flag, ListOf, ObjectOf, SomeOf, Text, Texts } from './fields.js';
@@ -68,20 +68,6 @@ export class DeleteOAuthClient extends OAuthClientRequest {}
 /** The old secret and the access tokens issued for it end at once. Refresh tokens remain valid, with the new secret. */
 export class RotateOAuthClientSecret extends OAuthClientRequest {}
 
-export interface OAuthClient {
-  readonly clientId: string;
-  readonly name: string;
-  readonly redirectUris: readonly string[];
-  readonly grantTypes: readonly GrantType[];
-  readonly scopes: readonly Permission[];
-  readonly owner?: string;
-  readonly public: boolean;
-  readonly createdAt: string;
-}
-
-/** `secret` is returned only once and stored only as a hash; a public client has none. */
-export type CreatedOAuthClient = OAuthClient & { readonly secret?: string };
-
 const oauthClientMembers = {
   clientId: text(200),
   name: text(200),
@@ -92,11 +78,16 @@ const oauthClientMembers = {
   public: boolean,
   createdAt: instant,
 };
-const oauthClientAnswer = objectOf<OAuthClient>('OAuthClient')(oauthClientMembers);
-const createdOAuthClientAnswer = objectOf<CreatedOAuthClient>('CreatedOAuthClient')({
+const oauthClientAnswer = objectOf('OAuthClient')(oauthClientMembers);
+
+export type OAuthClient = AnswerOf<typeof oauthClientAnswer>;
+const createdOAuthClientAnswer = objectOf('CreatedOAuthClient')({
   ...oauthClientMembers,
   secret: optional(described(text(), 'The secret itself. It is returned only once and stored only as a hash.')),
 });
+
+/** `secret` is returned only once and stored only as a hash; a public client has none. */
+export type CreatedOAuthClient = AnswerOf<typeof createdOAuthClientAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('identity');
 const forClients = forClientsUnder('OAuth');

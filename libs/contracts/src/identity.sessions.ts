@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated } from './permissions.js';
-import { boolean, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Pattern, Uuid } from './fields.js';
@@ -27,32 +27,20 @@ export class EndSession extends UserRequest {
 /** Ends all sessions of the user, including the caller's own, and all grants to applications. */
 export class EndSessions extends UserRequest {}
 
-export interface OpenSession {
-  readonly id: string;
-  readonly createdAt: string;
-  readonly expiresAt: string;
-  /** Accurate to a minute. */
-  readonly lastUsedAt?: string;
-  /** The User-Agent of the login request. */
-  readonly userAgent?: string;
-  /** `application`: a browser session, for granting access to applications. */
-  readonly kind: 'token' | 'application';
-  /** Whether this is the session of the request. */
-  readonly current: boolean;
-}
-
-const openSessionAnswer = objectOf<OpenSession>('Session')({
+const openSessionAnswer = objectOf('Session')({
   id: uuid,
   createdAt: instant,
   expiresAt: instant,
   lastUsedAt: optional(described(instant, 'Accurate to a minute.')),
   userAgent: optional(described(text(200), 'The User-Agent of the login request.')),
   kind: described(
-    oneOf<OpenSession['kind']>(['token', 'application']),
+    oneOf(['token', 'application']),
     '`application`: a browser session, for granting access to applications.',
   ),
   current: described(boolean, 'Whether this is the session of the request.'),
 });
+
+export type OpenSession = AnswerOf<typeof openSessionAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('identity');
 const forClients = forClientsUnder('Users');

@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated, limitedByAddress, limitedByCredential, optionalCredential, permission, type Role, roles } from './permissions.js';
-import { described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { type AnswerOf, described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonArray, jsonObject, message, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
@@ -162,21 +162,6 @@ export class Logout {
   digest: string;
 }
 
-// Answers
-
-/** As seen by the user and with `write:users`. Other callers get no `email` and `phone`. */
-export interface User {
-  readonly id: number;
-  readonly username: string;
-  readonly firstName?: string;
-  readonly lastName?: string;
-  readonly email?: string;
-  readonly phone?: string;
-  readonly userStatus?: number;
-  /** Only for callers with `write:users`. */
-  readonly role?: Role;
-}
-
 export interface Session {
   /** Returned only once, stored only as a hash. */
   readonly token: string;
@@ -185,7 +170,7 @@ export interface Session {
   readonly attemptsLeft: number;
 }
 
-const userAnswer = objectOf<User>('User', 'Visible to everyone: id, username, firstName, lastName and userStatus.')({
+const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstName, lastName and userStatus.')({
   id,
   username: text(64),
   firstName: optional(text(200)),
@@ -195,6 +180,11 @@ const userAnswer = objectOf<User>('User', 'Visible to everyone: id, username, fi
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
   role: optional(described(oneOf<Role>(roles), 'Visible to callers with write:users.')),
 });
+
+// Answers
+
+/** As seen by the user and with `write:users`. Other callers get no `email` and `phone`. */
+export type User = AnswerOf<typeof userAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('identity');
 const forClients = forClientsUnder('Users');

@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { permission } from './permissions.js';
-import { described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Flag, Id, ObjectOf, OneOf, PageRequest, Text, Uuid } from './fields.js';
@@ -70,40 +70,16 @@ export class ReplayEvents extends WebhookRequest {
   replay: ReplayRange;
 }
 
-// Answers
-
-export interface DeliveryAttempt {
-  readonly at: string;
-  /** The receiver's HTTP status, if it answered. */
-  readonly status?: number;
-  readonly durationMs: number;
-  /** Why the attempt failed, for people. */
-  readonly error?: string;
-}
-
-export interface Delivery {
-  readonly id: number;
-  readonly eventId: string;
-  /** Absent for a `webhook.test`. */
-  readonly orderId?: number;
-  readonly state: DeliveryState;
-  readonly attempts: readonly DeliveryAttempt[];
-  readonly nextAttemptAt?: string;
-}
-
-/** The result of a replay. With `cursor` there are more events: call again from there. */
-export interface Replay {
-  readonly scheduled: number;
-  readonly cursor?: string;
-}
-
-const attempt = objectOf<DeliveryAttempt>('DeliveryAttempt')({
+const attempt = objectOf('DeliveryAttempt')({
   at: instant,
   status: optional(described(integer(100, 599), "The receiver's HTTP status, if it answered.")),
   durationMs: integer(0),
   error: optional(described(text(), 'Why the attempt failed.')),
 });
-const deliveryAnswer = objectOf<Delivery>('Delivery')({
+
+// Answers
+export type DeliveryAttempt = AnswerOf<typeof attempt>;
+const deliveryAnswer = objectOf('Delivery')({
   id,
   eventId: described(uuid, 'The webhook-id that the receiver gets.'),
   orderId: optional(described(id, 'Absent for a webhook.test.')),
@@ -112,10 +88,15 @@ const deliveryAnswer = objectOf<Delivery>('Delivery')({
   nextAttemptAt: optional(instant),
 });
 
-const replayAnswer = objectOf<Replay>('Replay')({
+export type Delivery = AnswerOf<typeof deliveryAnswer>;
+
+const replayAnswer = objectOf('Replay')({
   scheduled: integer(0),
   cursor: optional(described(text(500), 'Present if there are more events: send it as fromCursor to continue.')),
 });
+
+/** The result of a replay. With `cursor` there are more events: call again from there. */
+export type Replay = AnswerOf<typeof replayAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('notifications');
 const forClients = forClientsUnder('Webhooks');

@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import { permission } from './permissions.js';
-import { described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
@@ -96,30 +96,6 @@ export class RotateWebhookSecret extends WebhookRequest {
   rotation: SecretRotation;
 }
 
-// Answers
-
-export interface Webhook {
-  readonly id: string;
-  readonly url: string;
-  readonly eventTypes: readonly EventType[];
-  readonly orderId?: number;
-  readonly plantId?: number;
-  readonly description?: string;
-  readonly state: WebhookState;
-  /** Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`). */
-  readonly disabledReason?: 'gone' | 'failing';
-  readonly createdAt: string;
-}
-
-/** `secret` is returned here and on rotation, and stored only encrypted. */
-export type CreatedWebhook = Webhook & { readonly secret: string };
-
-export interface RotatedSecret {
-  readonly secret: string;
-  /** Until then deliveries are signed with both secrets. */
-  readonly previousUntil: string;
-}
-
 const secret = described(text(), 'Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted.');
 
 const webhookMembers = {
@@ -138,13 +114,21 @@ const webhookMembers = {
   ),
   createdAt: instant,
 };
-const webhookAnswer = objectOf<Webhook>('Webhook')(webhookMembers);
-const createdWebhookAnswer = objectOf<CreatedWebhook>('CreatedWebhook')({ ...webhookMembers, secret });
+const webhookAnswer = objectOf('Webhook')(webhookMembers);
 
-const rotatedSecretAnswer = objectOf<RotatedSecret>('RotatedSecret')({
+// Answers
+export type Webhook = AnswerOf<typeof webhookAnswer>;
+const createdWebhookAnswer = objectOf('CreatedWebhook')({ ...webhookMembers, secret });
+
+/** `secret` is returned here and on rotation, and stored only encrypted. */
+export type CreatedWebhook = AnswerOf<typeof createdWebhookAnswer>;
+
+const rotatedSecretAnswer = objectOf('RotatedSecret')({
   secret,
   previousUntil: described(instant, 'Until then deliveries are signed with both secrets.'),
 });
+
+export type RotatedSecret = AnswerOf<typeof rotatedSecretAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('notifications');
 const forClients = forClientsUnder('Webhooks');

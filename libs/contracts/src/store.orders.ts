@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { orderReader, permission } from './permissions.js';
-import { boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
@@ -119,54 +119,10 @@ export class TransferOrder {
   ifVersion?: number;
 }
 
-// Answers
-
-export interface Order {
-  readonly id: number;
-  readonly plantId: number;
-  readonly quantity: number;
-  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
-  readonly shipDate?: string;
-  readonly status: OrderStatus;
-  readonly complete: boolean;
-  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
-  readonly placedAt: string;
-  /** When it is cancelled unless it is paid; absent if it does not wait for a payment. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
-  readonly reservedUntil?: string;
-  readonly carrier?: string;
-  readonly trackingNumber?: string;
-  /** `due`: a payment must be refunded. `completed`: it was refunded. */
-  readonly refund?: RefundStatus;
-  /**
-   * The owner's username, only in answers of `getOrder` and `listOrders` to callers with `read:orders`, unless the user was deleted.
-   * Answers to changes never have it: they are saved for repetitions, and names change.
-   */
-  readonly owner?: string;
-}
-
-/** One step in the history of an order. */
-export interface TimelineEntry {
-  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
-  readonly at: string;
-  /** Absent: the step changed no status (placing, shipping, a transfer). */
-  readonly previousStatus?: OrderStatus;
-  readonly newStatus: OrderStatus;
-  /** The `owner` at that time, `staff`, or the `store` itself. */
-  readonly actor: 'owner' | 'staff' | 'store';
-  readonly reason: string;
-  /** Only for a shipment. */
-  readonly carrier?: string;
-  readonly trackingNumber?: string;
-  /** Only for a refund that became due or was completed. */
-  readonly refundId?: number;
-  /** Id of the step's event. */
-  readonly eventId?: string;
-}
-
 const orderStatus = oneOf<OrderStatus>(orderStatuses);
 export const refundStatus = oneOf<RefundStatus>(refundStatuses);
 
-export const orderAnswer = objectOf<Order>('Order')({
+export const orderAnswer = objectOf('Order')({
   id,
   plantId: id,
   quantity: integer(1, 1_000_000),
@@ -186,7 +142,10 @@ export const orderAnswer = objectOf<Order>('Order')({
   ),
 });
 
-const timelineEntryAnswer = objectOf<TimelineEntry>('TimelineEntry', "One step in the history of an order.")({
+// Answers
+export type Order = AnswerOf<typeof orderAnswer>;
+
+const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history of an order.")({
   at: instant,
   previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
   newStatus: orderStatus,
@@ -199,6 +158,9 @@ const timelineEntryAnswer = objectOf<TimelineEntry>('TimelineEntry', "One step i
     described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund).'),
   ),
 });
+
+/** One step in the history of an order. */
+export type TimelineEntry = AnswerOf<typeof timelineEntryAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');

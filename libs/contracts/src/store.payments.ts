@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { permission } from './permissions.js';
-import { described, id, instant, listOf, objectOf, optional, text } from './answers.js';
+import { type AnswerOf, described, id, instant, listOf, objectOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Id, ObjectOf, OneOf, PageRequest, Text } from './fields.js';
@@ -57,24 +57,7 @@ export class CompleteRefund {
   completion: RefundCompletion;
 }
 
-// Answers
-
-/** A payment that arrived too late or twice and must be returned. */
-export interface Refund {
-  readonly id: number;
-  readonly orderId: number;
-  readonly status: RefundStatus;
-  /** The provider's reference of the payment. */
-  readonly paymentReference: string;
-  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
-  readonly dueAt: string;
-  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
-  readonly completedAt?: string;
-  /** The provider's reference of the transfer that returned the money. */
-  readonly reference?: string;
-}
-
-const refundAnswer = objectOf<Refund>('Refund', 'A payment that arrived too late or twice and must be returned.')({
+const refundAnswer = objectOf('Refund', 'A payment that arrived too late or twice and must be returned.')({
   id,
   orderId: id,
   status: refundStatus,
@@ -83,6 +66,11 @@ const refundAnswer = objectOf<Refund>('Refund', 'A payment that arrived too late
   completedAt: optional(instant),
   reference: optional(described(text(200), "The provider's reference of the transfer that returned the money.")),
 });
+
+// Answers
+
+/** A payment that arrived too late or twice and must be returned. */
+export type Refund = AnswerOf<typeof refundAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');

@@ -1,6 +1,6 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { anyKeyOr, permission } from './permissions.js';
-import { described, id, integer, objectOf } from './answers.js';
+import { type AnswerOf, described, id, integer, objectOf } from './answers.js';
 import type { PlantStatus } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -38,27 +38,22 @@ export class SetStock {
 /** Units per status, summed over all plants. Always has all three members. */
 export type Inventory = Readonly<Record<PlantStatus, number>>;
 
-export interface Stock {
-  readonly plantId: number;
-  readonly free: number;
-  readonly reserved: number;
-  readonly sold: number;
-}
-
 const units = integer(0);
 
-const inventoryAnswer = objectOf<Inventory>('Inventory', 'Units per plant status, summed over all plants. Always has all three members.')({
+const inventoryAnswer = objectOf('Inventory', 'Units per plant status, summed over all plants. Always has all three members.')({
   available: units,
   pending: units,
   sold: units,
 });
 
-const stockAnswer = objectOf<Stock>('Stock', 'Units of one plant.')({
+const stockAnswer = objectOf('Stock', 'Units of one plant.')({
   plantId: id,
   free: described(units, 'Units that can be ordered.'),
   reserved: described(units, 'Units in placed orders.'),
   sold: described(units, 'Units in approved or delivered orders.'),
 });
+
+export type Stock = AnswerOf<typeof stockAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');

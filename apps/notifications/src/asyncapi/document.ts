@@ -40,18 +40,11 @@ const types = {
 } satisfies Record<EventType, object>;
 
 /** The gap notice: events may be missing before the next one. */
-interface StreamGap {
-  readonly event: 'stream.gap';
-  readonly timestamp: string;
-  readonly cursor: string;
-  readonly data: { readonly reason: GapReason };
-}
-
-const gap = objectOf<StreamGap>('StreamGap', 'Sent only to clients that receive cursors: events may be missing here. Read the orders again.')({
+const gap = objectOf('StreamGap', 'Sent only to clients that receive cursors: events may be missing here. Read the orders again.')({
   event: oneOf(['stream.gap']),
   timestamp: instant,
   cursor,
-  data: objectOf<StreamGap['data']>('StreamGapData')({
+  data: objectOf('StreamGapData')({
     reason: oneOf<GapReason>(['restored', 'lost', 'cursor-too-old', 'cursor-unknown', 'cursor-ahead']),
   }),
 });
