@@ -75,17 +75,17 @@ export function wasteful(statements, sizes) {
 
 const short = (/** @type {string} */ text) => (text.length > 110 ? `${text.slice(0, 107)}…` : text).replaceAll('|', '\\|').replaceAll('`', "'");
 
-/** Returns docs/performance/query-plans.md. @param {Explained[]} statements @param {import('./large-data.mjs').Size} size */
+/** Returns docs/performance/query-plans.txt. @param {Explained[]} statements @param {import('./large-data.mjs').Size} size */
 export function tableOf(statements, { plants, orders }) {
   const lines = [...new Set(statements.map(({ database }) => database))].flatMap((database) => [
-    `\n## ${database}\n`,
+    `\n${database}\n`,
     '| statement | rows found by | rows | blocks |',
     '|---|---|---|---|',
     ...statements
       .filter((one) => one.database === database)
       .map(({ text, plan, blocks }) => `| \`${short(text)}\` | ${pathsOf(plan).join(', ') || 'no table'} | ${plan['Actual Rows']} | ${blocks} |`),
   ]);
-  return `# Query plans
+  return `Query plans
 
 How Postgres executes every statement of the services, including background loops, with ${plants.toLocaleString('en')}
 plants, ${orders.toLocaleString('en')} orders and 100,000 customers, one of whom has one order in 25. \`npm run plans\`

@@ -10,7 +10,7 @@ import { checkPlatform, readyToolchain, ROOT } from '../../tools/start/toolchain
 import { temporaryFolder } from '../../tools/test/folder.mjs';
 import { tableOf, statementsIn, wasteful } from './plan-log.mjs';
 
-const usage = `Writes docs/performance/query-plans.md, and fails if the cost of a statement grows with the shop.
+const usage = `Writes docs/performance/query-plans.txt, and fails if the cost of a statement grows with the shop.
 
   npm run plans               takes about 5 minutes and 3 GB of disk, freed afterwards
   npm run plans -- --quick    a shop of a tenth of the size, for trying`;
@@ -72,7 +72,7 @@ async function write(folder, shutdown, quick) {
   await new Promise((resolve) => setTimeout(resolve, LOOPS_MS));
   const rows = await Promise.all(DATABASES.map(async (database) => [database, await sizesOf((sql) => psql(on(database), sql))]));
   const statements = statementsIn(readFileSync(log).subarray(from).toString('utf8'), DATABASES);
-  const file = join(ROOT, 'docs', 'performance', 'query-plans.md');
+  const file = join(ROOT, 'docs', 'performance', 'query-plans.txt');
   const bad = wasteful(statements, Object.fromEntries(rows));
   writeFileSync(file, tableOf(statements, size));
   console.log(`${statements.length} statements written to ${file}`);

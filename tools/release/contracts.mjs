@@ -1,5 +1,5 @@
 // Compares today's OpenAPI and AsyncAPI documents with those of their owners' last releases, by Redocly's `diff`. For the reasons
-// and what it misses, see docs/decisions/public-contracts.md.
+// and what it misses, see docs/decisions/public-api.md.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

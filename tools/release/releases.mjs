@@ -118,7 +118,7 @@ const UNRELEASED = '## Unreleased\n';
 /** @param {string} changelog @param {string} version @param {string} date @throws StartError if the changelog has no entries */
 function closeSection(changelog, version, date) {
   const section = sectionOf(changelog, 'Unreleased');
-  if (section === undefined || section === '') throw new StartError('CHANGELOG.md has no entries under "## Unreleased": describe what clients and operators notice.');
+  if (section === undefined || section === '') throw new StartError('CHANGELOG.md has no entries under "## Unreleased": describe what operators notice.');
   return changelog.replace(UNRELEASED, `${UNRELEASED}\n## ${version} (${date})\n`);
 }
 

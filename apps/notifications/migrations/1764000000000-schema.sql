@@ -95,7 +95,7 @@ CREATE TABLE webhook_secrets (
 CREATE INDEX webhook_secrets_by_webhook ON webhook_secrets (webhook_id);
 CREATE INDEX webhook_secrets_by_key ON webhook_secrets (key_id);
 
--- Enqueueing: deliveries are created in bounded steps (docs/decisions/webhook-creation.md). Endpoints that see their owner's orders
+-- Enqueueing: deliveries are created in bounded steps (docs/decisions/webhooks.md). Endpoints that see their owner's orders
 -- share webhook_watermark; each endpoint that was created to see all orders follows the log with its own cursor.
 
 CREATE TABLE webhook_watermark (

@@ -54,7 +54,7 @@ CREATE TABLE customers (
 -- Orders
 
 -- Assigned ids leave the small ones to clients. Processes draw blocks of 1,000. The bound leaves ids to further stores
--- (docs/decisions/room-to-grow.md).
+-- (docs/decisions/identifiers.md).
 CREATE SEQUENCE order_ids START 1000000001 INCREMENT 1000 MAXVALUE 999999999999;
 
 CREATE TABLE orders (

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -72,13 +71,7 @@ describe('a service that follows a feed', () => {
     );
   };
 
-  describe('as in the README', () => {
-    it('is quoted there verbatim', () => {
-      const example = readFileSync(new URL('./follower.example.ts', import.meta.url), 'utf8');
-      const quoted = example.slice(example.indexOf('export function'));
-      expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(`\`\`\`ts\n${quoted}\`\`\``);
-    });
-
+  describe('as in the example', () => {
     it('books each event once, even when NATS goes down and restarts empty', async () => {
       const ownNats = await Nats.connect({ url: nats.url, name: 'notifications' }, logger);
       const rpc = new RpcClient(ownNats, 'notifications', logger);

@@ -8,7 +8,7 @@ import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import type { FeedMessage } from './event.js';
 import { Follower, type RemoteFeed } from './follower.js';
 
-// The README quotes the rest of this file, and a test runs it.
+// The README's example, which a test runs.
 export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower {
   const context = () => new RpcContext('bookkeeping', Deadline.in(5_000));
   const feed: RemoteFeed = {

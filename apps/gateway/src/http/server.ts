@@ -82,7 +82,7 @@ const leftOut = (): Error => new Error("the hook of this feature is left out: ad
 
 /**
  * The limit of JSON bodies. They are forwarded unchanged in one frame entry (900 KiB), with at most 4 KiB of metadata
- * and parameters: docs/decisions/size-of-bodies.md.
+ * and parameters: docs/decisions/validation.md.
  */
 export const maxBodyBytes = 896 * 1024;
 /** The limit of forms, whose longest field is a name. */

@@ -133,7 +133,7 @@ export interface Placement extends Step<PlacedOrder> {
 
 export interface StatusChange<After extends OrderState = OrderState> extends Step<After> {
   readonly previousStatus: OrderStatus;
-  /** Added to the plant's free, reserved and sold units (docs/decisions/stock-model.md). */
+  /** Added to the plant's free, reserved and sold units (docs/decisions/orders.md). */
   readonly units: Units;
   /** The next transition that the store applies without a request; undefined: none. */
   readonly due: DueTransition | undefined;

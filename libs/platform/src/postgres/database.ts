@@ -100,7 +100,7 @@ export interface TransactionOptions {
   /**
    * Uses generic plans and no sequential scans, for a few statements that run many times a second. Postgres then plans each statement
    * once per connection. By default it plans nearly every execution, because it estimates arrays at ten values when they hold two; and
-   * a sequential scan that was planned while a table was empty stays until the table is analysed (docs/decisions/batches.md).
+   * a sequential scan that was planned while a table was empty stays until the table is analysed (docs/decisions/orders.md).
    */
   readonly useGenericPlans?: boolean;
 }

@@ -3,7 +3,7 @@ import type { CloseCode } from '../connection.js';
 /**
  * Maximum reconnections per second that a closing replica causes. When 10,000 clients reconnected at once, one replica accepted
  * 3,800 a second and a client waited up to 3.3 s for its handshake; at 1,000 a second it waited 0.4 s
- * (docs/decisions/stream-rebalancing.md).
+ * (docs/decisions/stream.md).
  */
 const reconnectsPerSecond = 1_000;
 /** Limits the spread, because a waiting client gets its events late. */
