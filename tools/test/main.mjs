@@ -1,13 +1,11 @@
 // `npm test`: builds, runs checks on its own servers, and ends with a line of totals.
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
-import { Shutdown, stopOnSignals, together } from '../start/shutdown.mjs';
+import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
 import { checkPlatform, checkScripts, compile, readyPackages } from '../start/toolchain.mjs';
 import { cpuSeconds, Durations, tableOf } from './durations.mjs';
 import { subfolder, temporaryFolder } from './folder.mjs';
 import { LEFT_OUT, parseOptions, usage } from './options.mjs';
-import { terminal, WaitingOutput } from './output.mjs';
 import { afterRerun, check, succeeded, sum, summary } from './results.mjs';
 import { natsForTests } from './servers.mjs';
 import { steps } from './steps.mjs';
@@ -20,7 +18,7 @@ const MOST_RERUN = 10;
 /** Services need NATS and Postgres until they end. */
 const ORDER = /** @type {const} */ (['shop', 'NATS', 'Postgres']);
 
-/** @typedef {Pick<import('./steps.mjs').StepContext, 'output' | 'shutdown' | 'duration'>} OwnOfStep */
+/** @typedef {Pick<import('./steps.mjs').StepContext, 'shutdown' | 'duration'>} OwnOfStep */
 /** @typedef {Omit<import('./steps.mjs').StepContext, keyof OwnOfStep>} RunContext what all steps share */
 /** @typedef {{ name?: import('./options.mjs').StepName, tally: import('./results.mjs').Tally }} Ran without a name: cannot be run again */
 
@@ -46,14 +44,13 @@ async function main() {
     const nats = await natsForTests(stop.signal);
     console.log(`Tests run on NATS ${nats.version} (${nats.binary}).`);
     const env = await durations.measure('installation', () => readyPackages({ signal: stop.signal, say: console.log }));
-    const build = await step('types', terminal, () => checkTypes(env));
+    const build = await step('types', () => checkTypes(env));
     ran.push({ tally: build });
     if (succeeded(build)) {
       const { isQuick = false, jestArgs, packages } = options;
       const context = { folder: temporaryFolder(shutdown), env, durations, isQuick, jestArgs, packages, stop };
       if (isQuick) leftOut = LEFT_OUT;
-      await runLanes(options, context, ran);
-      for (const name of options.alone ?? []) ran.push({ name, tally: await runStep(name, terminal, context) });
+      for (const name of options.steps) ran.push({ name, tally: await runStep(name, context) });
       for (const one of ran) one.tally = await withRerun(one, context);
     }
   } catch (error) {
@@ -79,82 +76,44 @@ async function checkTypes(env) {
 }
 
 /**
- * Runs the lanes of steps concurrently. The first prints as it runs; the steps of the others print as a whole when one of the first has ended.
- * @param {Pick<import('./options.mjs').Options, 'lanes' | 'last'>} options
- * @param {RunContext} context
- * @param {Ran[]} ran receives the steps as they end, so that the totals of an interrupted run have them
- */
-async function runLanes({ lanes: [first = [], ...others], last = [] }, context, ran) {
-  const waiting = new WaitingOutput();
-  const then = last.length > 0 ? `; then, in the first free lane: ${last.join(', ')}` : '';
-  if (others.length > 0) console.log(`\nConcurrently: ${[first, ...others].map((lane) => lane.join(', ')).join(' | ')}${then}`);
-  const left = [...last];
-  /** Yields the steps of a lane, then those that are left. @param {typeof first} lane */
-  function* stepsOf(lane) {
-    yield* lane;
-    for (let name; (name = left.shift()) !== undefined; ) yield name;
-  }
-  const printed = async () => {
-    for (const name of stepsOf(first)) {
-      ran.push({ name, tally: await runStep(name, terminal, context) });
-      waiting.show();
-    }
-  };
-  const waitingToPrint = async (/** @type {typeof first} */ lane) => {
-    for (const name of stepsOf(lane)) {
-      const output = waiting.open(join(context.folder, `${name}.log`));
-      ran.push({ name, tally: await runStep(name, output, context).finally(output.end) });
-    }
-  };
-  try {
-    await together(stop, [printed(), ...others.map(waitingToPrint)]);
-  } finally {
-    waiting.show();
-  }
-}
-
-/**
- * Runs the files with failures once more, when nothing else runs.
+ * Runs the files with failures once more.
  * @param {Ran} ran
  * @param {RunContext} context
  */
 async function withRerun({ name, tally }, context) {
   if (!RERUNS_FAILURES || name === undefined || tally.failed === 0 || tally.failed > MOST_RERUN) return tally;
-  console.log(`\nFailed; running once more, alone:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
-  return afterRerun(tally, await runStep(name, terminal, { ...context, files: tally.files }));
+  console.log(`\nFailed; running once more:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
+  return afterRerun(tally, await runStep(name, { ...context, files: tally.files }));
 }
 
 /**
- * Runs a step in a folder of its own, because the servers of several steps run at the same time. Removes it while other lanes run: the
- * databases of the unit tests are 80,000 files.
+ * Runs a step in a folder of its own, and removes it: the databases of the unit tests are 80,000 files.
  * @param {import('./options.mjs').StepName} name
- * @param {import('./output.mjs').Output} output
  * @param {RunContext} context
  */
-function runStep(name, output, context) {
+function runStep(name, context) {
   const folder = subfolder(context.folder, name);
-  return step(name, output, (own) => steps[name]({ ...context, ...own, folder })).finally(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return step(name, (own) => steps[name]({ ...context, ...own, folder })).finally(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
 /**
  * Runs one step under a heading, then stops the servers that it started. A step that throws counts as a failure and does not stop later steps.
  * @param {string} name
- * @param {import('./output.mjs').Output} output
  * @param {(own: OwnOfStep) => Promise<import('./results.mjs').Tally>} run
  */
-async function step(name, output, run) {
-  output.say(`\n=== ${name} ===`);
-  const shutdown = new Shutdown(ORDER, (server, error) => output.say(`Stopping failed (${server}): ${explain(error)}`));
+async function step(name, run) {
+  console.log(`\n=== ${name} ===`);
+  const shutdown = new Shutdown(ORDER, (server, error) => console.log(`Stopping failed (${server}): ${explain(error)}`));
   const begun = performance.now();
   const tally = await durations.measure(name, (duration) =>
-    run({ output, shutdown, duration })
+    run({ shutdown, duration })
       .catch((error) => {
         if (stop.signal.aborted) throw error;
-        output.say(explain(error));
+        console.log(explain(error));
         return check(false, explain(error));
       })
       .finally(() => shutdown.run()),
   );
-  output.say(`--- ${name}: ${summary(tally)} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+  console.log(`--- ${name}: ${summary(tally)} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
   return { ...tally, failures: tally.failures.map((one) => `${name}: ${one}`) };
 }

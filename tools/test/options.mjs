@@ -4,27 +4,17 @@ import { StartError } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 
 /**
- * Lanes run concurrently; the steps of a lane run one after another. Two lanes keep two cores busy, because most steps also wait; three are
- * slower, and tests exceed their limits. Both take about as long. The first lane prints as it runs, and begins with lint, which takes
- * seconds. The unit tests come last, since they wait least: alone, they keep both cores busy. Console tests leave more time to the first
- * steps, some of which measure time.
+ * Steps run one after another, each with as many files at a time as it waits for servers: steps side by side gain little on two cores, and
+ * on a slow machine tests exceed their limits. The chaos run is last: it measures how long recoveries take.
  */
-const LANES = /** @type {const} */ ([['lint', 'tools', 'artefacts', 'acceptance'], ['console', 'unit']]);
+const STEPS = /** @type {const} */ (['lint', 'tools', 'deploy', 'unit', 'acceptance', 'console', 'artefacts', 'chaos']);
 
-/** Short steps for the lane that ends first. */
-const LAST = /** @type {const} */ (['deploy']);
-
-/** Runs alone after the lanes: it measures how long recoveries take. */
-const ALONE = /** @type {const} */ (['chaos']);
-
-const STEPS = [...LANES.flat(), ...LAST, ...ALONE];
-
-/** What a change usually breaks, in five minutes on two quiet cores. The unit tests take about as long as the other steps together. */
-const QUICK_LANES = /** @type {const} */ ([['lint', 'tools', 'acceptance', 'console'], ['unit']]);
+/** What a change usually breaks, in about five minutes on two quiet cores. */
+const QUICK_STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'console']);
 
 /** What a quick run leaves out, for its last lines. */
 export const LEFT_OUT = `Left out: tests that kill, cut off or fill up services (*.crash.int-spec.ts, *.slow.int-spec.ts), the acceptance and console tests but
-for the access table and one tour, ${['artefacts', ...LAST, ...ALONE].join(', ')}. Everything, as in CI: npm test -- --all`;
+for the access table and one tour, ${STEPS.filter((name) => !QUICK_STEPS.some((one) => one === name)).join(', ')}. Everything, as in CI: npm test -- --all`;
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);
@@ -33,9 +23,7 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
  * @typedef {object} Options
  * @property {boolean} [help]
  * @property {boolean} [isQuick] leaves out tests within steps, too
- * @property {readonly (readonly StepName[])[]} lanes
- * @property {readonly StepName[]} [last] steps that the next free lane runs
- * @property {readonly StepName[]} [alone] steps that run after the lanes, one at a time
+ * @property {readonly StepName[]} steps
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; empty: all
  */
@@ -60,19 +48,18 @@ export const usage = `Builds, then runs checks.
  */
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
-  if (first === '--help' || first === '-h') return { help: true, lanes: [], jestArgs: [], packages: [] };
-  if (first === undefined) return { isQuick: true, lanes: QUICK_LANES, jestArgs: [], packages: [] };
-  if (first === '--all' && only === undefined) return { lanes: LANES, last: LAST, alone: ALONE, jestArgs: [], packages: [] };
+  if (first === '--help' || first === '-h') return { help: true, steps: [], jestArgs: [], packages: [] };
+  if (first === undefined) return { isQuick: true, steps: QUICK_STEPS, jestArgs: [], packages: [] };
+  if (first === '--all' && only === undefined) return { steps: STEPS, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
-    return { lanes: [['tools', 'unit', 'acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
+    return { steps: ['tools', 'unit', 'acceptance'], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
   }
   if (first === '--since' && only !== undefined && rest.length === 0) {
     const files = changedFiles(ROOT, only);
     const { steps, packages } = (files && affected(ROOT, files)) ?? { steps: STEPS, packages: [] };
-    const wanted = (/** @type {readonly StepName[]} */ all) => all.filter((step) => steps.includes(step));
-    return { lanes: LANES.map(wanted), last: wanted(LAST), alone: wanted(ALONE), jestArgs: [], packages };
+    return { steps: STEPS.filter((step) => steps.includes(step)), jestArgs: [], packages };
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
-  return { lanes: [[step]], jestArgs: rest, packages: [] };
+  return { steps: [step], jestArgs: rest, packages: [] };
 }

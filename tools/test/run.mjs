@@ -10,7 +10,7 @@ import { tallyOfJest, tallyOfTap } from './results.mjs';
 /** A step that takes longer hangs, even on a busy machine. */
 const LONGEST_MS = 25 * 60_000;
 
-/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'output' | 'durations' | 'duration'>} Place */
+/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'durations' | 'duration'> & { fd?: number }} Place fd: of the commands' output, by default the terminal */
 
 /**
  * Runs Jest and returns its tally, even if it is interrupted.
@@ -29,7 +29,7 @@ export async function jest(place, name, args, env, limit) {
   const reporters = ['--reporters=default', `--reporters=${fileURLToPath(new URL('jest-reporter.mjs', import.meta.url))}`, '--ci'];
   const code = await node(place, [...command, ...reporters, ...args], { env: { ...env, [RESULTS_FILE]: file }, limit });
   const results = readResults(contentOf(file) ?? '');
-  for (const line of whatWasCut(results)) place.output.say(line);
+  for (const line of whatWasCut(results)) console.log(line);
   for (const [name, { ms }] of results.begun) place.durations.files.push({ name, ms });
   return { ...tallyOfJest({ code, results }), ...(results.ended && { files: failedFiles(results) }) };
 }
@@ -59,13 +59,13 @@ export async function nodeTests(place, name, files, { limit = AbortSignal.timeou
  * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal | undefined }} [options]
  * @returns {Promise<number>} its exit code; 1 on timeout
  */
-export async function node({ env: base, stop, output, durations, duration }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
+export async function node({ env: base, stop, durations, duration, fd = process.stdout.fd }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
   try {
     const signal = AbortSignal.any([stop.signal, limit]);
-    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: output.fd, signal, ...more })).code;
+    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: fd, signal, ...more })).code;
   } catch (error) {
     if (stop.signal.aborted || !limit.aborted) throw error;
-    output.say('The time limit was exceeded.');
+    console.log('The time limit was exceeded.');
     return 1;
   } finally {
     durations.charge(duration);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -7,7 +7,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ROOT } from '../start/toolchain.mjs';
 import { Durations } from './durations.mjs';
 import { readResults, whatWasCut } from './jest-results.mjs';
-import { WaitingOutput } from './output.mjs';
 import { jest, nodeTests } from './run.mjs';
 
 /** @type {string} */
@@ -20,7 +19,7 @@ before(() => {
   // A test runner that finds this variable assumes that it is a test file of the outer runner.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
   // Not to the terminal, where these intended failures would look like real ones.
-  place = { folder, env, stop: new AbortController(), output: new WaitingOutput().open(join(folder, 'output.log')), durations: new Durations(), duration: { name: 'cut', ms: NaN, cpuSeconds: undefined } };
+  place = { folder, env, stop: new AbortController(), fd: openSync(join(folder, 'output.log'), 'w'), durations: new Durations(), duration: { name: 'cut', ms: NaN, cpuSeconds: undefined } };
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -16,7 +16,6 @@ import { startShop } from './shop.mjs';
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; empty: all
  * @property {readonly string[] | undefined} [files] the only Jest files to run
- * @property {import('./output.mjs').Output} output of this step
  * @property {import('./durations.mjs').Durations} durations of steps and files, which steps add to
  * @property {import('./durations.mjs').StepDuration} duration of this step
  * @property {AbortController} stop
@@ -33,10 +32,10 @@ export const steps = {
   tools: (context) => nodeTests(context, 'tools', '{tools,tests/load}/**/*.test.mjs'),
 
   // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer. A worker keeps the
-  // modules of the files that it has run. Restarting it beyond this size takes no longer than collecting that heap, and five need less memory.
+  // modules of the files that it has run. Restarting it beyond this size takes no longer than collecting that heap, and they need less memory.
   unit: async (context) => {
     const { files, isQuick, packages, jestArgs } = context;
-    const all = ['--maxWorkers=5', '--workerIdleMemoryLimit=1GB', ...(isQuick ? ['--testPathIgnorePatterns', SLOW] : []), ...packages.map((folder) => `${folder}/`), ...jestArgs];
+    const all = ['--maxWorkers=4', '--workerIdleMemoryLimit=1GB', ...(isQuick ? ['--testPathIgnorePatterns', SLOW] : []), ...packages.map((folder) => `${folder}/`), ...jestArgs];
     const which = files ? onlyFiles(files) : all;
     return jest(context, 'unit', which, await startServers(context));
   },
@@ -57,13 +56,13 @@ export const steps = {
   // In a real browser, on its own shop.
   console: async (context) => {
     const { findChromium } = await import('../../tests/console/kit/chromium-binary.mjs');
-    const chromium = await findChromium({ signal: context.stop.signal, say: (message) => context.output.say(message) });
+    const chromium = await findChromium({ signal: context.stop.signal, say: console.log });
     // The tests report payments, so an order's status does not change in between.
     const shop = await startShop(context, { PAYMENT_PROVIDER: 'external' });
     const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary };
     const files = context.isQuick ? 'tests/console/{login,orders}.test.mjs' : 'tests/console/*.test.mjs';
     const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? files, { env, concurrency: 2 });
-    if (tally.failed > 0) context.output.say(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
+    if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
     return tally;
   },
 
@@ -77,18 +76,18 @@ export const steps = {
     const tallies = [];
     for (const ref of new Set(mixes.map((one) => one.ref))) {
       const release = join(context.folder, `release-${ref}`);
-      context.output.say(`Building ${ref} in ${release}`);
+      console.log(`Building ${ref} in ${release}`);
       await buildRelease(ref, release, { env: context.env, signal: context.stop.signal });
       for (const { service } of mixes.filter((one) => one.ref === ref)) {
-        context.output.say(`\n${service} of ${ref} with today's other services and schemas`);
+        console.log(`\n${service} of ${ref} with today's other services and schemas`);
         const folder = join(context.folder, `${service}-of-${ref}`);
         mix(join(folder, 'artefacts'), release, service);
-        const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => context.output.say(`Stopping failed (${step}): ${explain(error)}`));
+        const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => console.log(`Stopping failed (${step}): ${explain(error)}`));
         try {
           const shop = await startShop({ folder, stop: context.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
           const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour];
           const tally = await jest({ ...context, folder }, 'acceptance', args, shop.env);
-          if (tally.failed > 0) context.output.say(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
+          if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
           tallies.push(tally);
         } finally {
           await shutdown.run();
@@ -100,11 +99,11 @@ export const steps = {
 };
 
 /** Builds the contents of the images. @param {StepContext} context @returns {Promise<Record<string, string>>} the variable by which tests find them */
-async function artefacts({ folder, env, stop, output }) {
+async function artefacts({ folder, env, stop }) {
   // Not imported above, since its packages do not exist before the installation.
   const { buildArtefacts } = await import('../../tests/deploy/artefacts/images.mjs');
   const ARTEFACTS_DIR = subfolder(folder, 'artefacts');
-  output.say('Building the contents of the images');
+  console.log('Building the contents of the images');
   await buildArtefacts(ARTEFACTS_DIR, { env, signal: stop.signal });
   return { ARTEFACTS_DIR };
 }
@@ -126,7 +125,7 @@ async function acceptance(context, variables = {}) {
     ]);
   const { files, isQuick, jestArgs } = context;
   const tally = await (files ? run('acceptance', ...onlyFiles(files)) : isQuick ? run('acceptance', '--runInBand', '--testPathPatterns', QUICK) : jestArgs.length > 0 ? run('acceptance', '--runInBand', ...jestArgs) : all());
-  if (tally.failed > 0) context.output.say(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
+  if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
   return tally;
 }
 

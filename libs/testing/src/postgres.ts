@@ -48,7 +48,8 @@ async function createClone(template: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await asAdmin(async (admin) => {
     await createServiceRole(admin);
-    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    // Copying files costs about half of writing each block through the log, and nothing here must survive a crash.
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
     // Cloning does not copy privileges on the database itself.
     await admin.query(`GRANT CONNECT ON DATABASE ${name} TO ${serviceRole.name}`);
   });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type ChangePlant, type NewPlant, type Plant } from '@plant-shop/contracts/catalog';
+import { CodedError } from '@plant-shop/platform/errors';
 import { until } from '@plant-shop/testing/until';
 import { CatalogFixture, type Keyed, kill, outcomeOf } from '../catalog.spec.fixture.js';
 import { fail, gate, loseAnswer } from '../store.fake.js';
@@ -26,6 +27,16 @@ describe('a plant that is written with an Idempotency-Key', () => {
     options: { user?: string; budgetMs?: number } = {},
   ): Promise<Keyed<Plant>> => shop.keyed(catalog.createPlant, { plant }, { key, ...options });
   const change = (key: string, to: ChangePlant): Promise<Keyed<Plant>> => shop.keyed(catalog.changePlant, to, { key });
+  /** Repeats a request of which nothing happened, since so many at once may exceed the limits of a slow machine. */
+  const repeatedWhileBusy = async <T>(send: () => Promise<T>): Promise<T> => {
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        if (!(error instanceof CodedError) || error.code !== 'unavailable') throw error;
+      }
+    }
+  };
   const named = (name: string) => shop.database.query<{ id: number }>('SELECT id FROM plants WHERE name = $1', [name]);
 
   it('is created once, and every repetition gets the first answer, even after the plant was changed or deleted', async () => {
@@ -44,7 +55,7 @@ describe('a plant that is written with an Idempotency-Key', () => {
     const answers = await Promise.all(
       names.flatMap((name) =>
         Array.from({ length: 10 }, async () => {
-          const one = await create(name, { name, quantity: 3 });
+          const one = await repeatedWhileBusy(() => create(name, { name, quantity: 3 }));
           return { name, ...one, units: shop.store.stock.get(one.answer.id)?.units };
         }),
       ),
