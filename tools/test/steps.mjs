@@ -27,7 +27,15 @@ const SLOW = '\\.(crash|slow)\\.int-spec\\.ts$';
 
 /** @type {Record<import('./options.mjs').StepName, (context: StepContext) => Promise<import('./results.mjs').Tally>>} */
 export const steps = {
-  lint: async (context) => check((await node(context, ['node_modules/oxlint/bin/oxlint', '--config', 'oxlint.config.mjs'])) === 0, 'oxlint'),
+  // Knip finds unused files, exports and packages; its second run, packages that only tests may use.
+  lint: async (context) => {
+    const knip = ['node_modules/knip/bin/knip.js', '--no-progress', '--no-config-hints'];
+    const production = ['--production', '--strict', '--include', 'dependencies,unlisted'];
+    const linters = [['node_modules/oxlint/bin/oxlint', '--config', 'oxlint.config.mjs'], [...knip, '--include', 'files,dependencies,unlisted,exports,types'], [...knip, ...production]];
+    const tallies = [];
+    for (const one of linters) tallies.push(check((await node(context, one)) === 0, one.join(' ')));
+    return sum(tallies);
+  },
 
   tools: (context) => nodeTests(context, 'tools', '{tools,tests/load}/**/*.test.mjs'),
 

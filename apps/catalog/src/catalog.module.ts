@@ -18,7 +18,7 @@ import { ImportService } from './transfer/import.service.js';
 import { TransferController } from './transfer/transfer.controller.js';
 
 @Module({})
-export class CatalogModule {
+class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,

@@ -30,7 +30,7 @@ export interface CatalogOptions {
 
 export const CATALOG_OPTIONS = Symbol('catalog options');
 
-export const databaseSetting = {
+const databaseSetting = {
   databaseUrl: databaseUrl('CATALOG_DATABASE_URL', "The catalog's own database"),
   databaseCa,
 };

@@ -85,4 +85,4 @@ export const gatewaySettings = {
   }),
 };
 
-export type GatewayConfig = Config<typeof gatewaySettings>;
+type GatewayConfig = Config<typeof gatewaySettings>;

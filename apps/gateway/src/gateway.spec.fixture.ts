@@ -19,7 +19,7 @@ export { digestOf, userId } from '@plant-shop/service-testing/identity';
 export const publicUrl = 'https://plants.example';
 
 /** A call to a fake service. */
-export interface RecordedCall {
+interface RecordedCall {
   readonly operation: string;
   readonly payload: unknown;
   readonly context: RpcContext;

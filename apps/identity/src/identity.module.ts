@@ -35,7 +35,7 @@ import { UsersController } from './users/users.controller.js';
 import { UsersService } from './users/users.service.js';
 
 @Module({})
-export class IdentityModule {
+class IdentityModule {
   static with(options: IdentityOptions, secrets: readonly string[]): DynamicModule {
     return {
       module: IdentityModule,

@@ -153,7 +153,7 @@ export async function endSession(tx: Transaction, tokenHash: Buffer): Promise<st
 }
 
 /** Ends all sessions of a user except one. @returns the ids of the ended sessions */
-export async function endSessionsOf(
+async function endSessionsOf(
   tx: Transaction,
   userId: string,
   keptTokenHash: Buffer | undefined,

@@ -4,7 +4,7 @@ import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, servi
 import { type NotificationsOptions, roles } from './options.js';
 import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
-export const databaseSetting = {
+const databaseSetting = {
   databaseUrl: databaseUrl('NOTIFICATIONS_DATABASE_URL', "Notifications' own database"),
   databaseCa,
 };

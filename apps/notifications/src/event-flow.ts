@@ -59,7 +59,7 @@ export class EventLogRetention extends LogRetention {
 
 /** Connects the parts of this replica. Parts that its role does not have are undefined. */
 @Injectable()
-export class EventFlow implements OnApplicationBootstrap {
+class EventFlow implements OnApplicationBootstrap {
   constructor(
     feed: FeedFollower,
     private readonly fanout: Fanout,

@@ -16,7 +16,7 @@ import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js'
 import { webhookProviders } from './webhooks/webhook.providers.js';
 
 @Module({})
-export class NotificationsModule {
+class NotificationsModule {
   static with(options: NotificationsOptions, logger: Logger): DynamicModule {
     const { role, publicUrl } = options;
     return {

@@ -24,7 +24,7 @@ export interface StoreOptions {
 
 export const STORE_OPTIONS = Symbol('store options');
 
-export const databaseSetting = {
+const databaseSetting = {
   databaseUrl: databaseUrl('STORE_DATABASE_URL', "The store's own database"),
   databaseCa,
 };

@@ -18,7 +18,7 @@ import { InventoryCompactor, StockService } from './stock/stock.service.js';
 import { StockController } from './stock/stock.controller.js';
 
 @Module({})
-export class StoreModule {
+class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,

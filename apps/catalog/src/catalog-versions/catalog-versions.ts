@@ -23,7 +23,7 @@ export const stampOfAll = `
 const partsNow: Statement = { name: 'read-stamps', text: `SELECT string_agg(stamp::text, ',') AS parts FROM catalogue_stamps` };
 
 /** Returns the versions of all parts, comma-separated, in no particular order. */
-export async function readPartVersions(db: Reader): Promise<string> {
+async function readPartVersions(db: Reader): Promise<string> {
   return onlyRow(await db.query<{ parts: string }>(partsNow)).parts;
 }
 

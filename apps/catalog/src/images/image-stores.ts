@@ -27,7 +27,7 @@ export interface ImageStore {
 }
 
 /** Stores chunks as rows in the catalog's database, so its backup contains them. Ignores deadlines: statements have their own limit. */
-export class PostgresImageStore implements ImageStore {
+class PostgresImageStore implements ImageStore {
   constructor(private readonly database: Database) {}
 
   async write(_: Deadline, imageId: string, index: number, data: Uint8Array): Promise<void> {

@@ -29,7 +29,7 @@ import { type ComparedPlant, countPlantIds, type Drift, driftsOf, isBehind, page
 type Reader = Pick<Transaction, 'query'>;
 
 /** Lists plants by ascending id. */
-export function findPlantsToCompare(db: Reader, after: number, limit: number): Promise<ComparedPlant[]> {
+function findPlantsToCompare(db: Reader, after: number, limit: number): Promise<ComparedPlant[]> {
   return db.query(
     `SELECT plants.id, plants.incarnation, plants.version, plants.status,
        stock_intents.incarnation IS NOT NULL AS "hasIntent"

@@ -1,5 +1,5 @@
 /** An indexed word that matches a word of the query. Distance: 0 equal, 1 begins with it, 2 similar. */
-export interface Term {
+interface Term {
   readonly word: string;
   readonly distance: number;
 }

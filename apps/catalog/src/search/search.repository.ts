@@ -221,7 +221,7 @@ function statementOf(name: string, text: () => string): Statement {
   return known;
 }
 
-export interface FoundPlant extends PlantState {
+interface FoundPlant extends PlantState {
   readonly score: number;
   /** The sort key when sorting by name. */
   readonly key: string;

@@ -12,11 +12,11 @@ import { columns } from '../plants/plants.repository.js';
 type Reader = Pick<Database, 'query'>;
 
 /** Exports this transaction's snapshot, so that other transactions can import it. @returns the snapshot's id */
-export async function exportSnapshot(tx: Transaction): Promise<string> {
+async function exportSnapshot(tx: Transaction): Promise<string> {
   return onlyRow(await tx.query<{ snapshot: string }>('SELECT pg_export_snapshot() AS snapshot')).snapshot;
 }
 
-export async function registerExport(db: Reader, snapshot: string): Promise<void> {
+async function registerExport(db: Reader, snapshot: string): Promise<void> {
   await db.query(
     // Postgres reuses snapshot ids after a restart.
     'INSERT INTO plant_exports (snapshot) VALUES ($1) ON CONFLICT (snapshot) DO UPDATE SET used_at = now()',
@@ -25,12 +25,12 @@ export async function registerExport(db: Reader, snapshot: string): Promise<void
 }
 
 /** Records that an export was read. @returns whether its snapshot is still held open */
-export async function touchExport(db: Reader, snapshot: string): Promise<boolean> {
+async function touchExport(db: Reader, snapshot: string): Promise<boolean> {
   const rows = await db.query('UPDATE plant_exports SET used_at = now() WHERE snapshot = $1 RETURNING 1', [snapshot]);
   return rows.length === 1;
 }
 
-export async function findExport(db: Reader, snapshot: string): Promise<{ readonly idleMs: number } | undefined> {
+async function findExport(db: Reader, snapshot: string): Promise<{ readonly idleMs: number } | undefined> {
   const [found] = await db.query<{ idleMs: number }>(
     `SELECT (extract(epoch FROM now() - used_at) * 1000)::integer AS "idleMs" FROM plant_exports WHERE snapshot = $1`,
     [snapshot],
@@ -39,12 +39,12 @@ export async function findExport(db: Reader, snapshot: string): Promise<{ readon
 }
 
 /** Deletes an export, and those whose holders died. */
-export async function endExport(db: Reader, snapshot: string): Promise<void> {
+async function endExport(db: Reader, snapshot: string): Promise<void> {
   await db.query(`DELETE FROM plant_exports WHERE snapshot = $1 OR used_at < now() - interval '2 hours'`, [snapshot]);
 }
 
 /** Reads the next plants in order of creation: at most 1,000, and about 512 KiB. */
-export function readPlants(tx: Transaction, after: number): Promise<PlantState[]> {
+function readPlants(tx: Transaction, after: number): Promise<PlantState[]> {
   return tx.query<PlantState>(
     {
       name: 'read-export',

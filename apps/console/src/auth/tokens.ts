@@ -21,7 +21,7 @@ export interface Person {
 }
 
 /** The session was ended elsewhere, or has expired. */
-export class SessionEnded extends Error {}
+class SessionEnded extends Error {}
 
 const pauseMs = 1_000;
 

@@ -30,7 +30,7 @@ export interface DayFigures {
   readonly lagMs: number | undefined;
 }
 
-export interface MinuteFigures {
+interface MinuteFigures {
   /** Start of the minute. */
   readonly at: number;
   readonly placed: number;

@@ -24,7 +24,7 @@ const types: Readonly<Record<string, string>> = {
 const encodings = { br: '.br', gzip: '.gz' } as const;
 type Encoding = keyof typeof encodings;
 
-export interface ConsoleFile {
+interface ConsoleFile {
   readonly type: string;
   readonly etag: string;
   /** The file name contains a hash of the content. */
@@ -35,13 +35,13 @@ export interface ConsoleFile {
 }
 
 /** Returns the folder of the console's build. The gateway imports no code of that package. */
-export const consoleBuildFolder = (): string => join(dirname(require.resolve('@plant-shop/console/package.json')), 'dist', 'site');
+const consoleBuildFolder = (): string => join(dirname(require.resolve('@plant-shop/console/package.json')), 'dist', 'site');
 
 /**
  * Returns the files of a build by path, or none if the console was not built. Read once: a build does not change while the
  * gateway runs.
  */
-export function readConsoleFiles(folder: string): ReadonlyMap<string, ConsoleFile> {
+function readConsoleFiles(folder: string): ReadonlyMap<string, ConsoleFile> {
   if (!existsSync(folder)) return new Map();
   const paths = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const existing = new Set(paths);

@@ -10,7 +10,7 @@ import { exampleOf, routeNotFound } from '../http/problem.js';
 
 // These pages contain nothing from requests. Links are relative, so they also work behind a proxy that adds a path prefix.
 
-export function problemPage(code: ProblemCode, publicUrl: string): string {
+function problemPage(code: ProblemCode, publicUrl: string): string {
   const { status, title, meaning, remedy } = problemTable[code];
   return page(
     title,
@@ -26,7 +26,7 @@ export function problemPage(code: ProblemCode, publicUrl: string): string {
   );
 }
 
-export function problemsPage(): string {
+function problemsPage(): string {
   const entries = Object.entries(problemTable).map(
     ([code, { status, title, meaning }]) => html`<li>
 <a href="problems/${code}"><code>${code}</code></a>

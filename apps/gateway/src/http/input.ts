@@ -22,7 +22,7 @@ export function pathText(request: FastifyRequest, name: string): string {
 /** Returns a path parameter that is an id. */
 export const pathId = (request: FastifyRequest, name: string): number => readId(name, textOf(request, name), badParameter);
 
-export const queryOf = (request: FastifyRequest): UrlEncoded => request.query as UrlEncoded;
+const queryOf = (request: FastifyRequest): UrlEncoded => request.query as UrlEncoded;
 
 export const queryText = (request: FastifyRequest, name: string): string | undefined =>
   queryOf(request).one(name, badParameter);
@@ -32,16 +32,6 @@ export function requiredQueryText(request: FastifyRequest, name: string, must: s
   const value = queryText(request, name);
   if (value === undefined) throw badParameter(name, must);
   return value;
-}
-
-/** Returns those of the named query parameters that are present. */
-export function queryTexts<Name extends string>(request: FastifyRequest, ...names: readonly Name[]): Partial<Record<Name, string>> {
-  const given: Partial<Record<Name, string>> = {};
-  for (const name of names) {
-    const value = queryText(request, name);
-    if (value !== undefined) given[name] = value;
-  }
-  return given;
 }
 
 /** Returns a query parameter that is an id, with the same rules as in the path. */

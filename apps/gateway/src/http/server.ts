@@ -12,7 +12,7 @@ import { gatewayHeaders } from './headers.js';
 type Done = (error: Error | null, body?: Buffer) => void;
 
 /** Reads a body into memory as raw bytes, which handlers check and forward. */
-export const bodyReader =
+const bodyReader =
   (limiter: ConcurrencyLimiter, maxBytes: number) =>
   (request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void => {
     if (Number(request.headers['content-length']) > maxBytes) {

@@ -12,7 +12,7 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /** Forwards a request to identity's HTTP pages, with trustworthy headers about the client. */
-export function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayOptions): void {
+function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayOptions): void {
   const forwarded = forwardedHeaders(request, options.publicUrl);
   reply.from(pathOf(request.raw.url ?? '/'), {
     timeout: options.requestBudgetMs,

@@ -22,7 +22,7 @@ import { webhookEvents } from './webhook-events.js';
 
 type Requirement = Readonly<Record<string, readonly string[]>>;
 
-export const securitySchemes = (publicUrl: string): object => ({
+const securitySchemes = (publicUrl: string): object => ({
   apiKey: {
     type: 'apiKey',
     in: 'header',
@@ -55,7 +55,7 @@ const sessions: readonly Requirement[] = [{ session: [] }, { sessionToken: [] }]
 const anyOf = (named: readonly string[]): Requirement[] => schemes.map((scheme) => ({ [scheme]: named }));
 
 /** Returns an operation's access policy as alternatives. For schemes other than OAuth too, the scopes name permissions. */
-export function securityOf({ access, readsSession }: ClientOperation): readonly Requirement[] {
+function securityOf({ access, readsSession }: ClientOperation): readonly Requirement[] {
   switch (access.kind) {
     case 'open':
       return readsSession ? [{}, ...sessions] : [];

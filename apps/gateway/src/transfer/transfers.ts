@@ -15,7 +15,7 @@ import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { importLines } from './imports.js';
 
-export const linesType = 'application/x-ndjson';
+const linesType = 'application/x-ndjson';
 
 /** Concurrent imports and exports of this gateway; each reserves the memory of two batches. */
 const maxConcurrent = 32;

@@ -102,7 +102,7 @@ export async function deletePayload(tx: Transaction, model: string, idHash: Buff
 }
 
 /** Returns the ids of a user's grants to a client, except the newest `keep`. */
-export async function findOldestGrants(db: Reader, userId: string, clientId: string, keep: number): Promise<string[]> {
+async function findOldestGrants(db: Reader, userId: string, clientId: string, keep: number): Promise<string[]> {
   const found = await db.query<{ grantId: string }>(
     `SELECT grant_id AS "grantId" FROM oauth_payloads
      WHERE model = 'Grant' AND user_id = $1 AND client_id = $2 AND ${isLive}
@@ -115,7 +115,7 @@ export async function findOldestGrants(db: Reader, userId: string, clientId: str
 // Both statements lock rows in order, so that concurrent deletions of the same rows cannot deadlock.
 
 /** Deletes a grant and everything issued under it. @returns false when there was nothing */
-export async function deletePayloadsOfGrant(tx: Transaction, grantId: string): Promise<boolean> {
+async function deletePayloadsOfGrant(tx: Transaction, grantId: string): Promise<boolean> {
   const deleted = await tx.execute(
     `WITH ended AS MATERIALIZED (
        SELECT model, id_hash FROM oauth_payloads WHERE grant_id = $1 ORDER BY model, id_hash FOR UPDATE)

@@ -4,7 +4,7 @@ import type { RevocationTarget } from '../revocations/revocations.js';
 import { type KeyRing, signingAlgorithm } from './signing-key.js';
 
 /** The claims of a verified access token, in the provider's terms. */
-export interface VerifiedAccessToken {
+interface VerifiedAccessToken {
   readonly payload: AdapterPayload & { readonly kind: 'AccessToken' | 'ClientCredentials' };
   /** Any of these entries in the revocation log has ended the token. */
   readonly revokedBy: readonly RevocationTarget[];

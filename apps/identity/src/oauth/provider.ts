@@ -24,7 +24,7 @@ const jwtForm = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const paths: ReadonlySet<string> = new Set(['/oauth/revoke', '/oauth/introspect']);
 
 /** Middleware that lets JWT access tokens be revoked and introspected, see `toOpaque`. */
-export async function opaqueTokens(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
+async function opaqueTokens(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
   if (ctx.method === 'POST' && paths.has(ctx.path) && ctx.is('application/x-www-form-urlencoded')) {
     const form = await readForm(ctx.req, maxFormBytes);
     if (form === undefined) {
@@ -77,7 +77,7 @@ export interface ProviderSessionRef {
 }
 
 /** The user data that the provider needs. */
-export interface UserAccount extends Account {
+interface UserAccount extends Account {
   readonly permissions: readonly Permission[];
 }
 

@@ -27,7 +27,7 @@ import { lockUser } from '../users/users.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-export function findUsersToCompare(db: Reader, userIds: readonly string[]): Promise<ComparedUser[]> {
+function findUsersToCompare(db: Reader, userIds: readonly string[]): Promise<ComparedUser[]> {
   return db.query(
     `SELECT users.user_id AS "userId", users.username, user_deletions.user_id IS NOT NULL AS "isBeingDeleted"
      FROM users LEFT JOIN user_deletions ON user_deletions.user_id = users.user_id
@@ -37,7 +37,7 @@ export function findUsersToCompare(db: Reader, userIds: readonly string[]): Prom
 }
 
 /** A user in identity's database. */
-export interface ComparedUser {
+interface ComparedUser {
   readonly userId: string;
   readonly username: string;
   /** A deletion is recorded; the background loop completes it. */
@@ -54,7 +54,7 @@ export interface Drift {
  * Returns the differences between the store's customers and identity's users. Only the deletion of a user closes a
  * customer, for good; a user who never ordered is no customer; user ids are never reused.
  */
-export function driftsOf(customers: readonly KnownCustomer[], users: readonly ComparedUser[]): Drift[] {
+function driftsOf(customers: readonly KnownCustomer[], users: readonly ComparedUser[]): Drift[] {
   const userOf = new Map(users.map((user) => [user.userId, user]));
   return customers.flatMap(({ userId, closed }): Drift[] => {
     const user = userOf.get(userId);

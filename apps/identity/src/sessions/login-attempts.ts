@@ -17,7 +17,7 @@ export interface FailureCount {
 }
 
 /** Counts one failed attempt for each hash, until it is undone. Sorts the hashes, so that attempts cannot deadlock. */
-export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<FailureCount[]> {
+function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<FailureCount[]> {
   return tx.query<FailureCount>(
     {
       name: 'count-login-attempt',
@@ -35,7 +35,7 @@ export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promis
 }
 
 /** Removes a successful attempt from the counts. Leaves a new window alone if the attempt's window has ended. */
-export async function undoAttempt(tx: Transaction, attempts: readonly FailureCount[]): Promise<void> {
+async function undoAttempt(tx: Transaction, attempts: readonly FailureCount[]): Promise<void> {
   await tx.execute(
     {
       name: 'take-back-login-attempt',

@@ -32,12 +32,12 @@ export const userDeletions = new IntentTable<string, Omit<UserDeletion, 'isFirst
  * Deletes the intent: the user stays.
  * @returns false, without an effect, when another attempt has taken over, since the store may have answered it differently
  */
-export async function withdrawDeletion(tx: Transaction, { key, attempt }: UserDeletion): Promise<boolean> {
+async function withdrawDeletion(tx: Transaction, { key, attempt }: UserDeletion): Promise<boolean> {
   return (await tx.execute('DELETE FROM user_deletions WHERE user_id = $1 AND attempt = $2', [key, attempt])) > 0;
 }
 
 /** Deletes the OAuth clients that the user owns, with their tokens and grants. @returns their ids */
-export async function deleteClientsOf(tx: Transaction, userId: string): Promise<string[]> {
+async function deleteClientsOf(tx: Transaction, userId: string): Promise<string[]> {
   const deleted = await tx.query<{ clientId: string }>(
     'DELETE FROM oauth_clients WHERE user_id = $1 RETURNING client_id AS "clientId"',
     [userId],

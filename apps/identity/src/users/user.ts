@@ -19,7 +19,7 @@ const withoutNulls = <T extends object>(fields: T): { [K in keyof T]?: NonNullab
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as { [K in keyof T]?: NonNullable<T[K]> };
 
 /** Returns the fields that everyone may see. */
-export const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRecord): User =>
+const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRecord): User =>
   ({ id, username, ...withoutNulls({ firstName, lastName, userStatus }) });
 
 /** Returns the fields that the user may see. */

@@ -53,7 +53,7 @@ export interface Gap {
  * - `restored`: the shop's orders were restored from a backup; changes that clients saw may be undone.
  * - `lost`: events were deleted or lost before the log had them.
  */
-export type BreakReason = 'restored' | 'lost';
+type BreakReason = 'restored' | 'lost';
 
 /** A discontinuity between two events of the log: the earlier events do not fully explain the later ones. */
 export interface Break {

@@ -30,14 +30,14 @@ export async function lockAgainstClosing(tx: Transaction, userIds: readonly stri
   return new Set(rows.filter((row) => row.closed).map((row) => row.userId));
 }
 
-export interface Customer {
+interface Customer {
   readonly closed: boolean;
   /** The latest attempt to close the customer that was refused because of open orders; 0: none. */
   readonly refusedAttempt: number;
 }
 
 /** Locks a customer exclusively. Waits for transactions that place or transfer orders for the customer, and blocks new ones. */
-export async function lockCustomer(tx: Transaction, userId: string): Promise<Customer> {
+async function lockCustomer(tx: Transaction, userId: string): Promise<Customer> {
   await tx.execute('INSERT INTO customers (user_id) VALUES ($1) ON CONFLICT DO NOTHING', [userId]);
   return onlyRow(
     await tx.query<Customer>(
@@ -47,16 +47,16 @@ export async function lockCustomer(tx: Transaction, userId: string): Promise<Cus
   );
 }
 
-export async function recordRefusedAttempt(tx: Transaction, userId: string, attempt: number): Promise<void> {
+async function recordRefusedAttempt(tx: Transaction, userId: string, attempt: number): Promise<void> {
   await tx.execute('UPDATE customers SET refused_attempt = $2 WHERE user_id = $1', [userId, attempt]);
 }
 
-export async function markClosed(tx: Transaction, userId: string): Promise<void> {
+async function markClosed(tx: Transaction, userId: string): Promise<void> {
   await tx.execute('UPDATE customers SET closed = true WHERE user_id = $1', [userId]);
 }
 
 /** Returns the ids of the first 100 open orders, so that the answer stays small. */
-export async function openOrdersOfCustomer(tx: Transaction, userId: string): Promise<number[]> {
+async function openOrdersOfCustomer(tx: Transaction, userId: string): Promise<number[]> {
   const rows = await tx.query<{ id: number }>(
     `SELECT id FROM orders WHERE owner_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,
     [userId],

@@ -47,7 +47,7 @@ interface Paid {
   readonly trackingNumber: string;
 }
 
-export interface PlacedOrder extends OrderFields, Unpaid {
+interface PlacedOrder extends OrderFields, Unpaid {
   readonly status: 'placed';
   /** When the store applies `dueTransition` without a request; null: never. */
   readonly dueAt: Date | null;
@@ -101,7 +101,7 @@ export function dueAfterPlacing(policy: CheckoutPolicy): DueAfterPlacing {
  * Returns the simulated delivery of an order approved at `at`: after the policy's delay, but not before the order's ship date.
  * Undefined with an external provider: staff report deliveries.
  */
-export function dueAfterApproval({ shipDate }: Pick<OrderState, 'shipDate'>, at: Date, policy: CheckoutPolicy): DueTransition | undefined {
+function dueAfterApproval({ shipDate }: Pick<OrderState, 'shipDate'>, at: Date, policy: CheckoutPolicy): DueTransition | undefined {
   if (policy.provider !== 'simulated') return undefined;
   const untilShipDateMs = shipDate === null ? 0 : shipDate.getTime() - at.getTime();
   return { transition: 'deliver', inMs: Math.max(policy.deliveryDelayMs, untilShipDateMs) };

@@ -25,7 +25,7 @@ type Reader = Pick<Transaction, 'query'>;
  * id is at most the first assigned id plus the highest version. Without this bound, one id that a client chose near 2^53 would
  * leave no ids to assign.
  */
-export async function readHighestNumbers(db: Reader): Promise<HighestNumbers> {
+async function readHighestNumbers(db: Reader): Promise<HighestNumbers> {
   return onlyRow(
     await db.query<HighestNumbers>(
       `WITH of_plants AS MATERIALIZED (
@@ -43,7 +43,7 @@ export async function readHighestNumbers(db: Reader): Promise<HighestNumbers> {
   );
 }
 
-export function findAllStock(db: Reader, after: number, limit: number): Promise<KnownStock[]> {
+function findAllStock(db: Reader, after: number, limit: number): Promise<KnownStock[]> {
   return db.query(
     `SELECT plant_id AS "plantId", incarnation, listing, listing_version AS "listingVersion"
      FROM stock WHERE plant_id > $1 ORDER BY plant_id LIMIT $2`,
@@ -51,7 +51,7 @@ export function findAllStock(db: Reader, after: number, limit: number): Promise<
   );
 }
 
-export function findCustomers(db: Reader, after: string, limit: number): Promise<KnownCustomer[]> {
+function findCustomers(db: Reader, after: string, limit: number): Promise<KnownCustomer[]> {
   return db.query(
     `SELECT user_id AS "userId", closed FROM customers WHERE user_id > $1 ORDER BY user_id LIMIT $2`,
     [after, limit],

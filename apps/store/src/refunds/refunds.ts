@@ -28,7 +28,7 @@ import { lockOrder, writeAmendments } from '../orders/orders.repository.js';
 type Reader = Pick<Transaction, 'query'>;
 
 /** A payment that is due for refund, or was refunded. */
-export interface RefundState {
+interface RefundState {
   readonly id: number;
   readonly orderId: number;
   readonly paymentReference: string;

@@ -7,7 +7,7 @@ import type { Order } from '../../shop/day.js';
 type Schemas = components['schemas'];
 export type TimelineEntry = Schemas['TimelineEntry'];
 export type Refund = Schemas['Refund'];
-export type Delivery = Schemas['Delivery'];
+type Delivery = Schemas['Delivery'];
 
 /** An order, refetched with each of its events. */
 export function useOrder(id: number): UseQueryResult<Order> {

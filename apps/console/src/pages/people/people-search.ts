@@ -2,7 +2,7 @@ import type { Role } from './people-reads.js';
 
 export const roles: readonly Role[] = ['customer', 'staff', 'admin'];
 export const tabs = ['users', 'clients', 'audit'] as const;
-export type PeopleTab = (typeof tabs)[number];
+type PeopleTab = (typeof tabs)[number];
 
 /** The open tab and its filters, kept in the URL. */
 export interface PeopleSearch {

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { GrantedPermission } from './people-reads.js';
 
 /** All permissions, by their names in the API. */
-export const allPermissions: readonly GrantedPermission[] = ['read:plants', 'write:plants', 'write:stock', 'read:orders', 'write:orders', 'manage:orders', 'write:payments', 'write:shipments', 'write:users', 'webhooks'];
+const allPermissions: readonly GrantedPermission[] = ['read:plants', 'write:plants', 'write:stock', 'read:orders', 'write:orders', 'manage:orders', 'write:payments', 'write:shipments', 'write:users', 'webhooks'];
 
 export const PermissionBadges = ({ of }: { readonly of: readonly GrantedPermission[] }): ReactNode =>
   of.length === allPermissions.length ? <Text size="sm">all</Text> : <Group gap={4}>{of.map((one) => <Badge key={one} variant="default" tt="none" fw={500} size="sm">{one}</Badge>)}</Group>;

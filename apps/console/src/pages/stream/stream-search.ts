@@ -3,7 +3,7 @@ import type { TailFilter } from './tail.js';
 
 export const eventTypes: readonly EventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
-export type OrderStatus = (typeof orderStatuses)[number];
+type OrderStatus = (typeof orderStatuses)[number];
 
 /** The stream's filters, kept in the URL, so that a link shows the same. */
 export interface StreamSearch {

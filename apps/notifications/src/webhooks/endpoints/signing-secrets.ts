@@ -10,7 +10,7 @@ const keyBytes = 32;
 export const newSecret = (): string => prefix + randomBytes(keyBytes).toString('base64');
 
 /** Returns the key of the HMAC. */
-export const signingKeyOf = (secret: string): Buffer => Buffer.from(secret.slice(prefix.length), 'base64');
+const signingKeyOf = (secret: string): Buffer => Buffer.from(secret.slice(prefix.length), 'base64');
 
 /** Adds a signing secret. The previous one also signs for `graceSeconds`, until the returned time; older ones end at once. */
 export async function addSecret(tx: Transaction, webhookId: string, secret: Encrypted, graceSeconds: number): Promise<Date> {

@@ -23,7 +23,7 @@ export interface Backlog {
   readonly allBehindEvents: number;
 }
 
-export const noBacklog: Backlog = {
+const noBacklog: Backlog = {
   pending: 0,
   held: 0,
   waiting: 0,

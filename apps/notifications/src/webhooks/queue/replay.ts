@@ -8,7 +8,7 @@ import { decodeCursor, encodeCursor, noEpoch } from '../../log/history.js';
 import { enqueueWanted, isSubscribed } from './deliveries.repository.js';
 import { findEnqueuedUpTo } from './positions.repository.js';
 
-export interface ReplayWindow {
+interface ReplayWindow {
   readonly webhookId: string;
   /** The range of events is (after, upTo]. */
   readonly after: number;
@@ -18,7 +18,7 @@ export interface ReplayWindow {
   readonly limit: number;
 }
 
-export interface ReplayCount {
+interface ReplayCount {
   readonly scheduled: number;
   /** The number of the last scheduled event; 0 for none. */
   readonly last: number;
@@ -53,8 +53,8 @@ const failed = `
     ORDER BY d.seq LIMIT $6
   ) ${enqueueWanted} ${counted}`;
 
-export const replayLogged = (tx: Transaction, range: ReplayWindow): Promise<ReplayCount> => run(tx, logged, range);
-export const replayFailed = (tx: Transaction, range: ReplayWindow): Promise<ReplayCount> => run(tx, failed, range);
+const replayLogged = (tx: Transaction, range: ReplayWindow): Promise<ReplayCount> => run(tx, logged, range);
+const replayFailed = (tx: Transaction, range: ReplayWindow): Promise<ReplayCount> => run(tx, failed, range);
 
 async function run(tx: Transaction, text: string, range: ReplayWindow): Promise<ReplayCount> {
   const { webhookId, after, upTo, since, until, limit } = range;
@@ -65,7 +65,7 @@ async function run(tx: Transaction, text: string, range: ReplayWindow): Promise<
  * Returns the number of the first event that was logged at this time or later. Binary search: numbers and times ascend together, so
  * the log needs no index on its times.
  */
-export async function findLoggedSince(tx: Transaction, time: Date, oldest: number, head: number): Promise<number> {
+async function findLoggedSince(tx: Transaction, time: Date, oldest: number, head: number): Promise<number> {
   let [low, high] = [oldest, head + 1];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
