@@ -9,7 +9,7 @@ import { ROOT } from '../start/toolchain.mjs';
  */
 const STEPS = /** @type {const} */ (['lint', 'tools', 'deploy', 'unit', 'acceptance', 'console', 'artefacts', 'chaos']);
 
-/** What a change usually breaks, in about five minutes on two quiet cores. */
+/** What a change usually breaks. */
 const QUICK_STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'console']);
 
 /** What a quick run leaves out, for its last lines. */
@@ -32,7 +32,7 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
 
 export const usage = `Builds, then runs checks.
 
-  npm test                               what a change usually breaks, in about five minutes
+  npm test                               what a change usually breaks
   npm test -- --all                      everything, as in CI
   npm test -- --only unit             one of ${STEPS.join(', ')}; builds first
   npm test -- --only unit -t oversell    the rest is passed to Jest
