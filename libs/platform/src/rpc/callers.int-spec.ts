@@ -47,14 +47,14 @@ describe('a service', () => {
     await service.close();
   });
 
-  /** Makes a call with bytes of its own. @returns the code of the answer, `done`, or `none` within 300 ms */
+  /** Makes a call with bytes of its own. @returns the code of the answer, `done`, or `none` within 2 s */
   async function codeOf(caller: string, op: string, options: { readonly principal?: object; readonly replyTo?: string } = {}): Promise<string> {
     const { replyTo = `reply.${caller}.raw.stub`, ...meta } = options;
     const clock = raw.subscribe(`${replyTo}.clock`, {
       callback: (_, { reply = '' }) => raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })])),
     });
     const answer = new Promise<string>((resolve) => {
-      raw.subscribe(`${replyTo}.1`, { max: 1, timeout: 300, callback: (error, { data }) => resolve(error ? 'none' : (decodeFrame<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done')) });
+      raw.subscribe(`${replyTo}.1`, { max: 1, timeout: 2_000, callback: (error, { data }) => resolve(error ? 'none' : (decodeFrame<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done')) });
     });
     const call: CallMeta = { id: 1, op, request: 'r-1', budgetMs: 5_000, deadline: processNow() + 5_000, ...meta } as CallMeta;
     raw.publish(`rpc.stub.${caller}`, encodeFrame(frameKinds.calls, [encodeEntry(call, json({ name: 'x' }))]), { reply: `${replyTo}.1` });
