@@ -306,7 +306,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'refund-unlisted',
     name: 'some due refunds are not listed',
-    edits: [{ file: 'apps/store/dist/refunds/refunds.repository.js', find: 'refund_id < $2 ORDER BY', replace: 'refund_id < $2 AND refund_id % 2 = 0 ORDER BY' }],
+    edits: [{ file: 'apps/store/dist/refunds/refunds.js', find: 'refund_id < $2 ORDER BY', replace: 'refund_id < $2 AND refund_id % 2 = 0 ORDER BY' }],
     breaks: ['payments'],
   },
   {
