@@ -2,7 +2,7 @@
 // which is why every test script builds first.
 
 /** Real servers, on machines that do other things as well: a limit finds what hangs, and measures nothing. */
-export const limitMs = 120_000;
+export const limitMs = 30_000;
 
 /** @param {string} name shown before each test file */
 export function project(name) {

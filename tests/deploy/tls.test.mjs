@@ -110,7 +110,7 @@ const migrate = (service, given = {}) =>
  */
 async function becomes(service, what, wanted) {
   let last = '';
-  for (const end = Date.now() + 120_000; Date.now() < end && service.isThere(); await sleep(100)) if (wanted.test((last = await service[what]()))) return;
+  for (const end = Date.now() + 30_000; Date.now() < end && service.isThere(); await sleep(100)) if (wanted.test((last = await service[what]()))) return;
   assert.match(last, wanted);
 }
 
