@@ -16,7 +16,7 @@ import { SessionsController, SessionsService } from './sessions/sessions.service
 import { Adapters } from './oauth/adapters.js';
 import { BrowserSessions } from './oauth/browser-sessions.js';
 import { ClientSecrets } from './oauth/client-secrets.js';
-import { GrantsService } from './grants/payloads.repository.js';
+import { GrantsService } from './grants/grants.service.js';
 import { Interactions } from './oauth/interactions.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthClientsService } from './oauth/oauth-clients.service.js';

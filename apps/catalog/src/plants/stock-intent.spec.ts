@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { afterAcknowledgement, afterRefusal, type StockIntent } from './stock-intents.repository.js';
+import { afterAcknowledgement, afterRefusal, type StockIntent } from './stock-intent.js';
 
 const intent = (state: Partial<StockIntent>): StockIntent => ({
   incarnation: 5,

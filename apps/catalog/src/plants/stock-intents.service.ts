@@ -10,18 +10,8 @@ import type { Attempt } from '@plant-shop/platform/patterns/saga/intent-table';
 import { type Saga, type SagaOutcome, SagaRunner } from '@plant-shop/platform/patterns/saga/saga-runner';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deletePlant } from './plants.repository.js';
-import {
-  afterAcknowledgement,
-  afterRefusal,
-  deleteIntent,
-  deleteOpenings,
-  hasPendingCalls,
-  lockIntent,
-  type PendingPlant,
-  type StockIntent,
-  stockIntents,
-  writeIntent,
-} from './stock-intents.repository.js';
+import { deleteIntent, deleteOpenings, lockIntent, stockIntents, writeIntent } from './stock-intents.repository.js';
+import { afterAcknowledgement, afterRefusal, hasPendingCalls, type PendingPlant, type StockIntent } from './stock-intent.js';
 
 /** An attempt to delete a plant; its key is the incarnation. */
 export interface PlantDeletion extends Attempt<number> {

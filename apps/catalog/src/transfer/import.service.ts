@@ -5,7 +5,8 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
 import { idsOfLabels, labelKey, labelsToFill } from '../labels/labels.js';
-import { findPendingPlants, intendToList, intendToOpen, type PendingPlant } from '../plants/stock-intents.repository.js';
+import { findPendingPlants, intendToList, intendToOpen } from '../plants/stock-intents.repository.js';
+import { type PendingPlant } from '../plants/stock-intent.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
 import { changeOf, type PlantChange, rounds, validateLines, type ValidLine } from './import.js';
 import { claimPlants, insertPlants, writePlants } from './import.repository.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { requestedRange } from './images.controller.js';
+import { requestedRange } from './range.js';
 
 const file = { bytes: 1_000, etag: '"v1"' };
 

@@ -14,12 +14,9 @@ import { fromDigest } from '../secrets/secrets.js';
 import { touchSessions } from '../sessions.repository.js';
 import { findLiveKey, findLiveSession, findRole } from './credentials.repository.js';
 
-const refused = (): DomainError =>
-  new DomainError('credential-refused', 'The credential is unknown, expired or revoked. Log in or use another one.');
-
-/** Reveals nothing: only callers that hold the key get this answer. */
-const apiKeyAsToken = (): DomainError =>
-  new DomainError('credential-refused', 'This is an API key sent as a bearer token. Send it in the header api_key.');
+const touch = { apiKey: touchKeys, session: touchSessions };
+type Kind = keyof typeof touch;
+const kinds: readonly Kind[] = ['apiKey', 'session'];
 
 /** Collects which keys and sessions were used and writes `lastUsedAt` once a second, so that checks never wait for a write. */
 @Injectable()
@@ -54,6 +51,13 @@ export class CredentialUses extends BackgroundLoop {
     return false;
   }
 }
+
+const refused = (): DomainError =>
+  new DomainError('credential-refused', 'The credential is unknown, expired or revoked. Log in or use another one.');
+
+/** Reveals nothing: only callers that hold the key get this answer. */
+const apiKeyAsToken = (): DomainError =>
+  new DomainError('credential-refused', 'This is an API key sent as a bearer token. Send it in the header api_key.');
 
 @Injectable()
 export class CredentialsService {
@@ -101,10 +105,6 @@ export class CredentialsService {
     };
   }
 }
-
-const touch = { apiKey: touchKeys, session: touchSessions };
-type Kind = keyof typeof touch;
-const kinds: readonly Kind[] = ['apiKey', 'session'];
 
 @Controller()
 export class CredentialsController {

@@ -1,8 +1,6 @@
-import { Injectable } from '@nestjs/common';
 import type { Encrypted } from '@plant-shop/platform/cipher';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -102,7 +100,7 @@ export async function deletePayload(tx: Transaction, model: string, idHash: Buff
 }
 
 /** Returns the ids of a user's grants to a client, except the newest `keep`. */
-async function findOldestGrants(db: Reader, userId: string, clientId: string, keep: number): Promise<string[]> {
+export async function findOldestGrants(db: Reader, userId: string, clientId: string, keep: number): Promise<string[]> {
   const found = await db.query<{ grantId: string }>(
     `SELECT grant_id AS "grantId" FROM oauth_payloads
      WHERE model = 'Grant' AND user_id = $1 AND client_id = $2 AND ${isLive}
@@ -115,7 +113,7 @@ async function findOldestGrants(db: Reader, userId: string, clientId: string, ke
 // Both statements lock rows in order, so that concurrent deletions of the same rows cannot deadlock.
 
 /** Deletes a grant and everything issued under it. @returns false when there was nothing */
-async function deletePayloadsOfGrant(tx: Transaction, grantId: string): Promise<boolean> {
+export async function deletePayloadsOfGrant(tx: Transaction, grantId: string): Promise<boolean> {
   const deleted = await tx.execute(
     `WITH ended AS MATERIALIZED (
        SELECT model, id_hash FROM oauth_payloads WHERE grant_id = $1 ORDER BY model, id_hash FOR UPDATE)
@@ -187,34 +185,3 @@ export function deleteExpiredPayloads(tx: Transaction): Promise<number> {
   return tx.execute('DELETE FROM oauth_payloads WHERE expires_at < now()');
 }
 
-/** Maximum grants of one user to one application, enough for as many devices. Another grant ends the oldest. */
-const maxGrants = 100;
-
-/** Ends grants of users to applications, and their tokens. */
-@Injectable()
-export class GrantsService {
-  constructor(
-    private readonly database: Database,
-    private readonly revocations: RevocationsService,
-  ) {}
-
-  /** Deletes the grant's codes and refresh tokens, and ends its access tokens by the log. Has no effect on an ended grant. */
-  async end(grantId: string): Promise<void> {
-    const ended = await this.database.transaction(async (tx) => {
-      const wasThere = await deletePayloadsOfGrant(tx, grantId);
-      if (wasThere) await appendRevocations(tx, [{ kind: 'grant', id: grantId }]);
-      return wasThere;
-    });
-    if (ended) this.revocations.publish();
-  }
-
-  /** Ends the oldest grants of the user to the client beyond the limit. Call it after a new grant. */
-  async endOldest(userId: string, clientId: string): Promise<void> {
-    for (const id of await findOldestGrants(this.database, userId, clientId, maxGrants)) await this.end(id);
-  }
-
-  async endAccessToken(jti: string): Promise<void> {
-    await this.database.transaction((tx) => appendRevocations(tx, [{ kind: 'accessToken', id: jti }]));
-    this.revocations.publish();
-  }
-}

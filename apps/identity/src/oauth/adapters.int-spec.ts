@@ -7,7 +7,8 @@ import { identityDatabase, migrationsFolder } from '../database.js';
 import type { Adapter } from 'oidc-provider';
 import { readRevocations, type RevocationsService } from '../revocations/revocations.js';
 import { Adapters } from './adapters.js';
-import { deleteExpiredPayloads, GrantsService } from '../grants/payloads.repository.js';
+import { deleteExpiredPayloads } from '../grants/payloads.repository.js';
+import { GrantsService } from '../grants/grants.service.js';
 import { identityCipher } from '../secrets/secrets.js';
 import { DatabaseClock } from '../database-clock.js';
 

@@ -7,19 +7,8 @@ import { sha256 } from '../secrets/secrets.js';
 import { DatabaseClock } from '../database-clock.js';
 import { areRevoked } from '../revocations/revocations.js';
 import type { AccessTokenVerifier } from './access-token.js';
-import {
-  consumePayload,
-  countPayloadsToReencrypt,
-  deletePayload,
-  findGrantOf,
-  findPayload,
-  GrantsService,
-  hasUsedRefreshTokens,
-  lockPayloadsToReencrypt,
-  type PayloadIdColumn,
-  replacePayloads,
-  upsertPayload,
-} from '../grants/payloads.repository.js';
+import { consumePayload, countPayloadsToReencrypt, deletePayload, findGrantOf, findPayload, hasUsedRefreshTokens, lockPayloadsToReencrypt, type PayloadIdColumn, replacePayloads, upsertPayload } from '../grants/payloads.repository.js';
+import { GrantsService } from '../grants/grants.service.js';
 import { metadataOf } from './oauth-client.js';
 import { OAuthClientEntity } from '../database.js';
 import { toDatabaseTime, toHostTime } from './provider-times.js';

@@ -14,7 +14,7 @@ import { findUserById } from '../users/users.repository.js';
 import { apiResource } from './access-token.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { fieldsOf, type PageContext, readForm } from './form.js';
-import { GrantsService } from '../grants/payloads.repository.js';
+import { GrantsService } from '../grants/grants.service.js';
 import { consentPage, type ConsentView, errorPage, type InteractionView, loginPage, type Page, sendPage } from './pages.js';
 import { interactionPath } from './provider.js';
 

@@ -1,16 +1,6 @@
 import { Controller, Injectable } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
-import {
-  type KnownCustomer,
-  mendedUnless,
-  type RaisedNumber,
-  type RaiseNumbers,
-  type ReconciledPage,
-  type ReconcileUsers,
-  type RepairResult,
-  type UserDrift,
-  type UserFinding,
-} from '@plant-shop/contracts/reconcile';
+import { mendedUnless, type RaisedNumber, type RaiseNumbers, type ReconciledPage, type ReconcileUsers, type RepairResult, type UserFinding } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf } from '@plant-shop/platform/patterns/audit-log';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -22,8 +12,10 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { userDeletions, UserDeletionsService } from '../users/user-deletions.service.js';
+import { UserDeletionsService } from '../users/user-deletions.service.js';
+import { userDeletions } from '../users/user-deletions.repository.js';
 import { lockUser } from '../users/users.repository.js';
+import { type ComparedUser, type Drift, driftsOf } from './drift.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -34,33 +26,6 @@ function findUsersToCompare(db: Reader, userIds: readonly string[]): Promise<Com
      WHERE users.user_id = ANY($1::uuid[])`,
     [userIds],
   );
-}
-
-/** A user in identity's database. */
-interface ComparedUser {
-  readonly userId: string;
-  readonly username: string;
-  /** A deletion is recorded; the background loop completes it. */
-  readonly isBeingDeleted: boolean;
-}
-
-export interface Drift {
-  readonly userId: string;
-  readonly username?: string;
-  readonly drift: UserDrift;
-}
-
-/**
- * Returns the differences between the store's customers and identity's users. Only the deletion of a user closes a
- * customer, for good; a user who never ordered is no customer; user ids are never reused.
- */
-function driftsOf(customers: readonly KnownCustomer[], users: readonly ComparedUser[]): Drift[] {
-  const userOf = new Map(users.map((user) => [user.userId, user]));
-  return customers.flatMap(({ userId, closed }): Drift[] => {
-    const user = userOf.get(userId);
-    if (!user) return closed ? [] : [{ userId, drift: 'user-missing' }];
-    return closed && !user.isBeingDeleted ? [{ userId, username: user.username, drift: 'user-deleted' }] : [];
-  });
 }
 
 const attemptMargin = 1_000_000;

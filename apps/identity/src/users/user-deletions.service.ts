@@ -4,46 +4,18 @@ import { type DeleteUser, identity } from '@plant-shop/contracts/identity';
 import { type OpenOrders, store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { type Attempt, IntentTable, leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
+import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
 import { type Saga, type SagaOutcome, SagaRunner } from '@plant-shop/platform/patterns/saga/saga-runner';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { assertVersion, requireManageable, userNotFound } from './user.js';
-import { assertNotLastAdmin, deleteUser, findUser, lockUser } from './users.repository.js';
-
-/** An attempt to delete a user; its key is the user's UUID. */
-export type UserDeletion = Attempt<string>;
-
-export const userDeletions = new IntentTable<string, Omit<UserDeletion, 'isFirst'>>({
-  table: 'user_deletions',
-  owners: 'users',
-  key: 'user_id',
-  leasedUntil: 'leased_until',
-  attempt: 'attempt',
-  attempts: 'deletion_attempts',
-  columns: 'user_deletions.user_id AS key, attempt',
-});
-
-/**
- * Deletes the intent: the user stays.
- * @returns false, without an effect, when another attempt has taken over, since the store may have answered it differently
- */
-async function withdrawDeletion(tx: Transaction, { key, attempt }: UserDeletion): Promise<boolean> {
-  return (await tx.execute('DELETE FROM user_deletions WHERE user_id = $1 AND attempt = $2', [key, attempt])) > 0;
-}
-
-/** Deletes the OAuth clients that the user owns, with their tokens and grants. @returns their ids */
-async function deleteClientsOf(tx: Transaction, userId: string): Promise<string[]> {
-  const deleted = await tx.query<{ clientId: string }>(
-    'DELETE FROM oauth_clients WHERE user_id = $1 RETURNING client_id AS "clientId"',
-    [userId],
-  );
-  return deleted.map(({ clientId }) => clientId);
-}
+import { deleteUser, findUser, lockUser } from './users.repository.js';
+import { assertNotLastAdmin } from './last-admin.js';
+import { type UserDeletion, userDeletions, withdrawDeletion, deleteClientsOf } from './user-deletions.repository.js';
 
 const openOrdersText =
   'The user has open orders. Placed orders can be cancelled by the customer; approved ones must be delivered, or ' +

@@ -1,4 +1,3 @@
-import { DomainError } from '@plant-shop/contracts/errors';
 import type { NewUser, UserChanges } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
@@ -178,12 +177,12 @@ export async function setRole(tx: Transaction, userId: string, role: Role): Prom
  * Keeps other transactions from removing an admin until this one ends. Row locks are not enough: two transactions that each
  * remove the other's admin lock different rows and read the old state of the other row (write skew).
  */
-async function lockAdmins(tx: Transaction): Promise<void> {
+export async function lockAdmins(tx: Transaction): Promise<void> {
   await tx.query(`SELECT pg_advisory_xact_lock(hashtext('plant-shop admins'))`);
 }
 
 /** Returns whether another admin without a recorded deletion exists. Call it after `lockAdmins`, as a separate statement. */
-async function hasOtherAdmin(tx: Transaction, userId: string): Promise<boolean> {
+export async function hasOtherAdmin(tx: Transaction, userId: string): Promise<boolean> {
   const others = await tx.query(
     `SELECT 1 FROM users WHERE role = 'admin' AND user_id <> $1
        AND NOT EXISTS (SELECT 1 FROM user_deletions WHERE user_deletions.user_id = users.user_id)
@@ -200,18 +199,6 @@ async function hasOtherAdmin(tx: Transaction, userId: string): Promise<boolean> 
  */
 export const deleteUser = async (tx: Transaction, userId: string): Promise<boolean> =>
   (await tx.repository(UserEntity).delete(userId)).affected === 1;
-
-/**
- * Checks that another admin remains. Call it before an admin is demoted or a deletion is recorded, in that transaction, which
- * must hold the user's row. Admins with a recorded deletion do not count: any replica may complete it.
- * @throws DomainError `last-admin`
- */
-export async function assertNotLastAdmin(tx: Transaction, { userId, role }: Pick<UserRecord, 'userId' | 'role'>): Promise<void> {
-  if (role !== 'admin') return;
-  await lockAdmins(tx);
-  if (await hasOtherAdmin(tx, userId)) return;
-  throw new DomainError('last-admin', 'This is the last admin. Make another user an admin first.');
-}
 
 /** Writes an audit entry, unless users act on their own account. */
 export function auditUnlessSelf(

@@ -11,20 +11,8 @@ import type { Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { byText, Paging } from '@plant-shop/platform/patterns/paging';
-import {
-  assertNotLastAdmin,
-  auditUnlessSelf,
-  changeUser,
-  drawIds,
-  findTakenNamesAndIds,
-  findUser,
-  findUsernames,
-  insertUsers,
-  listUsers,
-  lockUser,
-  setRole,
-  type UserToInsert,
-} from './users.repository.js';
+import { auditUnlessSelf, changeUser, drawIds, findTakenNamesAndIds, findUser, findUsernames, insertUsers, listUsers, lockUser, setRole, type UserToInsert } from './users.repository.js';
+import { assertNotLastAdmin } from './last-admin.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { fromDigest } from '../secrets/secrets.js';
 import { COMMON_PASSWORDS, type CommonPasswords } from '../passwords/common-passwords.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { pauseBeforeNextTurn, roomOf, type Turn } from './queue.repository.js';
+import { pauseBeforeNextTurn, roomOf, type Turn } from './turn.js';
 
 const limits = { inFlight: 16, perSecond: 100, silentAttempts: 5, pauseMs: 5_000, longestPauseMs: 300_000 };
 const turn = (given: Partial<Turn> = {}): Turn => ({

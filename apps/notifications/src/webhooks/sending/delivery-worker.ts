@@ -16,21 +16,8 @@ import { OwnerSync } from '../endpoints/owner-sync.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
 import { FairQueue } from '../queue/fair-queue.js';
-import {
-  bringForward,
-  claimDue,
-  type ClaimedDelivery,
-  endTurns,
-  findFailing,
-  giveBack,
-  noteHealth,
-  type Outcome,
-  pauseBeforeNextTurn,
-  recordOutcomes,
-  roomOf,
-  takeTurns,
-  type Turn,
-} from '../queue/queue.repository.js';
+import { bringForward, claimDue, type ClaimedDelivery, endTurns, findFailing, giveBack, noteHealth, type Outcome, recordOutcomes, takeTurns } from '../queue/queue.repository.js';
+import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
 import { Leases } from './leases.js';
 import { healthOf, isGone, isQuick, outcomeOf, unwanted } from './outcome.js';

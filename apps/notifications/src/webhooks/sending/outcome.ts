@@ -1,6 +1,7 @@
 import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import type { ClaimedDelivery, Health, Outcome } from '../queue/queue.repository.js';
-import { pauseAfter, type SendResult } from './webhook-sender.js';
+import { type SendResult } from './webhook-sender.js';
+import { pauseAfter } from './schedule.js';
 
 /** The receiver wants no more deliveries. */
 const goneStatus = 410;

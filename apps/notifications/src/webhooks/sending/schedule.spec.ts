@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { maxRetryAfterMs, pauseAfter, retryAfterMs } from './webhook-sender.js';
+import { maxRetryAfterMs, pauseAfter, retryAfterMs } from './schedule.js';
 
 const now = new Date('2027-03-01T08:00:00.000Z');
 

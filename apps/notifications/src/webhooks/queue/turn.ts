@@ -1,0 +1,48 @@
+import type { QueueLimits } from '../../options.js';
+
+// Decides how much of an endpoint's backlog is claimed, and when its next turn is.
+
+/** An endpoint whose turn it is, with its current state. */
+export interface Turn {
+  readonly webhookId: string;
+  readonly ownerId: string;
+  /** Version (`xmin`) of the queue's row. */
+  readonly version: string;
+  readonly isEnabled: boolean;
+  readonly url: string;
+  /** The secrets that sign now, encrypted, newest first. */
+  readonly secrets: readonly Buffer[];
+  /** The id of the one that ends first. */
+  readonly oldestSecret: number | null;
+  /** Attempts that the rate limit allows now. */
+  readonly tokens: number;
+  /** Deliveries that are claimed. */
+  readonly leased: number;
+  readonly silentAttempts: number;
+  /** Rest of the endpoint's pause; 0 or less if there is none. */
+  readonly pausedForMs: number;
+}
+
+/** Returns how many deliveries the endpoint's limits allow to be claimed. */
+export function roomOf(turn: Turn, limits: QueueLimits): number {
+  if (!turn.isEnabled || turn.pausedForMs > 0) return 0;
+  const inFlight = turn.silentAttempts < limits.silentAttempts ? limits.inFlight : 1;
+  return Math.max(0, Math.min(inFlight - turn.leased, Math.floor(turn.tokens)));
+}
+
+/** Pause of an endpoint with its maximum of claimed deliveries. The end of one brings the turn forward. */
+const fullMs = 250;
+
+/**
+ * Returns the minimum pause before the next turn: none if only the share of the free slots or the backlog was used up, longer if a limit
+ * of the endpoint was reached, Infinity for a disabled endpoint.
+ * @param room what the endpoint's limits allowed
+ * @param share how much of it got slots
+ */
+export function pauseBeforeNextTurn(turn: Turn, room: number, share: number, claimed: number, limits: QueueLimits): number {
+  if (!turn.isEnabled) return Infinity;
+  if (turn.pausedForMs > 0) return turn.pausedForMs;
+  if (claimed < share || share < room) return 0;
+  if (turn.tokens - claimed < 1) return Math.max(20, ((1 - (turn.tokens - claimed)) * 1_000) / limits.perSecond);
+  return fullMs;
+}
