@@ -90,7 +90,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
     this.largeStep = webhooks.stepRows / 4;
   }
 
-  /** Runs one step. Returns true to continue at once, the pause in milliseconds, or false to wait for the interval or a notify. */
+  /** Runs one step. Returns true to continue at once, the pause in milliseconds, or false to wait for the interval or a notification. */
   private async enqueue(): Promise<boolean | number> {
     const begunAt = performance.now();
     // Known also if the step fails.
@@ -102,7 +102,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
       if (endpoints.length > 0) this.size.grow();
       this.metrics.enqueued('all', count);
       if (count > 0) this.due.notify();
-      // Within the run, because a notify would end a pause of the loop.
+      // Within the run, because a notification would end a pause of the loop.
       if (count >= this.largeStep) await pause(Math.min(performance.now() - begunAt, maxRestMs));
       if (nextLookMs === null) return false;
       if (nextLookMs > 0) return nextLookMs;
