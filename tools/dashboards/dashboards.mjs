@@ -74,7 +74,7 @@ export const dashboards = [
       panel('Requests in flight', 'short', 'Per replica; limited by MAX_IN_FLIGHT', ['http_requests_in_flight', '{{instance}}']),
       panel('Bodies in memory', 'bytes', 'Per replica; limited by MAX_BODY_MIB', ['http_body_bytes_in_flight', '{{instance}}']),
       panel('Calls to services in flight', 'short', 'Per replica', ['rpc_calls_in_flight{service="gateway"}', '{{instance}}']),
-      sizes('Calls per message', 'Grows with load, which keeps calls cheap', 'rpc_frame_calls_bucket{service="gateway"}'),
+      sizes('Calls per message', 'Grows with load, which keeps calls cheap', 'rpc_batch_calls_bucket{service="gateway"}'),
       panel('Revocations last seen', 's', 'Beyond 1 s credentials are refused', ['revocation_log_age_seconds{service="gateway"}', '{{instance}}']),
       ...processes('gateway'),
     ],

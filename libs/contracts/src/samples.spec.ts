@@ -8,12 +8,12 @@ import {
   checkCallMeta,
   checkClockReading,
   type ClockReading,
-  decodeFrame,
+  decodeBatch,
   encodeEntry,
-  encodeFrame,
-  type FrameKind,
-  frameKinds,
-} from '@plant-shop/platform/rpc/frame';
+  encodeBatch,
+  type BatchKind,
+  batchKinds,
+} from '@plant-shop/platform/rpc/batch';
 import { NoPayload, type Operation } from '@plant-shop/platform/rpc/operation';
 import { parseJson, validated } from '@plant-shop/platform/rpc/validation';
 import { validateSync } from 'class-validator';
@@ -24,8 +24,8 @@ import { notifications } from './notifications.js';
 import { sampleOf, samplesOf } from './samples.js';
 import { store } from './store.js';
 
-interface SampleFrame {
-  readonly kind: FrameKind;
+interface SampleBatch {
+  readonly kind: BatchKind;
   readonly entries: readonly { readonly meta: CallMeta | AnswerMeta | ClockReading; readonly payload?: unknown }[];
   readonly hex: readonly string[];
 }
@@ -127,30 +127,30 @@ describe('every operation', () => {
   });
 });
 
-describe('the frames of version 1', () => {
-  const recorded = readFileSync(new URL('../samples/frames.json', import.meta.url), 'utf8');
-  const frames = JSON.parse(recorded) as Readonly<Record<string, SampleFrame>>;
-  const all = Object.entries(frames);
+describe('the batches of version 1', () => {
+  const recorded = readFileSync(new URL('../samples/batches.json', import.meta.url), 'utf8');
+  const batches = JSON.parse(recorded) as Readonly<Record<string, SampleBatch>>;
+  const all = Object.entries(batches);
 
   it('are explained in the README by a recorded one', () => {
     const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
     const dump = [...readme.matchAll(/^[0-9a-f]{4} {2}((?: ?[0-9a-f]{2}| )+?) {3,}/gm)].map(([, bytes]) => bytes).join('');
-    expect(dump.replaceAll(' ', '')).toBe(frames['a-call-alone']?.hex.join(''));
+    expect(dump.replaceAll(' ', '')).toBe(batches['a-call-alone']?.hex.join(''));
   });
 
   it('are recorded for every kind', () => {
-    expect(new Set(all.map(([, frame]) => frame.kind))).toEqual(new Set(Object.values(frameKinds)));
+    expect(new Set(all.map(([, batch]) => batch.kind))).toEqual(new Set(Object.values(batchKinds)));
   });
 
   it.each(all)('%s is decoded as recorded', (_, { kind, entries, hex }) => {
-    const decoded = decodeFrame<Partial<CallMeta & AnswerMeta & ClockReading>>(Buffer.from(hex.join(''), 'hex'));
+    const decoded = decodeBatch<Partial<CallMeta & AnswerMeta & ClockReading>>(Buffer.from(hex.join(''), 'hex'));
     expect(decoded.kind).toBe(kind);
     expect(decoded.entries.map(({ meta }) => meta)).toEqual(entries.map(({ meta }) => meta));
     for (const [n, { meta, payload }] of decoded.entries.entries()) {
       const expected = entries[n]?.payload;
       expect(parseJson(payload)).toEqual(expected === undefined ? {} : expected);
-      if (kind === frameKinds.calls) checkCallMeta(meta);
-      else if (kind === frameKinds.clockReading) checkClockReading(meta);
+      if (kind === batchKinds.calls) checkCallMeta(meta);
+      else if (kind === batchKinds.clockReading) checkClockReading(meta);
       else checkAnswerMeta(meta);
     }
   });
@@ -159,6 +159,6 @@ describe('the frames of version 1', () => {
     const encoded = entries.map(({ meta, payload }) =>
       encodeEntry(meta, payload === undefined ? undefined : Buffer.from(JSON.stringify(payload))),
     );
-    expect(encodeFrame(kind, encoded).toString('hex')).toBe(hex.join(''));
+    expect(encodeBatch(kind, encoded).toString('hex')).toBe(hex.join(''));
   });
 });

@@ -74,7 +74,7 @@ export const maxNumberedPerRun = 1_000;
  * would never succeed for a follower that returns hours after a restore.
  */
 const maxClearedAtOnce = 20_000;
-/** A page has to fit into one RPC frame. */
+/** A page has to fit into one RPC batch. */
 const maxPageBytes = 512 * 1024;
 
 /**

@@ -29,7 +29,7 @@ export type PlatformCode =
   | 'unavailable'
   | 'outcome-unknown'
   | 'overloaded'
-  | 'malformed-frame'
+  | 'malformed-batch'
   | 'unknown-operation'
   | 'payload-too-large'
   | 'internal';

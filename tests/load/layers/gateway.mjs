@@ -5,7 +5,7 @@ import { permissions } from '../../../libs/contracts/dist/permissions.js';
 import { store } from '../../../libs/contracts/dist/store.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { RpcClient } from '../../../libs/platform/dist/rpc/client.js';
-import { decodeFrame, encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
+import { decodeBatch, encodeEntry, encodeBatch, batchKinds } from '../../../libs/platform/dist/rpc/batch.js';
 import { createMetrics } from '../../../libs/platform/dist/service/metrics.js';
 import { Readiness } from '../../../libs/platform/dist/service/readiness.js';
 import { RevocationLog } from '../../../libs/credentials/dist/revocation-log.js';
@@ -28,17 +28,17 @@ function constant(value, meta) {
   return { payload: () => payload, ...(meta && { meta }) };
 }
 
-/** Replaces NATS and the services: answers each frame of calls in the next turn of the event loop. Drops other messages. */
+/** Replaces NATS and the services: answers each batch of calls in the next turn of the event loop. Drops other messages. */
 export class Bus {
   isUp = true;
   /** @type {((message: { subject: string, data: Uint8Array }) => void) | undefined} */
   #inbox;
   connection = {
-    publish: (/** @type {string} */ subject, /** @type {Uint8Array} */ frame, /** @type {{ reply: string } | undefined} */ options) => {
+    publish: (/** @type {string} */ subject, /** @type {Uint8Array} */ batch, /** @type {{ reply: string } | undefined} */ options) => {
       if (!options) return;
       const { reply } = options;
       const [, service = ''] = subject.split('.');
-      setImmediate(() => this.#inbox?.({ subject: reply, data: answered(service, frame) }));
+      setImmediate(() => this.#inbox?.({ subject: reply, data: answered(service, batch) }));
     },
   };
 
@@ -49,11 +49,11 @@ export class Bus {
   }
 }
 
-/** @param {string} service @param {Uint8Array} frame of calls @returns {Uint8Array} frame of their answers */
-export function answered(service, frame) {
-  const { entries } = decodeFrame(frame);
-  return encodeFrame(
-    frameKinds.answers,
+/** @param {string} service @param {Uint8Array} batch of calls @returns {Uint8Array} batch of their answers */
+export function answered(service, batch) {
+  const { entries } = decodeBatch(batch);
+  return encodeBatch(
+    batchKinds.answers,
     entries.map(({ meta }) => {
       const { id, op } = /** @type {{ id: number, op: string }} */ (meta);
       const answer = answers[`${service}.${op}`];
@@ -83,6 +83,7 @@ export async function startGateway() {
       docsOAuthClient: '',
       consoleOAuthClient: '',
       maxInFlight: 5_000,
+      clientInFlightShare: 50,
       maxBodyMib: 128,
       readCacheMib: 64,
       requestTimeoutMs: 120_000,

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { store } from '../../../libs/contracts/dist/store.js';
 import { presentedCredentialsOf } from '../../../libs/credentials/dist/presented-credentials.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
-import { encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
+import { encodeEntry, encodeBatch, batchKinds } from '../../../libs/platform/dist/rpc/batch.js';
 import { validated } from '../../../libs/platform/dist/rpc/validation.js';
 import { constant, requests, withFastify } from './bare.mjs';
 import { requestOf } from './connection.mjs';
@@ -77,7 +77,7 @@ export async function measureLayers(say) {
   const logger = createLogger('gateway', 'info', { write: () => undefined });
   const line = { method: 'GET', route: '/v3/plant/:plantId', operation: 'getPlant', ms: 1.23, requestId: 'c0ffee00-0000-4000-8000-000000000001', subject: undefined, status: 200 };
   const histogram = new Histogram({ name: 'a', help: 'a', labelNames: ['operation', 'status'], buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [new Registry()] });
-  const frame = () => encodeFrame(frameKinds.calls, [encodeEntry({ id: 1, op: 'getPlant', request: line.requestId, budgetMs: 1_900, deadline: 123_456 }, Buffer.from('{"plantId":7}'))]);
+  const batch = () => encodeBatch(batchKinds.calls, [encodeEntry({ id: 1, op: 'getPlant', request: line.requestId, budgetMs: 1_900, deadline: 123_456 }, Buffer.from('{"plantId":7}'))]);
   const text = JSON.stringify({ order });
   const request = { headers: key, rawHeaders: ['api_key', key.api_key] };
   const headers = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; frame-ancestors 'none'", 'referrer-policy': 'no-referrer', 'cache-control': 'private, no-cache', 'x-request-id': 'a', 'ratelimit-policy': '"default";q=1200;w=60', ratelimit: '"default";r=1199;t=60', 'strict-transport-security': 'max-age=31536000' };
@@ -104,9 +104,9 @@ export async function measureLayers(say) {
     ['the compression plug-in on an uncompressed route', async () => added(await withFastify(async (app) => {
       await app.register(compress, { global: false });
     }))],
-    ['encoding a call', () => alone(frame)],
+    ['encoding a call', () => alone(batch)],
     ['its service: decoding the call, encoding the answer', () => {
-      const encoded = frame();
+      const encoded = batch();
       return alone(() => answered('catalog', encoded));
     }],
     ['the store: validating an order', () => {

@@ -4,7 +4,7 @@ import { store } from '../../../libs/contracts/dist/store.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { Database } from '../../../libs/platform/dist/postgres/database.js';
 import { RpcClient } from '../../../libs/platform/dist/rpc/client.js';
-import { decodeFrame, encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
+import { decodeBatch, encodeEntry, encodeBatch, batchKinds } from '../../../libs/platform/dist/rpc/batch.js';
 import { processNow } from '../../../libs/platform/dist/rpc/context.js';
 import { createMetrics } from '../../../libs/platform/dist/service/metrics.js';
 import { Readiness } from '../../../libs/platform/dist/service/readiness.js';
@@ -37,10 +37,10 @@ const answers = {
 
 /** @typedef {{ subject?: string, data: Uint8Array, reply: string }} Message */
 
-/** Replaces NATS and the gateway: delivers frames of calls, and counts the answers. */
+/** Replaces NATS and the gateway: delivers batches of calls, and counts the answers. */
 class Bus {
   isUp = true;
-  framesReceived = 0;
+  batchesReceived = 0;
   /** @type {Map<string, (message: Message) => void>} */
   #listeners = new Map();
   #reply = 'reply.gateway.bench.store.1';
@@ -48,7 +48,7 @@ class Bus {
   #missing = 0;
   /** @type {() => void} */
   #answered = () => undefined;
-  /** The last frame of answers. @type {Uint8Array} */
+  /** The last batch of answers. @type {Uint8Array} */
   last = new Uint8Array();
 
   connection = {
@@ -65,7 +65,7 @@ class Bus {
     return { stop: () => undefined, drain: async () => undefined };
   }
 
-  /** Sends a frame of calls in the next turn of the event loop. @param {Uint8Array} data @param {number} calls @returns {Promise<void>} once all are answered */
+  /** Sends a batch of calls in the next turn of the event loop. @param {Uint8Array} data @param {number} calls @returns {Promise<void>} once all are answered */
   ask(data, calls) {
     return new Promise((resolve) => {
       this.#missing = calls;
@@ -74,20 +74,20 @@ class Bus {
     });
   }
 
-  /** @param {Uint8Array} frame */
-  #take(frame) {
-    const { byteOffset, byteLength, buffer } = frame;
+  /** @param {Uint8Array} batch */
+  #take(batch) {
+    const { byteOffset, byteLength, buffer } = batch;
     const header = new DataView(buffer, byteOffset, byteLength);
-    if (header.getUint8(3) !== frameKinds.answers) throw new Error('The store refused the frame.');
-    this.framesReceived++;
-    this.last = frame;
+    if (header.getUint8(3) !== batchKinds.answers) throw new Error('The store refused the batch.');
+    this.batchesReceived++;
+    this.last = batch;
     this.#missing -= header.getUint32(4);
     if (this.#missing === 0) this.#answered();
   }
 
   /** @param {string} reply */
   #sendClock(reply) {
-    const data = encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]);
+    const data = encodeBatch(batchKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]);
     const subject = `${reply.split('.').slice(0, 3).join('.')}.*.*`;
     setImmediate(() => this.#listeners.get(subject)?.({ subject: reply, data, reply: '' }));
   }
@@ -95,14 +95,14 @@ class Bus {
 
 const dayMs = 86_400_000;
 
-/** A frame of orders as the gateway sends it, each of another plant. @param {number} orders */
-function frameOf(orders) {
+/** A batch of orders as the gateway sends it, each of another plant. @param {number} orders */
+function batchOf(orders) {
   const principal = { subject: randomUUID(), permissions, shown: ['api-key'] };
   const entries = Array.from({ length: orders }, (_, n) => {
     const meta = { id: n + 1, op: store.placeOrder.name, request: randomUUID(), budgetMs: dayMs, deadline: Math.floor(processNow() + dayMs), principal };
     return encodeEntry(meta, Buffer.from(JSON.stringify({ order: { plantId: n + 1, quantity: 1 } })));
   });
-  return encodeFrame(frameKinds.calls, entries);
+  return encodeBatch(batchKinds.calls, entries);
 }
 
 /**
@@ -145,14 +145,14 @@ async function startStoreAlone() {
   });
 
   return async (perBatch) => {
-    const frame = frameOf(perBatch);
-    const place = () => bus.ask(frame, perBatch);
+    const batch = batchOf(perBatch);
+    const place = () => bus.ask(batch, perBatch);
     // The first batches open a connection, prepare the statements and draw ids.
     for (let n = 0; n < 5; n++) await place();
-    const before = { frames: bus.framesReceived, ...traffic };
+    const before = { batches: bus.batchesReceived, ...traffic };
     await place();
-    const sent = `${traffic.statements - before.statements} statements in ${traffic.roundTrips - before.roundTrips} round trips, ${bus.framesReceived - before.frames} frame of answers`;
-    for (const { meta } of decodeFrame(bus.last).entries) {
+    const sent = `${traffic.statements - before.statements} statements in ${traffic.roundTrips - before.roundTrips} round trips, ${bus.batchesReceived - before.batches} batch of answers`;
+    for (const { meta } of decodeBatch(bus.last).entries) {
       const { error } = /** @type {{ error?: object }} */ (meta);
       if (error) throw new Error(`An order was refused: ${JSON.stringify(error)}`);
     }

@@ -2,38 +2,38 @@ import type { Msg } from '@nats-io/nats-core';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
 import { processNow } from './context.js';
-import { checkClockReading, type ClockReading, decodeFrame, encodeFrame, frameKinds } from './frame.js';
+import { checkClockReading, type ClockReading, decodeBatch, encodeBatch, batchKinds } from './batch.js';
 import { clockReadingsPrefix, clockRequestSubject } from './operation.js';
 
-/** Age at which a measurement is repeated, while frames arrive. */
+/** Age at which a measurement is repeated, while batches arrive. */
 const remeasureAfterMs = 30_000;
-/** For this long after a measurement, a frame that looks late is not measured again: late frames cause at most one measurement a second. */
+/** For this long after a measurement, a batch that looks late is not measured again: late batches cause at most one measurement a second. */
 const recentMs = 1_000;
 /** Drift between two measurements: 1,000 parts per million, plus rounding. */
 const driftMs = 100;
 
 /**
- * Bounds the offset of one caller's process clock: our reading minus the caller's reading at the same moment. Every frame gives an
+ * Bounds the offset of one caller's process clock: our reading minus the caller's reading at the same moment. Every batch gives an
  * upper bound, since it was sent before it was read. A measurement gives both bounds, since the caller read its clock after we sent
  * the request and before we received the reply.
  *
- * The offset in use is the upper bound. It never overestimates a frame's age, so differing clocks never drop a call. It
+ * The offset in use is the upper bound. It never overestimates a batch's age, so differing clocks never drop a call. It
  * underestimates the age by at most the measurement's round trip, so a call starts at most that long after its deadline.
  */
 export class CallerClock {
   private upperBound = Infinity;
   private lowerBound = -Infinity;
-  /** The upper bound from the frames since `upperBound` was last replaced. */
+  /** The upper bound from the batches since `upperBound` was last replaced. */
   private recentUpperBound = Infinity;
   private replacedAt = -Infinity;
   private checkedAt = -Infinity;
 
   /**
-   * Bounds the offset with a frame's send time.
-   * @param now when the frame was read, by our clock
-   * @param sent when the frame was sent, by the caller's clock
-   * @param deadline the frame's earliest deadline, by the caller's clock
-   * @returns whether `offsetMs` is reliable enough for this frame. False before the first measurement, and when the frame looks late
+   * Bounds the offset with a batch's send time.
+   * @param now when the batch was read, by our clock
+   * @param sent when the batch was sent, by the caller's clock
+   * @param deadline the batch's earliest deadline, by the caller's clock
+   * @returns whether `offsetMs` is reliable enough for this batch. False before the first measurement, and when the batch looks late
    *   or seems to come from the future, since one of the hosts may have been suspended
    */
   observe(now: number, sent: number, deadline: number): boolean {
@@ -62,7 +62,7 @@ export class CallerClock {
   }
 
   /**
-   * Records that the caller did not reply with its clock: it is paused, or its replies are lost. The freshest frame then counts as sent
+   * Records that the caller did not reply with its clock: it is paused, or its replies are lost. The freshest batch then counts as sent
    * when it was read. Bounds older than one to two intervals are dropped.
    */
   recordNoReply(now: number): void {
@@ -106,7 +106,7 @@ export interface CallingProcess {
 
 /**
  * The clocks of the processes that call this one, each with its measured offset from ours. Measures a caller's clock at its first
- * frame, then every 30 s while frames arrive, and before refusing a frame as late.
+ * batch, then every 30 s while batches arrive, and before refusing a batch as late.
  */
 export class CallerClocks {
   private readonly callers = new Map<string, CallingProcess>();
@@ -132,7 +132,7 @@ export class CallerClocks {
     this.listener?.stop();
   }
 
-  /** Returns the caller with this prefix. After two minutes without a frame it counts as a new one. */
+  /** Returns the caller with this prefix. After two minutes without a batch it counts as a new one. */
   of(prefix: string, service: string, now: number): CallingProcess {
     const known = this.callers.get(prefix);
     if (known && now - known.lastSeenAt < forgetAfterMs) {
@@ -210,7 +210,7 @@ export class CallerClocks {
       };
       this.waiting.set(request, settle);
       try {
-        this.nats.connection.publish(clockRequestSubject(prefix), encodeFrame(frameKinds.clockRequest, []), {
+        this.nats.connection.publish(clockRequestSubject(prefix), encodeBatch(batchKinds.clockRequest, []), {
           reply: `${this.prefix}.${request}`,
         });
       } catch (error) {
@@ -229,9 +229,9 @@ export class CallerClocks {
       settle('gone');
       return;
     }
-    const { kind, entries } = decodeFrame<Partial<ClockReading>>(message.data);
+    const { kind, entries } = decodeBatch<Partial<ClockReading>>(message.data);
     const reading = entries[0]?.meta;
-    if (kind !== frameKinds.clockReading || !reading) return;
+    if (kind !== batchKinds.clockReading || !reading) return;
     checkClockReading(reading);
     settle({ reading, receivedAt });
   }

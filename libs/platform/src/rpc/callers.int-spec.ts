@@ -6,7 +6,7 @@ import { createLogger } from '../logging.js';
 import { RpcClient } from './client.js';
 import { Deadline, processNow, RpcContext } from './context.js';
 import { contextFor } from './context.spec.fixture.js';
-import { type AnswerMeta, type CallMeta, decodeFrame, encodeEntry, encodeFrame, frameKinds } from './frame.js';
+import { type AnswerMeta, type CallMeta, decodeBatch, encodeEntry, encodeBatch, batchKinds } from './batch.js';
 import { operationsOf } from './operation.js';
 import { Job, readJob, StubService, TestClient } from './stub-service.spec.fixture.js';
 
@@ -51,13 +51,13 @@ describe('a service', () => {
   async function codeOf(caller: string, op: string, options: { readonly principal?: object; readonly replyTo?: string } = {}): Promise<string> {
     const { replyTo = `reply.${caller}.raw.stub`, ...meta } = options;
     const clock = raw.subscribe(`${replyTo}.clock`, {
-      callback: (_, { reply = '' }) => raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })])),
+      callback: (_, { reply = '' }) => raw.publish(reply, encodeBatch(batchKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })])),
     });
     const answer = new Promise<string>((resolve) => {
-      raw.subscribe(`${replyTo}.1`, { max: 1, timeout: 2_000, callback: (error, { data }) => resolve(error ? 'none' : (decodeFrame<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done')) });
+      raw.subscribe(`${replyTo}.1`, { max: 1, timeout: 2_000, callback: (error, { data }) => resolve(error ? 'none' : (decodeBatch<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done')) });
     });
     const call: CallMeta = { id: 1, op, request: 'r-1', budgetMs: 5_000, deadline: processNow() + 5_000, ...meta } as CallMeta;
-    raw.publish(`rpc.stub.${caller}`, encodeFrame(frameKinds.calls, [encodeEntry(call, json({ name: 'x' }))]), { reply: `${replyTo}.1` });
+    raw.publish(`rpc.stub.${caller}`, encodeBatch(batchKinds.calls, [encodeEntry(call, json({ name: 'x' }))]), { reply: `${replyTo}.1` });
     try {
       return await answer;
     } finally {
@@ -104,14 +104,14 @@ describe('a service', () => {
   it("measures a caller's clock by that caller's readings", async () => {
     const forger = raw.subscribe('reply.gateway.measured.stub.clock', {
       callback: (_, { reply = '' }) => {
-        const reading = encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow() + 600_000, wall: Date.now() })]);
+        const reading = encodeBatch(batchKinds.clockReading, [encodeEntry({ clock: processNow() + 600_000, wall: Date.now() })]);
         raw.publish(reply.replace('.gateway.', '.other.'), reading);
       },
     });
     expect(await new Promise<string>((resolve) => {
-      raw.subscribe('reply.gateway.measured.stub.1', { max: 1, callback: (_, { data }) => resolve(decodeFrame<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done') });
+      raw.subscribe('reply.gateway.measured.stub.1', { max: 1, callback: (_, { data }) => resolve(decodeBatch<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done') });
       const call: CallMeta = { id: 1, op: 'readJob', request: 'r', budgetMs: 5_000, deadline: processNow() + 5_000 };
-      raw.publish('rpc.stub.gateway', encodeFrame(frameKinds.calls, [encodeEntry(call, json({ name: 'x' }))]), { reply: 'reply.gateway.measured.stub.1' });
+      raw.publish('rpc.stub.gateway', encodeBatch(batchKinds.calls, [encodeEntry(call, json({ name: 'x' }))]), { reply: 'reply.gateway.measured.stub.1' });
     })).toBe('done');
     forger.unsubscribe();
   });
@@ -123,20 +123,20 @@ describe('a caller', () => {
   beforeAll(async () => {
     raw.subscribe('rpc.asked.*', {
       callback: (_, message) => {
-        const call = decodeFrame<CallMeta>(message.data).entries[0]?.meta;
+        const call = decodeBatch<CallMeta>(message.data).entries[0]?.meta;
         if (call) for (const send of messages) send(message, call);
       },
     });
     await raw.flush();
   });
-  const answerOf = ({ id }: CallMeta, from: string): Uint8Array => encodeFrame(frameKinds.answers, [encodeEntry({ id }, json({ from }))]);
+  const answerOf = ({ id }: CallMeta, from: string): Uint8Array => encodeBatch(batchKinds.answers, [encodeEntry({ id }, json({ from }))]);
   const asOther = ({ reply = '' }: Msg): string => reply.replace('.asked.', '.other.');
   const honest = (message: Msg, call: CallMeta): void => raw.publish(message.reply ?? '', answerOf(call, 'asked'));
 
   it.each<[string, (message: Msg, call: CallMeta) => void]>([
     ['an answer', (message, call) => raw.publish(asOther(message), answerOf(call, 'other'))],
-    ['an error', (message, { id }) => raw.publish(asOther(message), encodeFrame(frameKinds.answers, [encodeEntry({ id, error: { code: 'no', message: '' } })]))],
-    ['a refusal', (message) => raw.publish(asOther(message), encodeFrame(frameKinds.refusal, [encodeEntry({ error: { code: 'no', message: '' } })]))],
+    ['an error', (message, { id }) => raw.publish(asOther(message), encodeBatch(batchKinds.answers, [encodeEntry({ id, error: { code: 'no', message: '' } })]))],
+    ['a refusal', (message) => raw.publish(asOther(message), encodeBatch(batchKinds.refusal, [encodeEntry({ error: { code: 'no', message: '' } })]))],
     ['a message like that of a server without responders', (message) => raw.publish(asOther(message), '', { headers: headers(503, 'No Responders') })],
   ])('ignores %s from a service that it did not call', async (_what, forge) => {
     messages = [forge, honest];
@@ -151,7 +151,7 @@ describe('a caller', () => {
       ({ reply = '' }) => {
         const inbox = `${reply.slice(0, reply.lastIndexOf('.'))}.clock`;
         for (const to of ['clock.other.i.gateway.1', 'clock.asked.i.other.1', 'clock.asked.i.gateway', 'gateway.counts', 'rpc.asked.gateway', 'clock.asked.i.gateway.1']) {
-          raw.publish(inbox, encodeFrame(frameKinds.clockRequest, []), { reply: to });
+          raw.publish(inbox, encodeBatch(batchKinds.clockRequest, []), { reply: to });
         }
       },
       honest,

@@ -7,15 +7,15 @@ import { processNow, type RpcContext } from './context.js';
 import {
   type AnswerMeta,
   checkAnswerMeta,
-  decodeFrame,
+  decodeBatch,
   type EncodedEntry,
   encodeEntry,
-  encodeFrame,
+  encodeBatch,
   type Entry,
-  frameKinds,
+  batchKinds,
   maxEntryBytes,
   type WireError,
-} from './frame.js';
+} from './batch.js';
 import { answersPrefix, callsSubject, gateway, isClockReadingsSubject, type Operation } from './operation.js';
 import { beginClientSpan, endWhenSettled } from './rpc-spans.js';
 import { tracing } from '../telemetry/tracing.js';
@@ -36,8 +36,8 @@ interface PendingCall {
   readonly resolve: (answer: RawAnswer) => void;
   readonly reject: (error: CodedError) => void;
   readonly timer: NodeJS.Timeout;
-  /** `<service>.<number>` of the frame that it was sent in; undefined while it is in the outbox. */
-  frame?: string;
+  /** `<service>.<number>` of the batch that it was sent in; undefined while it is in the outbox. */
+  batch?: string;
 }
 
 interface SentCall {
@@ -60,8 +60,8 @@ const lostAnswer: ErrorFor = (operation) =>
   operation.effect === 'read' ? unavailable(theService(operation.service)) : outcomeUnknown(theService(operation.service));
 
 /**
- * Calls other services. Uses one reply inbox per process, and one frame for all calls that one turn of the event loop makes to one
- * service. A single call is sent in a frame of one entry at the end of its turn.
+ * Calls other services. Uses one reply inbox per process, and one batch for all calls that one turn of the event loop makes to one
+ * service. A single call is sent in a batch of one entry at the end of its turn.
  *
  * `nc.request` and Nest's client take 72–198 µs of CPU per call; a coalesced call takes 4 µs (docs/decisions/transport.md).
  */
@@ -69,19 +69,19 @@ export class RpcClient {
   private readonly prefix: string;
   private readonly inbox: Listener;
   private readonly pending = new Map<number, PendingCall>();
-  /** The unanswered calls of each frame. A frame's name begins with the service that it was sent to. */
-  private readonly frames = new Map<string, Set<number>>();
+  /** The unanswered calls of each batch. A batch's name begins with the service that it was sent to. */
+  private readonly batches = new Map<string, Set<number>>();
   private readonly outboxes = new Map<string, Outbox>();
   private lastId = 0;
-  private lastFrame = 0;
+  private lastBatch = 0;
   private closed = false;
 
   constructor(
     private readonly nats: Nats,
     private readonly service: string,
     private readonly logger: Logger,
-    /** Called for each frame with its number of calls. */
-    private readonly onFrame?: (calls: number) => void,
+    /** Called for each batch with its number of calls. */
+    private readonly onBatch?: (calls: number) => void,
   ) {
     this.prefix = answersPrefix(service);
     this.inbox = nats.listen(`${this.prefix}.*.*`, (message) => this.receive(message));
@@ -122,7 +122,7 @@ export class RpcClient {
   }
 
   /**
-   * Sends a read a second time, to any replica, when its answer is late, since a frame sent to a dying process is lost without an
+   * Sends a read a second time, to any replica, when its answer is late, since a batch sent to a dying process is lost without an
    * error. The first outcome counts. Writes are never repeated.
    */
   private async retryLateRead(first: SentCall, send: () => SentCall): Promise<RawAnswer> {
@@ -213,50 +213,50 @@ export class RpcClient {
       for (const id of outbox.ids) this.fail(id, notSent);
       return;
     }
-    const frame = `${service}.${++this.lastFrame}`;
+    const batch = `${service}.${++this.lastBatch}`;
     const ids = new Set<number>();
     // Skips calls whose deadline passed while they were in the outbox.
     const entries = outbox.entries.filter((_, n) => {
       const id = outbox.ids[n] ?? 0;
       const call = this.pending.get(id);
       if (!call) return false;
-      call.frame = frame;
+      call.batch = batch;
       ids.add(id);
       return true;
     });
     if (ids.size === 0) return;
-    this.frames.set(frame, ids);
-    this.onFrame?.(ids.size);
+    this.batches.set(batch, ids);
+    this.onBatch?.(ids.size);
     try {
-      this.nats.connection.publish(callsSubject(service, this.service), encodeFrame(frameKinds.calls, entries), {
-        reply: `${this.prefix}.${frame}`,
+      this.nats.connection.publish(callsSubject(service, this.service), encodeBatch(batchKinds.calls, entries), {
+        reply: `${this.prefix}.${batch}`,
       });
     } catch (error) {
-      this.logger.warn({ err: error, to: service }, 'frame not sent');
-      this.failFrame(frame, (operation) => unavailable(theService(operation.service), error));
+      this.logger.warn({ err: error, to: service }, 'batch not sent');
+      this.failBatch(batch, (operation) => unavailable(theService(operation.service), error));
     }
   }
 
   private receive(message: Msg): void {
-    const frame = message.subject.slice(this.prefix.length + 1);
-    const from = frame.slice(0, frame.indexOf('.'));
+    const batch = message.subject.slice(this.prefix.length + 1);
+    const from = batch.slice(0, batch.indexOf('.'));
     // No responders: the NATS server replies with an empty message and status 503.
     if (message.data.length === 0 && message.headers?.code === 503) {
-      this.failFrame(frame, notSent);
+      this.failBatch(batch, notSent);
       return;
     }
     // The outcome of calls is unknown if their answer cannot be parsed: they stay pending until their deadlines.
-    const { kind, entries } = decodeFrame<Partial<AnswerMeta>>(message.data);
-    if (kind === frameKinds.answers) for (const entry of entries) this.receiveAnswer(entry, from);
-    else if (kind === frameKinds.refusal) this.refuse(entries[0], frame);
-    else if (kind === frameKinds.clockRequest) this.sendClockReading(from, message.reply);
+    const { kind, entries } = decodeBatch<Partial<AnswerMeta>>(message.data);
+    if (kind === batchKinds.answers) for (const entry of entries) this.receiveAnswer(entry, from);
+    else if (kind === batchKinds.refusal) this.refuse(entries[0], batch);
+    else if (kind === batchKinds.clockRequest) this.sendClockReading(from, message.reply);
   }
 
   /** Answers a called service that measures our clock's offset (caller-clocks.ts). */
   private sendClockReading(from: string, reply: string | undefined): void {
     if (reply === undefined || !isClockReadingsSubject(reply, from, this.service)) return;
     const reading = encodeEntry({ clock: processNow(), wall: Date.now() });
-    this.nats.connection.publish(reply, encodeFrame(frameKinds.clockReading, [reading]));
+    this.nats.connection.publish(reply, encodeBatch(batchKinds.clockReading, [reading]));
   }
 
   private receiveAnswer({ meta, payload }: Entry<Partial<AnswerMeta>>, from: string): void {
@@ -268,11 +268,11 @@ export class RpcClient {
     }
   }
 
-  private refuse(refusal: Entry<Partial<AnswerMeta>> | undefined, frame: string): void {
+  private refuse(refusal: Entry<Partial<AnswerMeta>> | undefined, batch: string): void {
     const meta = refusal?.meta ?? {};
     checkAnswerMeta(meta);
     const { error } = meta;
-    if (error) this.failFrame(frame, () => toCodedError(error));
+    if (error) this.failBatch(batch, () => toCodedError(error));
   }
 
   private settle({ id = 0, error, ...meta }: AnswerMeta, payload: Uint8Array, from: string): void {
@@ -284,13 +284,13 @@ export class RpcClient {
     else call.resolve({ payload, ...meta });
   }
 
-  private failFrame(frame: string, error: ErrorFor): void {
-    for (const id of [...(this.frames.get(frame) ?? [])]) this.fail(id, error);
+  private failBatch(batch: string, error: ErrorFor): void {
+    for (const id of [...(this.batches.get(batch) ?? [])]) this.fail(id, error);
   }
 
   /** Fails a call at its deadline, or when the client closes. */
   private expire(id: number): void {
-    this.fail(id, this.pending.get(id)?.frame === undefined ? notSent : lostAnswer);
+    this.fail(id, this.pending.get(id)?.batch === undefined ? notSent : lostAnswer);
   }
 
   private fail(id: number, error: ErrorFor): void {
@@ -303,10 +303,10 @@ export class RpcClient {
     if (!call) return undefined;
     this.pending.delete(id);
     clearTimeout(call.timer);
-    if (call.frame !== undefined) {
-      const ids = this.frames.get(call.frame);
+    if (call.batch !== undefined) {
+      const ids = this.batches.get(call.batch);
       ids?.delete(id);
-      if (ids?.size === 0) this.frames.delete(call.frame);
+      if (ids?.size === 0) this.batches.delete(call.batch);
     }
     return call;
   }

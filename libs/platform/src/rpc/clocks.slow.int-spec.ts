@@ -9,7 +9,7 @@ import { connect } from '@nats-io/transport-node';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
 import { contextFor } from './context.spec.fixture.js';
-import { type AnswerMeta, type CallMeta, decodeFrame, encodeEntry, encodeFrame, frameKinds } from './frame.js';
+import { type AnswerMeta, type CallMeta, decodeBatch, encodeEntry, encodeBatch, batchKinds } from './batch.js';
 import { processNow } from './context.js';
 import { silentLogger, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 
@@ -151,7 +151,7 @@ describe.each([0, -10 * minutes])('a service whose clock is %i ms ahead', (ahead
     await expectHandled(service, ['first', 'in time']);
   });
 
-  it('does not handle expired calls if it was stopped before the first frame of the caller', async () => {
+  it('does not handle expired calls if it was stopped before the first batch of the caller', async () => {
     const service = await startProcess('stub', aheadMs);
     const caller = await newCaller();
     await service.pause();
@@ -197,15 +197,15 @@ describe('a caller', () => {
     const answered: number[] = [];
     raw.subscribe('reply.gateway.before.stub.*', {
       callback: (_, { data }) => {
-        const { kind, entries } = decodeFrame<{ id?: number; error?: object }>(data);
-        if (kind === frameKinds.answers) for (const { meta } of entries) if (meta.id !== undefined && !meta.error) answered.push(meta.id);
+        const { kind, entries } = decodeBatch<{ id?: number; error?: object }>(data);
+        if (kind === batchKinds.answers) for (const { meta } of entries) if (meta.id !== undefined && !meta.error) answered.push(meta.id);
       },
     });
     const send = (id: number, budgetMs: number): void => {
       const deadline = Date.now() + 10 * minutes + budgetMs;
       const call: CallMeta = { id, op: 'writeJob', request: 'r', budgetMs, deadline };
       const entry = encodeEntry(call, Buffer.from(JSON.stringify({ name: String(id) })));
-      raw.publish('rpc.stub.gateway', encodeFrame(frameKinds.calls, [entry]), { reply: `reply.gateway.before.stub.${id}` });
+      raw.publish('rpc.stub.gateway', encodeBatch(batchKinds.calls, [entry]), { reply: `reply.gateway.before.stub.${id}` });
     };
     const service = await startProcess('stub');
     try {
@@ -232,15 +232,15 @@ describe('a caller', () => {
         const reply = `reply.gateway.raw.stub.${id}`;
         const answers = raw.subscribe(reply, { max: 1 });
         const call: CallMeta = { id, op: 'writeJob', request: 'r', budgetMs: 5_000, deadline: processNow() + 5_000 };
-        raw.publish('rpc.stub.gateway', encodeFrame(frameKinds.calls, [encodeEntry(call, Buffer.from(`{"name":"${id}"}`))]), { reply });
-        for await (const { data } of answers) return decodeFrame<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done';
+        raw.publish('rpc.stub.gateway', encodeBatch(batchKinds.calls, [encodeEntry(call, Buffer.from(`{"name":"${id}"}`))]), { reply });
+        for await (const { data } of answers) return decodeBatch<AnswerMeta>(data).entries[0]?.meta.error?.code ?? 'done';
         return 'none';
       };
       // Receives its answer, but no clock requests.
       expect(await answer(1)).toBe('unavailable');
       raw.subscribe('reply.gateway.raw.stub.clock', {
         callback: (_, { reply = '' }) => {
-          raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]));
+          raw.publish(reply, encodeBatch(batchKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]));
         },
       });
       expect(await answer(2)).toBe('done');

@@ -78,10 +78,10 @@ export function operationsOf<Code extends string = never, Caller extends string 
 
 const newInstance = (): string => randomBytes(9).toString('base64url');
 
-/** The subject on which a service receives a caller's frames of calls, in a queue group named after the service. */
+/** The subject on which a service receives a caller's batches of calls, in a queue group named after the service. */
 export const callsSubject = (service: string, caller: string): string => `rpc.${service}.${caller}`;
 
-/** The prefix of the subjects on which one process receives answers: `<prefix>.<called service>.<frame>`. */
+/** The prefix of the subjects on which one process receives answers: `<prefix>.<called service>.<batch>`. */
 export const answersPrefix = (caller: string, instance = newInstance()): string => `reply.${caller}.${instance}`;
 
 /** The subject of clock requests to a caller. The caller's reply inbox includes it. */

@@ -8,7 +8,7 @@ const failureCodes: ReadonlySet<string> = new Set([
   'unavailable',
   'outcome-unknown',
   'overloaded',
-  'malformed-frame',
+  'malformed-batch',
   'unknown-operation',
 ]);
 

@@ -130,7 +130,7 @@ describe('a call', () => {
     await expect(caller.client.call(writeJob, job, contextFor())).resolves.toEqual({ done: 'x' });
   });
 
-  it('is not delayed by a slow one in the same frame', async () => {
+  it('is not delayed by a slow one in the same batch', async () => {
     const gate = new Gate();
     await startService(nats.url, { readJob: async ({ name }) => (name === 'slow' ? (await gate.passed, { seen: 'slow' }) : { seen: name }) });
     const slow = caller.client.call(readJob, { name: 'slow' }, contextFor());
@@ -158,7 +158,7 @@ describe('a call', () => {
     expect(String(error)).not.toContain('canary');
   });
 
-  it('rejects with the code of an error whose details cannot be sent, without failing other calls of its frame', async () => {
+  it('rejects with the code of an error whose details cannot be sent, without failing other calls of its batch', async () => {
     const details = { bigint: { n: 1n }, huge: { list: Array(200_000).fill('1234567890') } };
     await startService(nats.url, {
       writeJob: ({ name }) => Promise.reject(new CodedError('refused', 'No.', details[name as keyof typeof details])),
@@ -203,7 +203,7 @@ describe('a call', () => {
     expect(Buffer.from(answer.payload)).toEqual(bytes);
   });
 
-  it('larger than a frame allows is refused before it is sent', async () => {
+  it('larger than a batch allows is refused before it is sent', async () => {
     await startService(nats.url);
     await expect(caller.client.call(writeJob, { name: 'x'.repeat(950_000) }, contextFor())).rejects.toMatchObject({
       code: 'payload-too-large',
@@ -211,7 +211,7 @@ describe('a call', () => {
     await expect(caller.client.call(writeJob, { name: 'x'.repeat(800_000) }, contextFor())).resolves.toBeDefined();
   });
 
-  it('whose answer is larger than a frame allows fails as internal, without failing other calls of its frame', async () => {
+  it('whose answer is larger than a batch allows fails as internal, without failing other calls of its batch', async () => {
     await startService(nats.url, { readJob: ({ name }) => ({ seen: name === 'big' ? 'x'.repeat(950_000) : name }) });
     const calls = ['big', 'b'].map((name) => caller.client.call(readJob, { name }, contextFor()));
     await expect(calls[0]).rejects.toMatchObject({ code: 'internal' });

@@ -11,15 +11,15 @@ import { Deadline, processNow, RpcContext } from './context.js';
 import {
   type CallMeta,
   checkCallMeta,
-  decodeFrame,
+  decodeBatch,
   type EncodedEntry,
   encodeEntry,
-  encodeFrame,
+  encodeBatch,
   type Entry,
-  frameKinds,
+  batchKinds,
   maxEntryBytes,
   type WireError,
-} from './frame.js';
+} from './batch.js';
 import { callerOf, callsSubject, gateway, isAnswersSubject, type Operation, prefixOf, takesIdempotencyKey } from './operation.js';
 import { nestHandler, type OperationHandler } from './operation-handlers.js';
 import { beginServerSpan, endWithCode } from './rpc-spans.js';
@@ -41,8 +41,8 @@ interface Outbox {
 }
 
 /**
- * Nest's transport on our frames. Handles each call of a frame independently, so that a slow one does not delay the others. Sends all
- * answers for one caller that are ready in one turn of the event loop in one frame.
+ * Nest's transport on our batches. Handles each call of a batch independently, so that a slow one does not delay the others. Sends all
+ * answers for one caller that are ready in one turn of the event loop in one batch.
  */
 export class RpcServer extends Server implements CustomTransportStrategy {
   private listener: Listener | undefined;
@@ -97,7 +97,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     );
   }
 
-  /** Stops accepting frames. Calls that were already received are still handled. */
+  /** Stops accepting batches. Calls that were already received are still handled. */
   async stopAccepting(): Promise<void> {
     const { listener } = this;
     this.listener = undefined;
@@ -139,7 +139,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       calls = readCalls(message.data);
     } catch (error) {
       const refusal = encodeEntry({ error: toWireError(error) });
-      this.nats.connection.publish(reply, encodeFrame(frameKinds.refusal, [refusal]));
+      this.nats.connection.publish(reply, encodeBatch(batchKinds.refusal, [refusal]));
       return;
     }
     const now = processNow();
@@ -202,7 +202,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     this.enqueue(reply, entry);
   }
 
-  /** Sends the code without its details if they cannot be serialised or are too large, so that the frame's other answers arrive. */
+  /** Sends the code without its details if they cannot be serialised or are too large, so that the batch's other answers arrive. */
   private encodeError(meta: CallMeta, error: WireError): EncodedEntry {
     try {
       const entry = encodeEntry({ id: meta.id, error });
@@ -255,7 +255,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     if (!outbox) return;
     this.outboxes.delete(caller);
     try {
-      this.nats.connection.publish(outbox.reply, encodeFrame(frameKinds.answers, outbox.entries));
+      this.nats.connection.publish(outbox.reply, encodeBatch(batchKinds.answers, outbox.entries));
     } catch (error) {
       // These calls end with their callers' deadlines, as outcome-unknown.
       this.log.warn({ err: error, answers: outbox.entries.length }, 'answers not sent');
@@ -276,7 +276,7 @@ const expired = Deadline.at(-Infinity);
 const localDeadline = ({ deadline, budgetMs }: CallMeta, clock: CallerClock, readAt: number): Deadline =>
   Deadline.at(Math.min(deadline + clock.offsetMs, readAt + budgetMs));
 
-/** Returns when the last call of a frame was encoded, by the caller's clock. */
+/** Returns when the last call of a batch was encoded, by the caller's clock. */
 function lastSent(calls: readonly Entry<CallMeta>[]): number {
   let sent = -Infinity;
   for (const { meta } of calls) if (meta.deadline - meta.budgetMs > sent) sent = meta.deadline - meta.budgetMs;
@@ -290,9 +290,9 @@ function firstDeadline(calls: readonly Entry<CallMeta>[]): number {
 }
 
 function readCalls(data: Uint8Array): Entry<CallMeta>[] {
-  const { kind, entries } = decodeFrame<Partial<CallMeta>>(data);
-  if (kind !== frameKinds.calls || entries.length === 0) {
-    throw new CodedError('malformed-frame', 'Expected a frame of calls.');
+  const { kind, entries } = decodeBatch<Partial<CallMeta>>(data);
+  if (kind !== batchKinds.calls || entries.length === 0) {
+    throw new CodedError('malformed-batch', 'Expected a batch of calls.');
   }
   return entries.map(({ meta, payload }) => {
     checkCallMeta(meta);
@@ -304,7 +304,7 @@ function encodeAnswer(id: number, result: unknown): EncodedEntry {
   const { value, meta } = unwrapResponse(result);
   const payload = value instanceof Uint8Array ? value : JSON.stringify(value ?? null);
   const entry = encodeEntry({ id, ...meta }, payload);
-  if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a frame allows.');
+  if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a batch allows.');
   return entry;
 }
 

@@ -7,17 +7,17 @@ import { contextFor } from './context.spec.fixture.js';
 import {
   type AnswerMeta,
   type CallMeta,
-  decodeFrame,
+  decodeBatch,
   encodeEntry,
-  encodeFrame,
-  type FrameKind,
-  frameKinds,
-} from './frame.js';
+  encodeBatch,
+  type BatchKind,
+  batchKinds,
+} from './batch.js';
 import { operationsOf } from './operation.js';
 import { processNow } from './context.js';
 import { Gate, Job, readJob, StubService, TestClient, writeJob } from './stub-service.spec.fixture.js';
 
-const entriesOf = (message: Msg): number => decodeFrame(message.data).entries.length;
+const entriesOf = (message: Msg): number => decodeBatch(message.data).entries.length;
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 let nats: TestNats;
@@ -34,12 +34,12 @@ afterAll(async () => {
   await nats.stop();
 });
 
-/** Records all messages on a subject, or the frames of one kind, as a third party. */
-async function recorded(subject: string, kind?: FrameKind): Promise<{ messages: Msg[]; stop: () => void }> {
+/** Records all messages on a subject, or the batches of one kind, as a third party. */
+async function recorded(subject: string, kind?: BatchKind): Promise<{ messages: Msg[]; stop: () => void }> {
   const messages: Msg[] = [];
   const subscription = raw.subscribe(subject, {
     callback: (_, message) => {
-      if (kind === undefined || decodeFrame(message.data).kind === kind) messages.push(message);
+      if (kind === undefined || decodeBatch(message.data).kind === kind) messages.push(message);
     },
   });
   await raw.flush();
@@ -53,13 +53,13 @@ function answerClockRequests(prefix: string): { readings: number[]; stop: () => 
     callback: (_, { reply = '' }) => {
       const clock = processNow();
       readings.push(clock);
-      raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock, wall: Date.now() })]));
+      raw.publish(reply, encodeBatch(batchKinds.clockReading, [encodeEntry({ clock, wall: Date.now() })]));
     },
   });
   return { readings, stop: () => subscription.unsubscribe() };
 }
 
-describe('frames on the wire', () => {
+describe('batches on the wire', () => {
   let service: StubService;
   let calls: { messages: Msg[]; stop: () => void };
   let answers: { messages: Msg[]; stop: () => void };
@@ -74,14 +74,14 @@ describe('frames on the wire', () => {
       },
     });
     calls = await recorded('rpc.stub.*');
-    answers = await recorded('reply.>', frameKinds.answers);
+    answers = await recorded('reply.>', batchKinds.answers);
   });
   afterEach(async () => {
     calls.stop();
     answers.stop();
     await service.close();
   });
-  /** Makes calls in one turn. @returns the number of calls in each frame; recording may lag behind the answers */
+  /** Makes calls in one turn. @returns the number of calls in each batch; recording may lag behind the answers */
   const callAll = async (names: readonly string[]): Promise<number[]> => {
     await Promise.all(names.map((name) => caller.client.call(readJob, { name }, contextFor())));
     await until(() => calls.messages.reduce((sum, one) => sum + entriesOf(one), 0) >= names.length);
@@ -93,7 +93,7 @@ describe('frames on the wire', () => {
     expect(await callAll(['a'])).toEqual([1]);
   });
 
-  it('hold all calls of one turn, and so do the frames of their answers', async () => {
+  it('hold all calls of one turn, and so do the batches of their answers', async () => {
     expect(await callAll(names(100))).toEqual([100]);
     await until(() => answers.messages.length > 0);
     expect(answers.messages.map(entriesOf)).toEqual([100]);
@@ -141,7 +141,7 @@ describe('frames on the wire', () => {
 describe('a service that receives', () => {
   let service: StubService;
   let handled: string[];
-  let frames = 0;
+  let batches = 0;
   let clock: { stop: () => void };
 
   beforeAll(async () => {
@@ -166,53 +166,53 @@ describe('a service that receives', () => {
     deadline: processNow() + 5_000,
     ...changes,
   });
-  const callFrame = (...metas: object[]): Buffer =>
-    encodeFrame(frameKinds.calls, metas.map((one) => encodeEntry(one as CallMeta, json({ name: 'x' }))));
+  const callBatch = (...metas: object[]): Buffer =>
+    encodeBatch(batchKinds.calls, metas.map((one) => encodeEntry(one as CallMeta, json({ name: 'x' }))));
 
   /** Sends these bytes as a caller in any language would. @returns the answer */
   async function answerTo(bytes: Uint8Array, prefix = 'reply.gateway.raw.stub'): Promise<{ kind: number; codes: (string | undefined)[] }> {
-    const reply = `${prefix}.${++frames}`;
+    const reply = `${prefix}.${++batches}`;
     const answer = new Promise<Msg>((resolve) => {
       raw.subscribe(reply, { max: 1, callback: (_, message) => resolve(message) });
     });
     raw.publish('rpc.stub.gateway', bytes, { reply });
-    const { kind, entries } = decodeFrame<AnswerMeta>((await answer).data);
+    const { kind, entries } = decodeBatch<AnswerMeta>((await answer).data);
     return { kind, codes: entries.map((entry) => entry.meta.error?.code) };
   }
-  const refused = { kind: frameKinds.refusal, codes: ['malformed-frame'] };
+  const refused = { kind: batchKinds.refusal, codes: ['malformed-batch'] };
 
-  it('a frame built by hand handles its call', async () => {
-    await expect(answerTo(callFrame(meta()))).resolves.toEqual({ kind: frameKinds.answers, codes: [undefined] });
+  it('a batch built by hand handles its call', async () => {
+    await expect(answerTo(callBatch(meta()))).resolves.toEqual({ kind: batchKinds.answers, codes: [undefined] });
     expect(handled).toEqual(['x']);
   });
 
   it('a call after its deadline, by the absolute time or by the budget, does not handle it', async () => {
     const prefix = 'reply.gateway.late.stub';
     const lateClock = answerClockRequests(prefix);
-    await answerTo(callFrame(meta()), prefix);
+    await answerTo(callBatch(meta()), prefix);
     // The service has just measured this caller's clock, to within the time since it was read.
     const errorMs = processNow() - (lateClock.readings[0] ?? NaN);
     const before = handled.length;
-    const past = { kind: frameKinds.answers, codes: ['unavailable'] };
-    await expect(answerTo(callFrame(meta({ deadline: processNow() - errorMs - 1 })), prefix)).resolves.toEqual(past);
+    const past = { kind: batchKinds.answers, codes: ['unavailable'] };
+    await expect(answerTo(callBatch(meta({ deadline: processNow() - errorMs - 1 })), prefix)).resolves.toEqual(past);
     lateClock.stop();
-    await expect(answerTo(callFrame(meta({ budgetMs: 0, deadline: processNow() })))).resolves.toEqual(past);
-    await expect(answerTo(callFrame(meta({ budgetMs: 0 })))).resolves.toEqual(past);
+    await expect(answerTo(callBatch(meta({ budgetMs: 0, deadline: processNow() })))).resolves.toEqual(past);
+    await expect(answerTo(callBatch(meta({ budgetMs: 0 })))).resolves.toEqual(past);
     expect(handled).toHaveLength(before);
   });
 
   it.each([
     ['no bytes', () => Buffer.alloc(0)],
     ['text', () => Buffer.from('{"op":"writeJob"}')],
-    ['another version', () => Buffer.concat([Buffer.from('RP\x02'), callFrame(meta()).subarray(3)])],
-    ['a frame of answers', () => encodeFrame(frameKinds.answers, [encodeEntry(meta())])],
-    ['an unknown kind', () => encodeFrame(9 as 1, [encodeEntry(meta())])],
-    ['a frame without calls', () => callFrame()],
-    ['half a frame', () => callFrame(meta()).subarray(0, 40)],
-    ['a call without an operation', () => callFrame(meta({ op: undefined }))],
-    ['an incomplete principal', () => callFrame(meta({ principal: { subject: 'a' } }))],
-    ['one malformed call beside a valid one', () => callFrame(meta(), meta({ id: 'x' }))],
-  ])('%s refuses the frame and handles none of its calls', async (_what, bytes) => {
+    ['another version', () => Buffer.concat([Buffer.from('RP\x02'), callBatch(meta()).subarray(3)])],
+    ['a batch of answers', () => encodeBatch(batchKinds.answers, [encodeEntry(meta())])],
+    ['an unknown kind', () => encodeBatch(9 as 1, [encodeEntry(meta())])],
+    ['a batch without calls', () => callBatch()],
+    ['half a batch', () => callBatch(meta()).subarray(0, 40)],
+    ['a call without an operation', () => callBatch(meta({ op: undefined }))],
+    ['an incomplete principal', () => callBatch(meta({ principal: { subject: 'a' } }))],
+    ['one malformed call beside a valid one', () => callBatch(meta(), meta({ id: 'x' }))],
+  ])('%s refuses the batch and handles none of its calls', async (_what, bytes) => {
     const before = handled.length;
     await expect(answerTo(bytes())).resolves.toEqual(refused);
     expect(handled).toHaveLength(before);
@@ -227,16 +227,16 @@ describe('a service that receives', () => {
     );
   });
 
-  it('a frame with changed bytes refuses it or answers each call', async () => {
-    const frame = callFrame(meta(), meta({ id: 2, op: 'readJob' }));
-    const change = fc.tuple(fc.nat(frame.length - 1), fc.nat(255));
+  it('a batch with changed bytes refuses it or answers each call', async () => {
+    const batch = callBatch(meta(), meta({ id: 2, op: 'readJob' }));
+    const change = fc.tuple(fc.nat(batch.length - 1), fc.nat(255));
     await fc.assert(
       fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
-        const changed = Buffer.from(frame);
+        const changed = Buffer.from(batch);
         for (const [at, byte] of changes) changed[at] = byte;
         const { kind, codes } = await answerTo(changed);
-        if (kind === frameKinds.refusal) expect(codes).toEqual(['malformed-frame']);
-        else expect(kind).toBe(frameKinds.answers);
+        if (kind === batchKinds.refusal) expect(codes).toEqual(['malformed-batch']);
+        else expect(kind).toBe(batchKinds.answers);
         expect(codes).not.toContain('internal');
       }),
       { numRuns: 200 },
@@ -246,9 +246,9 @@ describe('a service that receives', () => {
   it('a call with a missing or invalid reply subject does not answer and does not handle it', async () => {
     const before = handled.length;
     const all = await recorded('*.>');
-    raw.publish('rpc.stub.gateway', callFrame(meta()));
+    raw.publish('rpc.stub.gateway', callBatch(meta()));
     for (const reply of ['_INBOX.x', 'store.feed', 'rpc.stub.gateway', 'reply.short', 'reply.gateway.i.stub', 'reply.gateway.i.stub.f.g', 'reply.other.i.stub.f', 'reply.gateway.i.other.f', 'clock.gateway.i.stub.f']) {
-      raw.publish('rpc.stub.gateway', callFrame(meta()), { reply });
+      raw.publish('rpc.stub.gateway', callBatch(meta()), { reply });
     }
     await caller.client.call(readJob, { name: 'x' }, contextFor());
     await until(() => all.messages.some((one) => one.subject.startsWith('reply.gateway.')));
@@ -268,7 +268,7 @@ describe('a caller that receives', () => {
   beforeAll(async () => {
     subscription = raw.subscribe('rpc.hostile.*', {
       callback: (_, message) => {
-        for (const { meta } of decodeFrame<CallMeta>(message.data).entries) {
+        for (const { meta } of decodeBatch<CallMeta>(message.data).entries) {
           for (const bytes of answer(meta)) raw.publish(message.reply ?? '', bytes);
         }
       },
@@ -276,37 +276,37 @@ describe('a caller that receives', () => {
     await raw.flush();
   });
   afterAll(() => subscription.unsubscribe());
-  const valid = ({ id }: CallMeta): Uint8Array => encodeFrame(frameKinds.answers, [encodeEntry({ id }, json({ fine: true }))]);
+  const valid = ({ id }: CallMeta): Uint8Array => encodeBatch(batchKinds.answers, [encodeEntry({ id }, json({ fine: true }))]);
   const call = (): Promise<unknown> => caller.client.call(ask, { name: 'x' }, contextFor(2_000));
 
   it.each<[string, (call: CallMeta) => Uint8Array]>([
     ['no bytes', () => Buffer.alloc(0)],
     ['text', () => Buffer.from('hello')],
-    ['a frame of calls', () => encodeFrame(frameKinds.calls, [encodeEntry({ id: 1 })])],
-    ['an answer to an unknown call', () => encodeFrame(frameKinds.answers, [encodeEntry({ id: 123_456_789 }, json(1))])],
-    ['an answer without an id', () => encodeFrame(frameKinds.answers, [encodeEntry({})])],
-    ['an error that is null', ({ id }) => encodeFrame(frameKinds.answers, [encodeEntry({ id, error: null } as never)])],
-    ['a refusal without entries', () => encodeFrame(frameKinds.refusal, [])],
-    ['a refusal without an error', () => encodeFrame(frameKinds.refusal, [encodeEntry({})])],
+    ['a batch of calls', () => encodeBatch(batchKinds.calls, [encodeEntry({ id: 1 })])],
+    ['an answer to an unknown call', () => encodeBatch(batchKinds.answers, [encodeEntry({ id: 123_456_789 }, json(1))])],
+    ['an answer without an id', () => encodeBatch(batchKinds.answers, [encodeEntry({})])],
+    ['an error that is null', ({ id }) => encodeBatch(batchKinds.answers, [encodeEntry({ id, error: null } as never)])],
+    ['a refusal without entries', () => encodeBatch(batchKinds.refusal, [])],
+    ['a refusal without an error', () => encodeBatch(batchKinds.refusal, [encodeEntry({})])],
   ])('%s still accepts the answer after it', async (_what, malformed) => {
     answer = (meta) => [malformed(meta), valid(meta)];
     await expect(call()).resolves.toEqual({ fine: true });
   });
 
-  it('a valid answer beside a malformed one in the same frame accepts it', async () => {
-    answer = ({ id }) => [encodeFrame(frameKinds.answers, [encodeEntry({ id: 'x' } as never), encodeEntry({ id }, json({ fine: true }))])];
+  it('a valid answer beside a malformed one in the same batch accepts it', async () => {
+    answer = ({ id }) => [encodeBatch(batchKinds.answers, [encodeEntry({ id: 'x' } as never), encodeEntry({ id }, json({ fine: true }))])];
     await expect(call()).resolves.toEqual({ fine: true });
   });
 
   it('two answers to a call accepts the first one', async () => {
-    answer = (meta) => [valid(meta), encodeFrame(frameKinds.answers, [encodeEntry({ id: meta.id, error: { code: 'late', message: '' } })])];
+    answer = (meta) => [valid(meta), encodeBatch(batchKinds.answers, [encodeEntry({ id: meta.id, error: { code: 'late', message: '' } })])];
     await expect(call()).resolves.toEqual({ fine: true });
     await expect(call()).resolves.toEqual({ fine: true });
   });
 
-  it('a refusal of its frame rejects with the code of the refusal', async () => {
-    answer = () => [encodeFrame(frameKinds.refusal, [encodeEntry({ error: { code: 'malformed-frame', message: 'version 2' } })])];
-    await expect(call()).rejects.toMatchObject({ code: 'malformed-frame' });
+  it('a refusal of its batch rejects with the code of the refusal', async () => {
+    answer = () => [encodeBatch(batchKinds.refusal, [encodeEntry({ error: { code: 'malformed-batch', message: 'version 2' } })])];
+    await expect(call()).rejects.toMatchObject({ code: 'malformed-batch' });
     await expect(caller.client.call(writeJob, { name: 'x' }, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
   });
 });

@@ -12,7 +12,7 @@ export interface LoopOptions {
 }
 
 /**
- * Background work, one run at a time. A failed run is logged and repeated after the interval. Poking does not hurry the repetition:
+ * Background work, one run at a time. A failed run is logged and repeated after the interval. `notify` does not hurry the repetition:
  * while the database is unreachable, every request would notify the loop and add one more failure to the log.
  */
 export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShutdown {

@@ -286,8 +286,8 @@ export class Service {
       logger,
       this.stopped.signal,
     );
-    const onFrame = sizeHistogram(this.metrics, 'rpc_frame_calls', 'Calls to another service that went in one message');
-    this.rpc = new RpcClient(this.nats, this.name, logger, onFrame);
+    const onBatch = sizeHistogram(this.metrics, 'rpc_batch_calls', 'Calls to another service that went in one message');
+    this.rpc = new RpcClient(this.nats, this.name, logger, onBatch);
     gauge(this.metrics, 'rpc_calls_in_flight', 'Calls to other services under way', () => this.rpc.inFlight);
   }
 

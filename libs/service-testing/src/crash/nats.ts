@@ -1,5 +1,5 @@
 import type { Nats } from '@plant-shop/platform/nats';
-import { encodeEntry, encodeFrame, frameKinds } from '@plant-shop/platform/rpc/frame';
+import { encodeEntry, encodeBatch, batchKinds } from '@plant-shop/platform/rpc/batch';
 import { processNow } from '@plant-shop/platform/rpc/context';
 import { answersPrefix, clockRequestSubject } from '@plant-shop/platform/rpc/operation';
 import { type Fault, Run } from './run.js';
@@ -16,7 +16,7 @@ export function injectNatsFaults({ connection }: Nats, service: string): void {
   connection.subscribe(clockRequestSubject(`${unused}.*`), {
     callback: (_error, { reply }) => {
       const reading = encodeEntry({ clock: processNow(), wall: Date.now() });
-      if (reply !== undefined) publish(reply, encodeFrame(frameKinds.clockReading, [reading]));
+      if (reply !== undefined) publish(reply, encodeBatch(batchKinds.clockReading, [reading]));
     },
   });
   connection.publish = (subject, data, options) => {

@@ -37,8 +37,8 @@ const accounts = Object.keys(calls);
 
 const asAdmin = { subject: '00000000-0000-4000-8000-000000000001', permissions: ['write:users', 'manage:orders', 'read:orders'], shown: ['session'] };
 
-/** A frame with one call, as libs/contracts/README.md specifies it. */
-function frameOf(op: string, payload: object, principal?: object): string {
+/** A batch with one call, as libs/contracts/README.md specifies it. */
+function batchOf(op: string, payload: object, principal?: object): string {
   const deadline = Date.now() + 10_000;
   const meta = Buffer.from(JSON.stringify({ id: 1, op, request: 'broker-test', budgetMs: 10_000, deadline, ...(principal && { principal }) }));
   const body = Buffer.from(JSON.stringify(payload));
@@ -53,8 +53,8 @@ let calling = 0;
 /** Makes a call with an account's password. @returns the metadata of the answer */
 async function callAs(user: string, service: string, op: string, payload: object, principal?: object): Promise<{ error?: { code: string } }> {
   const inbox = `reply.${user}.test-${++calling}`;
-  const frame = frameOf(op, payload, principal);
-  const pub = `PUB rpc.${service}.${user} ${inbox}.${service}.1 ${frame.length}\r\n${frame}`;
+  const batch = batchOf(op, payload, principal);
+  const pub = `PUB rpc.${service}.${user} ${inbox}.${service}.1 ${batch.length}\r\n${batch}`;
   // Also delivered are requests for the caller's clock, which go unanswered.
   const answer = new RegExp(`MSG ${inbox}\\.${service}\\.1 \\w+ (\\d+)\r\n(RP[^]*)`);
   const received = await talk(loginOf(user), [`SUB ${inbox}.*.* 1`, pub], (text) => Number(answer.exec(text)?.[1]) <= (answer.exec(text)?.[2]?.length ?? 0));

@@ -4,21 +4,21 @@ import type { OtherCredential, Principal } from './context.js';
 
 // The wire format, documented for other languages in libs/contracts/README.md. All integers are big-endian.
 //
-//   frame  = "RP" version:u8 kind:u8 count:u32 entry{count}
+//   batch  = "RP" version:u8 kind:u8 count:u32 entry{count}
 //   entry  = metaLength:u32 payloadLength:u32 meta:UTF-8 JSON payload:UTF-8 JSON
 //
 // A reader ignores unknown members of `meta`, which keeps adjacent releases compatible.
 
-const frameVersion = 1;
+const batchVersion = 1;
 const magic = 0x52_50;
 const headerLength = 8;
 const entryHeaderLength = 8;
 
-/** NATS carries 1 MiB per message; the rest is for its headers and the frame's. */
+/** NATS carries 1 MiB per message; the rest is for its headers and the batch's. */
 export const maxEntryBytes = 900 * 1024;
 
-export const frameKinds = { calls: 1, answers: 2, refusal: 3, clockRequest: 4, clockReading: 5 } as const;
-export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
+export const batchKinds = { calls: 1, answers: 2, refusal: 3, clockRequest: 4, clockReading: 5 } as const;
+export type BatchKind = (typeof batchKinds)[keyof typeof batchKinds];
 
 /** Metadata of one call. */
 export interface CallMeta {
@@ -50,7 +50,7 @@ export interface WireError {
   readonly details?: ErrorDetails;
 }
 
-/** Metadata of one answer. `id` is absent in a refusal, which answers a whole frame. */
+/** Metadata of one answer. `id` is absent in a refusal, which answers a whole batch. */
 export interface AnswerMeta extends ResponseMeta {
   readonly id?: number;
   readonly error?: WireError;
@@ -61,7 +61,7 @@ export interface Entry<Meta> {
   readonly payload: Buffer;
 }
 
-/** An entry whose metadata is already serialised, so that its size is known before it is added to a frame. */
+/** An entry whose metadata is already serialised, so that its size is known before it is added to a batch. */
 export interface EncodedEntry {
   readonly meta: string;
   /** JSON as text or as UTF-8. */
@@ -79,52 +79,52 @@ export function encodeEntry(meta: CallMeta | AnswerMeta | ClockReading, payload:
   return { meta: text, payload, length: entryHeaderLength + metaLength + payloadLength, metaLength, payloadLength };
 }
 
-export function encodeFrame(kind: FrameKind, entries: readonly EncodedEntry[]): Buffer {
+export function encodeBatch(kind: BatchKind, entries: readonly EncodedEntry[]): Buffer {
   const length = entries.reduce((sum, entry) => sum + entry.length, headerLength);
-  const frame = Buffer.allocUnsafe(length);
-  frame.writeUInt16BE(magic, 0);
-  frame.writeUInt8(frameVersion, 2);
-  frame.writeUInt8(kind, 3);
-  frame.writeUInt32BE(entries.length, 4);
+  const batch = Buffer.allocUnsafe(length);
+  batch.writeUInt16BE(magic, 0);
+  batch.writeUInt8(batchVersion, 2);
+  batch.writeUInt8(kind, 3);
+  batch.writeUInt32BE(entries.length, 4);
   let at = headerLength;
   for (const { meta, payload, metaLength, payloadLength } of entries) {
-    frame.writeUInt32BE(metaLength, at);
-    frame.writeUInt32BE(payloadLength, at + 4);
+    batch.writeUInt32BE(metaLength, at);
+    batch.writeUInt32BE(payloadLength, at + 4);
     at += entryHeaderLength;
-    frame.write(meta, at);
+    batch.write(meta, at);
     at += metaLength;
-    if (typeof payload === 'string') frame.write(payload, at);
-    else frame.set(payload, at);
+    if (typeof payload === 'string') batch.write(payload, at);
+    else batch.set(payload, at);
     at += payloadLength;
   }
-  return frame;
+  return batch;
 }
 
-const malformed = (why: string): CodedError => new CodedError('malformed-frame', `The frame is malformed: ${why}.`);
+const malformed = (why: string): CodedError => new CodedError('malformed-batch', `The batch is malformed: ${why}.`);
 
-/** @throws CodedError `malformed-frame` unless the data is exactly one frame of this version */
-export function decodeFrame<Meta>(data: Uint8Array): { kind: number; entries: Entry<Meta>[] } {
-  const frame = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  if (frame.length < headerLength) throw malformed('it is shorter than its header');
-  if (frame.readUInt16BE(0) !== magic) throw malformed('it does not begin with RP');
-  const version = frame.readUInt8(2);
-  if (version !== frameVersion) throw malformed(`its version is ${version}, expected ${frameVersion}`);
-  const count = frame.readUInt32BE(4);
+/** @throws CodedError `malformed-batch` unless the data is exactly one batch of this version */
+export function decodeBatch<Meta>(data: Uint8Array): { kind: number; entries: Entry<Meta>[] } {
+  const batch = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  if (batch.length < headerLength) throw malformed('it is shorter than its header');
+  if (batch.readUInt16BE(0) !== magic) throw malformed('it does not begin with RP');
+  const version = batch.readUInt8(2);
+  if (version !== batchVersion) throw malformed(`its version is ${version}, expected ${batchVersion}`);
+  const count = batch.readUInt32BE(4);
   const entries: Entry<Meta>[] = [];
   let at = headerLength;
   for (let n = 0; n < count; n++) {
-    if (at + entryHeaderLength > frame.length) throw malformed(`entry ${n} is cut off`);
-    const metaEnd = at + entryHeaderLength + frame.readUInt32BE(at);
-    const payloadEnd = metaEnd + frame.readUInt32BE(at + 4);
-    if (payloadEnd > frame.length) throw malformed(`entry ${n} is cut off`);
+    if (at + entryHeaderLength > batch.length) throw malformed(`entry ${n} is cut off`);
+    const metaEnd = at + entryHeaderLength + batch.readUInt32BE(at);
+    const payloadEnd = metaEnd + batch.readUInt32BE(at + 4);
+    if (payloadEnd > batch.length) throw malformed(`entry ${n} is cut off`);
     entries.push({
-      meta: parseMeta(frame.toString('utf8', at + entryHeaderLength, metaEnd), n) as Meta,
-      payload: frame.subarray(metaEnd, payloadEnd),
+      meta: parseMeta(batch.toString('utf8', at + entryHeaderLength, metaEnd), n) as Meta,
+      payload: batch.subarray(metaEnd, payloadEnd),
     });
     at = payloadEnd;
   }
-  if (at !== frame.length) throw malformed('bytes follow its last entry');
-  return { kind: frame.readUInt8(3), entries };
+  if (at !== batch.length) throw malformed('bytes follow its last entry');
+  return { kind: batch.readUInt8(3), entries };
 }
 
 function parseMeta(text: string, n: number): object {
@@ -151,7 +151,7 @@ function isOther(value: unknown): boolean {
   return [kind, id, subject].every((one) => typeof one === 'string');
 }
 
-/** @throws CodedError `malformed-frame` when a required member is missing, or a member has the wrong type */
+/** @throws CodedError `malformed-batch` when a required member is missing, or a member has the wrong type */
 export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta {
   if (
     !Number.isSafeInteger(meta.id) ||
@@ -170,7 +170,7 @@ export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta
   }
 }
 
-/** @throws CodedError `malformed-frame` when a member has the wrong type */
+/** @throws CodedError `malformed-batch` when a member has the wrong type */
 export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is AnswerMeta {
   const { id, version, next, stamp, error } = meta;
   if (id !== undefined && !Number.isSafeInteger(id)) throw malformed('the id of an answer is not an integer');
@@ -180,7 +180,7 @@ export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is Answ
   if (error !== undefined && !isWireError(error)) throw malformed('an error needs code and message');
 }
 
-/** @throws CodedError `malformed-frame` when a reading is missing or not a number */
+/** @throws CodedError `malformed-batch` when a reading is missing or not a number */
 export function checkClockReading(meta: Partial<ClockReading>): asserts meta is ClockReading {
   if (!Number.isFinite(meta.clock) || !Number.isFinite(meta.wall)) throw malformed('a clock reading needs clock and wall');
 }

@@ -6,17 +6,17 @@ import {
   type CallMeta,
   checkAnswerMeta,
   checkCallMeta,
-  decodeFrame,
+  decodeBatch,
   encodeEntry,
-  encodeFrame,
-  type FrameKind,
-  frameKinds,
-} from './frame.js';
+  encodeBatch,
+  type BatchKind,
+  batchKinds,
+} from './batch.js';
 
 const call: CallMeta = { id: 7, op: 'getPlant', request: 'r-1', budgetMs: 2000, deadline: 1_767_225_600_000 };
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-const frameOf = (...payloads: unknown[]): Buffer =>
-  encodeFrame(frameKinds.calls, payloads.map((payload, n) => encodeEntry({ ...call, id: n + 1 }, json(payload))));
+const batchOf = (...payloads: unknown[]): Buffer =>
+  encodeBatch(batchKinds.calls, payloads.map((payload, n) => encodeEntry({ ...call, id: n + 1 }, json(payload))));
 
 const anyCall: fc.Arbitrary<CallMeta> = fc.record(
   {
@@ -47,10 +47,10 @@ const codeOf = (work: () => unknown): string => {
   }
 };
 
-describe('a frame', () => {
-  it('has exactly these bytes in every release with frame version 1', () => {
-    const frame = encodeFrame(frameKinds.calls, [encodeEntry(call, json({ plantId: 1 }))]);
-    expect(frame.toString('latin1')).toBe(
+describe('a batch', () => {
+  it('has exactly these bytes in every release with batch version 1', () => {
+    const batch = encodeBatch(batchKinds.calls, [encodeEntry(call, json({ plantId: 1 }))]);
+    expect(batch.toString('latin1')).toBe(
       'RP\x01\x01\0\0\0\x01' +
         '\0\0\0\x51\0\0\0\x0d' +
         '{"id":7,"op":"getPlant","request":"r-1","budgetMs":2000,"deadline":1767225600000}' +
@@ -61,9 +61,9 @@ describe('a frame', () => {
   it('is decoded to what was encoded, for any content', () => {
     const anyEntries = fc.array(fc.tuple(anyCall, fc.uint8Array({ maxLength: 64 })), { maxLength: 5 });
     fc.assert(
-      fc.property(fc.constantFrom<FrameKind>(1, 2, 3), anyEntries, (kind, entries) => {
-        const frame = encodeFrame(kind, entries.map(([meta, payload]) => encodeEntry(meta, payload)));
-        const decoded = decodeFrame<CallMeta>(frame);
+      fc.property(fc.constantFrom<BatchKind>(1, 2, 3), anyEntries, (kind, entries) => {
+        const batch = encodeBatch(kind, entries.map(([meta, payload]) => encodeEntry(meta, payload)));
+        const decoded = decodeBatch<CallMeta>(batch);
         expect(decoded.kind).toBe(kind);
         expect(decoded.entries.map(({ meta }) => JSON.stringify(meta))).toEqual(entries.map(([meta]) => JSON.stringify(meta)));
         expect(decoded.entries.map(({ payload }) => [...payload])).toEqual(entries.map(([, payload]) => [...payload]));
@@ -73,56 +73,56 @@ describe('a frame', () => {
   });
 
   it('is decoded from the middle of a larger buffer, as sockets deliver it', () => {
-    const frame = frameOf({ a: 1 }, { b: 2 });
-    const buffer = Buffer.concat([Buffer.from('before'), frame, Buffer.from('after')]);
-    expect(decodeFrame(buffer.subarray(6, 6 + frame.length)).entries).toHaveLength(2);
+    const batch = batchOf({ a: 1 }, { b: 2 });
+    const buffer = Buffer.concat([Buffer.from('before'), batch, Buffer.from('after')]);
+    expect(decodeBatch(buffer.subarray(6, 6 + batch.length)).entries).toHaveLength(2);
   });
 
   it('may have members that this release does not know', () => {
     const entry = encodeEntry({ ...call, invented: { later: true } } as CallMeta, json({}));
-    const [decoded] = decodeFrame<Partial<CallMeta>>(encodeFrame(frameKinds.calls, [entry])).entries;
+    const [decoded] = decodeBatch<Partial<CallMeta>>(encodeBatch(batchKinds.calls, [entry])).entries;
     expect(() => checkCallMeta(decoded!.meta)).not.toThrow();
   });
 });
 
-describe('a malformed frame', () => {
-  const frame = frameOf({ a: 1 }, { b: 2 });
+describe('a malformed batch', () => {
+  const batch = batchOf({ a: 1 }, { b: 2 });
 
   it.each([
     ['no bytes', Buffer.alloc(0)],
-    ['less than a header', frame.subarray(0, 7)],
-    ['another magic number', Buffer.concat([Buffer.from('XX'), frame.subarray(2)])],
-    ['another version', Buffer.concat([frame.subarray(0, 2), Buffer.from([2]), frame.subarray(3)])],
-    ['a cut-off entry header', frame.subarray(0, 12)],
-    ['a cut-off payload', frame.subarray(0, frame.length - 1)],
-    ['bytes after the last entry', Buffer.concat([frame, Buffer.from([0])])],
-    ['a count larger than its entries', Buffer.concat([frame.subarray(0, 4), Buffer.from([255, 255, 255, 255]), frame.subarray(8)])],
-    ['a length larger than its bytes', Buffer.concat([frame.subarray(0, 8), Buffer.from([255, 255, 255, 255]), frame.subarray(12)])],
-    ['metadata that is not JSON', encodeFrame(1, [{ ...encodeEntry({}), meta: '{', metaLength: 1, length: 9 }])],
-    ['metadata that is a list', encodeFrame(1, [{ ...encodeEntry({}), meta: '[]', metaLength: 2, length: 10 }])],
-    ['metadata that is null', encodeFrame(1, [{ ...encodeEntry({}), meta: 'null', metaLength: 4, length: 12 }])],
+    ['less than a header', batch.subarray(0, 7)],
+    ['another magic number', Buffer.concat([Buffer.from('XX'), batch.subarray(2)])],
+    ['another version', Buffer.concat([batch.subarray(0, 2), Buffer.from([2]), batch.subarray(3)])],
+    ['a cut-off entry header', batch.subarray(0, 12)],
+    ['a cut-off payload', batch.subarray(0, batch.length - 1)],
+    ['bytes after the last entry', Buffer.concat([batch, Buffer.from([0])])],
+    ['a count larger than its entries', Buffer.concat([batch.subarray(0, 4), Buffer.from([255, 255, 255, 255]), batch.subarray(8)])],
+    ['a length larger than its bytes', Buffer.concat([batch.subarray(0, 8), Buffer.from([255, 255, 255, 255]), batch.subarray(12)])],
+    ['metadata that is not JSON', encodeBatch(1, [{ ...encodeEntry({}), meta: '{', metaLength: 1, length: 9 }])],
+    ['metadata that is a list', encodeBatch(1, [{ ...encodeEntry({}), meta: '[]', metaLength: 2, length: 10 }])],
+    ['metadata that is null', encodeBatch(1, [{ ...encodeEntry({}), meta: 'null', metaLength: 4, length: 12 }])],
   ])('is refused: %s', (_what, bytes) => {
-    expect(codeOf(() => decodeFrame(bytes))).toBe('malformed-frame');
+    expect(codeOf(() => decodeBatch(bytes))).toBe('malformed-batch');
   });
 
   it('is refused with its code and no other error, for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        expect(codeOf(() => decodeFrame(bytes))).toBe('malformed-frame');
+        expect(codeOf(() => decodeBatch(bytes))).toBe('malformed-batch');
       }),
     );
   });
 
-  it('is refused with its code or decoded, for any changed bytes of a valid frame', () => {
-    const change = fc.tuple(fc.nat(frame.length - 1), fc.nat(255));
+  it('is refused with its code or decoded, for any changed bytes of a valid batch', () => {
+    const change = fc.tuple(fc.nat(batch.length - 1), fc.nat(255));
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {
-        const changed = Buffer.from(frame);
+        const changed = Buffer.from(batch);
         for (const [at, byte] of changes) changed[at] = byte;
         const code = codeOf(() => {
-          for (const { meta } of decodeFrame<Partial<CallMeta>>(changed).entries) checkCallMeta(meta);
+          for (const { meta } of decodeBatch<Partial<CallMeta>>(changed).entries) checkCallMeta(meta);
         });
-        expect(['none', 'malformed-frame']).toContain(code);
+        expect(['none', 'malformed-batch']).toContain(code);
       }),
       { numRuns: 500 },
     );
@@ -145,7 +145,7 @@ describe('the metadata of a call', () => {
     ['credentials of others that are no list', { ...call, principal: { subject: 'a', permissions: [], shown: [], otherCredentials: 'b' } }],
     ['a credential of others without its user', { ...call, principal: { subject: 'a', permissions: [], shown: [], otherCredentials: [{ kind: 'apiKey', id: 'k' }] } }],
   ])('is refused with %s', (_what, meta) => {
-    expect(codeOf(() => checkCallMeta(meta as Partial<CallMeta>))).toBe('malformed-frame');
+    expect(codeOf(() => checkCallMeta(meta as Partial<CallMeta>))).toBe('malformed-batch');
   });
 });
 
@@ -158,7 +158,7 @@ describe('the metadata of an answer', () => {
     ['an error without a code', { id: 7, error: { message: 'm' } }],
     ['details that are not an object', { id: 7, error: { code: 'c', message: 'm', details: 5 } }],
   ])('is refused with %s', (_what, meta) => {
-    expect(codeOf(() => checkAnswerMeta(meta as Partial<AnswerMeta>))).toBe('malformed-frame');
+    expect(codeOf(() => checkAnswerMeta(meta as Partial<AnswerMeta>))).toBe('malformed-batch');
   });
 
   it('requires only the id', () => {
