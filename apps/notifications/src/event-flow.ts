@@ -2,12 +2,10 @@ import { Inject, Injectable, type OnApplicationBootstrap, Optional, type Provide
 import type { LoggedRange } from '@plant-shop/events/follower';
 import { LogRetention, type LowestNeeded } from '@plant-shop/events/log-retention';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Registry } from 'prom-client';
+import { FeedFollower } from './feed-follower.js';
 import { Fanout } from './log/fanout.js';
-import { type DeliveryNeeds, FeedFollower } from './log/feed-follower.js';
 import { LogTail } from './log/log-tail.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
 import { Broadcaster } from './stream/broadcast/broadcaster.js';
@@ -16,7 +14,7 @@ import { Connections } from './stream/subscribers/connections.js';
 import { Pages } from './stream/transport/pages.js';
 import { AllOrdersEnqueuer, OwnOrdersEnqueuer } from './webhooks/queue/enqueuers.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { deferDeliveries, findLowestEnqueuedUpTo } from './webhooks/queue/positions.repository.js';
+import { type DeliveryNeeds, findLowestEnqueuedUpTo } from './webhooks/queue/positions.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
 /** Deletes events from the log that are older than `keepMs` and that no part in `needs` refers to. */
@@ -53,7 +51,7 @@ export class EventLogRetention extends LogRetention {
 // LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their
 // deliveries are not enqueued yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.
 //
-// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. Parts of one folder call
+// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file and `FeedFollower` connect them. Parts of one folder call
 // each other, or register with each other in their constructors: `FeedFollower` and `LogTail` with `Fanout`, `Connections` with
 // `CredentialWatch` and `FrameSender`, `Pages` with `Connections`.
 
@@ -122,12 +120,7 @@ export const eventsWithoutDeliveries: LowestNeeded = async (tx) => {
 export const logProviders = (logger: Logger): Provider[] => [
   Fanout,
   EventFlow,
-  {
-    provide: FeedFollower,
-    inject: [Nats, RpcClient, Database, Fanout, Registry],
-    useFactory: (nats: Nats, rpc: RpcClient, database: Database, fanout: Fanout, metrics: Registry) =>
-      new FeedFollower(nats, rpc, database, fanout, metrics, logger, deferDeliveries),
-  },
+  FeedFollower,
   {
     provide: EventLogRetention,
     inject: [Database, Registry, NOTIFICATIONS_OPTIONS],

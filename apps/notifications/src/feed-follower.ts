@@ -1,18 +1,20 @@
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { broadcasts } from '@plant-shop/contracts/broker';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import type { BodyColumn } from '@plant-shop/events/event-log';
-import { type Advance, Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
+import { Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
-import type { Listener, Nats } from '@plant-shop/platform/nats';
-import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
-import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { type Listener, Nats } from '@plant-shop/platform/nats';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { gauge } from '@plant-shop/platform/service/metrics';
-import type { Registry } from 'prom-client';
-import type { Fanout } from './fanout.js';
+import { Registry } from 'prom-client';
+import { Fanout } from './log/fanout.js';
+import { deferDeliveries, type DeliveryNeeds } from './webhooks/queue/positions.repository.js';
 
 /** This service's name in the store's list of followers. */
 const followerName = 'notifications';
@@ -29,22 +31,8 @@ const filterColumns: readonly BodyColumn<OrderEvent>[] = [
   ['new_status', 'text', (event) => dataOf(event).newStatus],
 ];
 
-/** Which kinds of endpoints still need deliveries of logged events. */
-export interface DeliveryNeeds {
-  /** Some of the events are of owners with endpoints of their own orders, or earlier ones still need deliveries. */
-  readonly own: boolean;
-  /** There are endpoints of all orders. */
-  readonly all: boolean;
-}
-
-/**
- * Runs in each transaction that logs events.
- * @param owners of the events
- * @returns a function that reports after the commit which kinds of endpoints still need deliveries
- */
-export type DeferDeliveries = (tx: Transaction, range: Advance, owners: ReadonlySet<string>) => () => DeliveryNeeds;
-
 /** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
+@Injectable()
 export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly follower: Follower<OrderEvent>;
   private messages: Listener | undefined;
@@ -56,8 +44,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
     database: Database,
     fanout: Fanout,
     metrics: Registry,
-    logger: Logger,
-    deferDeliveries: DeferDeliveries,
+    @InjectLogger() logger: Logger,
   ) {
     this.follower = new Follower(
       database,

@@ -1,7 +1,6 @@
 import type { Advance } from '@plant-shop/events/follower';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import type { DeferDeliveries, DeliveryNeeds } from '../../log/feed-follower.js';
 
 // Cursors: the last event whose deliveries to an endpoint of all orders are enqueued.
 
@@ -137,13 +136,22 @@ const defer: Statement = {
     SELECT NOT EXISTS (SELECT 1 FROM passed) AS own, EXISTS (SELECT 1 FROM webhook_cursors) AS all`,
 };
 
+/** Which kinds of endpoints still need deliveries of logged events. */
+export interface DeliveryNeeds {
+  /** Some of the events are of owners with endpoints of their own orders, or earlier ones still need deliveries. */
+  readonly own: boolean;
+  /** There are endpoints of all orders. */
+  readonly all: boolean;
+}
+
 /**
  * Leaves the deliveries of logged events to later transactions. Call it in each transaction that logs events. It moves the watermark past
  * the range if the range needs no deliveries for own orders and nothing before it is open.
+ * @param owners of the events
  * @returns a function that reports after the commit what is still to be enqueued. `own` is also true if another transaction holds the
  * watermark's lock, because then it is unknown whether the range needs deliveries.
  */
-export const deferDeliveries: DeferDeliveries = (tx, { after, upTo }, owners) => {
+export const deferDeliveries = (tx: Transaction, { after, upTo }: Advance, owners: ReadonlySet<string>): (() => DeliveryNeeds) => {
   const rows = tx.later<DeliveryNeeds>(defer, [after, upTo, [...owners]]);
   return () => onlyRow(rows());
 };
