@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Credential, identity, type Session, type User } from '@plant-shop/contracts/identity';
+import { type Credential, identity, type NewSession, type User } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/context';
@@ -132,7 +132,7 @@ export class TestIdentity {
     return (await this.caller.client.callRaw(identity.getUser, { username }, contextFor(manager))).version ?? 0;
   }
 
-  login(username: string, password: string, address = '192.0.2.1'): Promise<Session> {
+  login(username: string, password: string, address = '192.0.2.1'): Promise<NewSession> {
     return this.call(identity.login, { username, password, address });
   }
 

@@ -1,16 +1,48 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { authenticated } from './permissions.js';
+import { authenticated, limitedByAddress, limitedByCredential } from './permissions.js';
 import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
-import { forClientsUnder, message } from './client-operation.js';
+import { forClientsUnder, message, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Pattern, Uuid } from './fields.js';
+import { Pattern, Text, Uuid } from './fields.js';
 import { UserRequest } from './identity.user-request.js';
 
-// Open sessions of a user. Callers: the user, or anyone with `write:users`.
+// Login and logout, and the open sessions of a user. Callers of the latter: the user, or anyone with `write:users`.
 
 export const Digest = (): PropertyDecorator =>
   Pattern(/^[\w-]{43}$/, 'must be a SHA-256 in base64url', { pattern: '^[\\w-]{43}$' });
+
+export class Login {
+  @Text({ max: 1_000 })
+  username: string;
+
+  @Text({ max: 1_000 })
+  password: string;
+
+  /** The client's network address, for the limit per address. */
+  @Text()
+  address: string;
+
+  /** The client's User-Agent, for the user's list of sessions. */
+  @IsOptional()
+  @Text()
+  userAgent?: string;
+}
+
+/** Ends a session by the SHA-256 of its token. A session that does not exist is not an error. */
+export class Logout {
+  @Digest()
+  digest: string;
+}
+
+/** What a login returns. */
+export interface NewSession {
+  /** Returned only once, stored only as a hash. */
+  readonly token: string;
+  readonly expiresAt: string;
+  /** Failed logins still allowed for the name in the current window. */
+  readonly attemptsLeft: number;
+}
 
 export class ListSessions extends UserRequest {
   /** SHA-256 of the caller's session token, if any: marks the `current` session. */
@@ -46,6 +78,37 @@ const { read, write } = operationsOf<ErrorCode>('identity');
 const forClients = forClientsUnder('Users');
 
 export const sessionOperations = {
+  /** `login-failed`: wrong name or password. Details of `too-many-logins`: `retryAfter` (seconds). */
+  login: forClients(
+    write<NewSession>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
+    {
+      route: 'GET /v3/user/login',
+      access: limitedByCredential,
+      summary: 'Log in',
+      description: 'The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`.',
+      query: ['username', 'password'],
+      unsafeGet: true,
+      answer: ownMessage('EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000', {
+        'X-Rate-Limit': { type: 'integer', description: 'Failed logins remaining for this name in the current window.' },
+        'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends.' },
+        'Cache-Control': { type: 'string', const: 'no-store' },
+      }),
+    },
+  ),
+  logout: forClients(
+    write<{ ended: boolean }>()('logout', Logout),
+    {
+      route: 'GET /v3/user/logout',
+      // Reads the token itself, since it answers 200 even without a live session. Identity looks up every token sent.
+      access: limitedByAddress(1),
+      summary: 'Log out',
+      description: 'Ends the session of the token that is sent. Returns 200 even if the session has already ended.',
+      revokes: true,
+      unsafeGet: true,
+      readsSession: true,
+      answer: ownMessage('logged out'),
+    },
+  ),
   listSessions: forClients(
     read<OpenSession[]>()('listSessions', ListSessions, { errors: ['user-not-found', 'forbidden'] }),
     {

@@ -142,4 +142,5 @@ export const identity = {
   readAudit: readAuditOf('identity'),
 };
 
+export { Login, Logout, type NewSession } from './identity.sessions.js';
 export * from './identity.users.js';

@@ -1,8 +1,8 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { authenticated, limitedByAddress, limitedByCredential, optionalCredential, permission, type Role, roles } from './permissions.js';
+import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
 import { type AnswerOf, described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
-import { forClientsUnder, jsonArray, jsonObject, message, ownMessage } from './client-operation.js';
+import { forClientsUnder, jsonArray, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
   ExpectedVersion,
@@ -20,7 +20,7 @@ import { Digest } from './identity.sessions.js';
 import { UserRequest } from './identity.user-request.js';
 import { Description } from './schema.js';
 
-// Users and their roles, login and logout.
+// Users and their roles.
 
 const Username = (): PropertyDecorator =>
   Pattern(
@@ -139,37 +139,6 @@ export class DeleteUser extends UserRequest {
   ifVersion?: number;
 }
 
-export class Login {
-  @Text({ max: 1_000 })
-  username: string;
-
-  @Text({ max: 1_000 })
-  password: string;
-
-  /** The client's network address, for the limit per address. */
-  @Text()
-  address: string;
-
-  /** The client's User-Agent, for the user's list of sessions. */
-  @IsOptional()
-  @Text()
-  userAgent?: string;
-}
-
-/** Ends a session by the SHA-256 of its token. A session that does not exist is not an error. */
-export class Logout {
-  @Digest()
-  digest: string;
-}
-
-export interface Session {
-  /** Returned only once, stored only as a hash. */
-  readonly token: string;
-  readonly expiresAt: string;
-  /** Failed logins still allowed for the name in the current window. */
-  readonly attemptsLeft: number;
-}
-
 const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstName, lastName and userStatus.')({
   id,
   username: text(64),
@@ -220,37 +189,6 @@ export const userOperations = {
       body: jsonArray('users'),
       budgetFactor: 3,
       answer: listOf(userAnswer, 500),
-    },
-  ),
-  /** `login-failed`: wrong name or password. Details of `too-many-logins`: `retryAfter` (seconds). */
-  login: forClients(
-    write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
-    {
-      route: 'GET /v3/user/login',
-      access: limitedByCredential,
-      summary: 'Log in',
-      description: 'The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`.',
-      query: ['username', 'password'],
-      unsafeGet: true,
-      answer: ownMessage('EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000', {
-        'X-Rate-Limit': { type: 'integer', description: 'Failed logins remaining for this name in the current window.' },
-        'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends.' },
-        'Cache-Control': { type: 'string', const: 'no-store' },
-      }),
-    },
-  ),
-  logout: forClients(
-    write<{ ended: boolean }>()('logout', Logout),
-    {
-      route: 'GET /v3/user/logout',
-      // Reads the token itself, since it answers 200 even without a live session. Identity looks up every token sent.
-      access: limitedByAddress(1),
-      summary: 'Log out',
-      description: 'Ends the session of the token that is sent. Returns 200 even if the session has already ended.',
-      revokes: true,
-      unsafeGet: true,
-      readsSession: true,
-      answer: ownMessage('logged out'),
     },
   ),
   getUser: forClients(

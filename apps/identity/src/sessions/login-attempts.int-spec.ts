@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Session } from '@plant-shop/contracts/identity';
+import type { NewSession } from '@plant-shop/contracts/identity';
 import { TestIdentity } from '../identity.spec.fixture.js';
 
 describe('limits of failed logins', () => {
@@ -14,7 +14,7 @@ describe('limits of failed logins', () => {
   const endWindows = (): Promise<unknown> =>
     shop.sql.query(`UPDATE login_failures SET window_ends_at = now() - interval '1 second'`);
 
-  async function codesOf(logins: readonly Promise<Session>[]): Promise<Record<string, number>> {
+  async function codesOf(logins: readonly Promise<NewSession>[]): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const result of await Promise.allSettled(logins)) {
       const code = result.status === 'fulfilled' ? 'ok' : (result.reason as { code: string }).code;

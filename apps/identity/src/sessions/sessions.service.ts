@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { identity, type Login, type Logout, type Session } from '@plant-shop/contracts/identity';
+import { identity, type Login, type Logout, type NewSession } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
@@ -42,7 +42,7 @@ export class SessionsService {
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
-  async login({ deadline }: RpcContext, login: Login): Promise<Session> {
+  async login({ deadline }: RpcContext, login: Login): Promise<NewSession> {
     const { token, expiresAt, attemptsLeft } = await this.open(deadline, login);
     return { token, expiresAt, attemptsLeft };
   }
@@ -124,7 +124,7 @@ export class SessionsController {
   constructor(private readonly sessions: SessionsService) {}
 
   @Answers(identity.login)
-  login(request: Login, context: RpcContext): Promise<Session> {
+  login(request: Login, context: RpcContext): Promise<NewSession> {
     return this.sessions.login(context, request);
   }
 

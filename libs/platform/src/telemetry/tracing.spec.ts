@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '../logging.js';
 import { BackgroundLoop } from '../service/background-loop.js';
-import { ifSampled, startTracing, traced, tracing } from './tracing.js';
+import { ifSampled, startTracing, tracing } from './tracing.js';
 
 /** Starts tracing in a child process. @returns the OpenTelemetry packages that it loads, apart from the API, which prom-client imports */
 function loadedWith(environment: Record<string, string>): string[] {
@@ -87,7 +87,7 @@ describe('tracing', () => {
     it('adds the active span to each log line, at any depth of asynchronous calls', async () => {
       const logger = log();
       logger.info('before');
-      const ids = await traced({ name: 'work', kind: 'internal' }, async () => {
+      const ids = await tracing?.begin({ name: 'work', kind: 'internal' }).run(async () => {
         await new Promise((resolve) => setImmediate(resolve));
         logger.info({ things: 1 }, 'within');
         return { traceId: tracing?.active?.traceId, spanId: tracing?.active?.spanId };

@@ -70,20 +70,6 @@ export async function startTracing(service: string, environment: NodeJS.ProcessE
 export const ifSampled = (traceparent: Traceparent): string | null =>
   typeof traceparent === 'string' && (parseInt(traceparent.slice(-2), 16) & 1) === 1 ? traceparent : null;
 
-/** Runs `work` in its own span. */
-export async function traced<T>(start: SpanStart, work: () => Promise<T>): Promise<T> {
-  const span = tracing?.begin(start);
-  if (!span) return work();
-  try {
-    const result = await span.run(work);
-    span.end();
-    return result;
-  } catch (error) {
-    span.end(failureOf(error));
-    throw error;
-  }
-}
-
 /** Returns an error's code or class name, to label spans. Never its text, which may contain secrets. */
 export function failureOf(error: unknown): string {
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
