@@ -61,7 +61,7 @@ async function measure(folder, shutdown, { clients, isSse, isAdvised }) {
     import('./anchors/child.mjs'),
     import('./goals/stream.mjs'),
   ]);
-  const env = { STREAM_MAX_CONNECTIONS_PER_CREDENTIAL: '100000' };
+  const env = { STREAMS_PER_USER: '100000' };
   const stack = await Stack.start(folder, { signal: stop.signal, args: ['--notifications', '2'], env });
   shutdown.add('shop', () => stack.end());
   const [left = '', right = ''] = stack.streamUrls.map((url) => `${url}/v1/orders/updates?api_key=special-key`);

@@ -13,6 +13,7 @@ const settings = {
   WEBHOOK_RATE_PER_ENDPOINT: '1000000',
   WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '10000',
   LOGIN_LIMIT_PER_ADDRESS: '1000000',
+  STREAMS_PER_USER: '10000',
 };
 
 /** @typedef {'gateway' | 'catalog' | 'store' | 'identity' | 'notifications' | 'postgres' | 'nats'} Part */

@@ -26,7 +26,7 @@ export const gatewaySettings = {
     description: "Address of identity's OAuth pages, which the gateway forwards",
   }),
   rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', {
-    description: 'Requests a minute per credential, or per client address without one, across replicas',
+    description: 'Requests a minute per user, over all their credentials, or per network without one (IPv4 address, IPv6 /64), across replicas',
     default: '60000',
     min: 1,
     max: 1_000_000_000,
@@ -58,6 +58,14 @@ export const gatewaySettings = {
     default: '5000',
     min: 1,
     max: 100_000,
+  }),
+  clientInFlightShare: integer('CLIENT_IN_FLIGHT_SHARE', {
+    description:
+      'Percent of the concurrent requests and of the memory for bodies that one client may use (further ones get 429) while the whole is less than half ' +
+      'used; beyond that a fifth of it; 100: all, always. A client is a user, or a network without a valid credential',
+    default: '50',
+    min: 1,
+    max: 100,
   }),
   maxBodyMib: integer('MAX_BODY_MIB', {
     description: 'MiB of request bodies in memory; beyond that, requests get 503',

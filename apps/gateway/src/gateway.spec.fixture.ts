@@ -120,6 +120,7 @@ export async function startReplica(nats: TestNats, options: Partial<GatewayOptio
       consoleOAuthClient: 'plant-console',
       streamPublicUrl: 'wss://stream.example',
       maxInFlight: 5_000,
+      clientInFlightShare: 50,
       maxBodyMib: 128,
       readCacheMib: 64,
       requestTimeoutMs: 120_000,

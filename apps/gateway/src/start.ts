@@ -42,7 +42,11 @@ export async function createGateway(
   options: GatewayOptions,
 ): Promise<{ app: NestFastifyApplication; routes: Routes; drain: ConnectionDrain }> {
   const { logger } = service;
-  const limiter = new ConcurrencyLimiter({ requests: options.maxInFlight, bodyBytes: options.maxBodyMib * 1024 * 1024 });
+  const limiter = new ConcurrencyLimiter({
+    requests: options.maxInFlight,
+    bodyBytes: options.maxBodyMib * 1024 * 1024,
+    clientShare: options.clientInFlightShare / 100,
+  });
   limiter.observe(service.metrics);
   const { publicUrl, trustedProxies, requestTimeoutMs } = options;
   const drain = new ConnectionDrain();

@@ -37,6 +37,7 @@ const { app, routes } = await createGateway(
     consoleOAuthClient: '',
     streamPublicUrl: '',
     maxInFlight: 1,
+    clientInFlightShare: 100,
     maxBodyMib: 1,
     readCacheMib: 1,
     requestTimeoutMs: 1_000,

@@ -39,7 +39,7 @@ CREATE TABLE log_epochs (
   after_seq bigint NOT NULL
 );
 
--- Numbers that no event will ever have: they were lost with the store's history.
+-- Numbers without an event in this log: lost with the store's history, or deleted by the store before this log had them.
 CREATE TABLE event_gaps (
   after_seq  bigint PRIMARY KEY,
   resumes_at bigint NOT NULL,

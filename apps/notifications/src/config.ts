@@ -37,9 +37,9 @@ export const notificationsSettings = {
     min: 1,
     max: 1_000_000,
   }),
-  streamMaxConnectionsPerCredential: integer('STREAM_MAX_CONNECTIONS_PER_CREDENTIAL', {
-    description: 'Stream clients per replica and credential, pages that wait included; further ones get 429',
-    default: '10000',
+  streamsPerUser: integer('STREAMS_PER_USER', {
+    description: 'Stream clients per replica and user, over all their credentials, pages that wait included; further ones get 429',
+    default: '1000',
     min: 1,
     max: 1_000_000,
   }),
@@ -89,7 +89,7 @@ export const toOptions = (
     port: config.streamPort,
     publicUrl: config.streamPublicUrl,
     maxConnections: config.streamMaxConnections,
-    maxConnectionsPerCredential: config.streamMaxConnectionsPerCredential,
+    maxConnectionsPerUser: config.streamsPerUser,
     maxAgeSeconds: config.streamMaxAgeSeconds,
     ringEvents: config.streamRingEvents,
     pingSeconds: config.streamPingSeconds,

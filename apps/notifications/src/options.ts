@@ -71,7 +71,7 @@ export interface NotificationsOptions {
     /** Public address of the stream. */
     readonly publicUrl: string;
     readonly maxConnections: number;
-    readonly maxConnectionsPerCredential: number;
+    readonly maxConnectionsPerUser: number;
     /** 0 for no maximum age. */
     readonly maxAgeSeconds: number;
     readonly ringEvents: number;

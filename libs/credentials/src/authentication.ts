@@ -4,8 +4,8 @@ import type { Principal } from '@plant-shop/platform/rpc/context';
 /** The result of checking the credentials of a request or connection. */
 export interface Authentication {
   readonly principal: Principal;
-  /** Name of the credential (never its secret); the key of the rate limit. */
-  readonly credential: string;
+  /** Names the acting user: all credentials of a user share limits. */
+  readonly client: string;
   /** Entries of the revocation log (`revocationKey`), any of which ends connections opened with these credentials. */
   readonly revokedBy: readonly string[];
   /** When the first of the credentials expires: milliseconds since 1970, by identity's clock; Infinity for never. */

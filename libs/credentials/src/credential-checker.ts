@@ -20,8 +20,6 @@ interface ValidCredential {
   readonly kind: CredentialKind;
   /** Of the key or session; for an access token, of its client. */
   readonly id: string;
-  /** Names it without its secret. */
-  readonly name: string;
   readonly userId: string;
   readonly permissions: readonly Permission[];
   /** Keys of the entries of the revocation log that revoke it. */
@@ -154,7 +152,6 @@ export class CredentialChecker {
     return {
       kind: 'accessToken',
       id: token.clientId,
-      name: `client:${token.clientId}:${token.userId}`,
       userId: token.userId,
       permissions: token.permissions.filter((one) => user.permissions.includes(one)),
       revokedBy,
@@ -176,7 +173,6 @@ const revokedText = 'The credential was revoked. Log in or use another one.';
 const fromOpaque = (credential: Credential): ValidCredential => ({
   kind: credential.kind,
   id: credential.id,
-  name: `${credential.kind}:${credential.id}`,
   userId: credential.userId,
   permissions: credential.permissions,
   revokedBy: [revocationKey(credential.kind, credential.id), revocationKey('user', credential.userId)],
@@ -204,7 +200,7 @@ function toAuthentication(checked: readonly ValidCredential[], presented: Presen
       shown: own.map((one) => one.kind),
       ...(others.length > 0 && { otherCredentials: others.map(({ kind, id, userId }) => ({ kind, id, subject: userId })) }),
     },
-    credential: first.name,
+    client: `user:${first.userId}`,
     revokedBy: checked.length === 1 ? first.revokedBy : checked.flatMap((one) => one.revokedBy),
     expiresAt: Math.min(...checked.map((one) => one.expiresAt ?? Infinity)),
     ...(presented.session !== undefined && { sessionDigest: presented.session }),

@@ -17,6 +17,16 @@ const addressKey = (request: FastifyRequest): string => `address:${networkOf(cli
 /** The rate limit key of refused credentials. Separate, so that anonymous requests of an address do not prevent checks. */
 const guessesKey = (request: FastifyRequest): string => `guesses:${networkOf(clientAddress(request))}`;
 
+/** Who sends a request, as far as this process knows it without asking identity. */
+export interface Sender {
+  /** Whose share of the limits the request uses: a user's, or without a valid and cached credential a network's. */
+  readonly client: string;
+  readonly presented?: PresentedCredentials | undefined;
+  readonly cached?: Authentication | undefined;
+  /** Why the credentials are refused already. */
+  readonly refusal?: CodedError;
+}
+
 /**
  * Authenticates, rate-limits and authorises each request before its body is read. Runs in Fastify's `onRequest` hook of the
  * route, after routing, so paths are not matched a second time.
@@ -31,26 +41,40 @@ export class RequestAuthenticator {
     this.limitPolicy = policyHeader(limit.perMinute);
   }
 
+  /** Reads the credentials that a policy takes, and finds them in the cache. Never fails, and never asks identity. */
+  senderOf(policy: AccessPolicy, request: FastifyRequest): Sender {
+    if (policy.kind === 'open' && !policy.byCredential) return { client: addressKey(request) };
+    let presented: PresentedCredentials | undefined;
+    try {
+      presented = presentedCredentialsOf(request.raw);
+      const cached = presented && this.credentials.findCached(presented);
+      return { client: cached?.client ?? addressKey(request), presented, cached };
+    } catch (refusal) {
+      if (!(refusal instanceof CodedError) || !isRefused(refusal)) throw refusal;
+      return { client: addressKey(request), presented, refusal };
+    }
+  }
+
   /**
    * Returns undefined, not a promise, if no call to identity is needed: the common case then costs no turn of the event loop.
    * @throws CodedError `unauthorized`, `credential-refused`, `forbidden`, `too-many-requests`, `unavailable`
    */
-  admit(policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+  admit(policy: AccessPolicy, sender: Sender, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     if (policy.kind === 'open') {
-      return policy.cost === undefined ? undefined : this.countOpen(request, reply, policy.cost, policy.byCredential);
+      return policy.cost === undefined ? undefined : this.countOpen(sender, request, reply, policy.cost);
     }
-    const ignoreRefusal = policy.kind === 'optional';
-    const readPresented = (): PresentedCredentials | undefined => presentedCredentialsOf(request.raw);
-    const presented = ignoreRefusal ? undefinedIfRefused(readPresented) : this.countingRefusals(request, reply, readPresented);
+    const { presented, cached, refusal } = sender;
+    if (refusal !== undefined && policy.kind !== 'optional') {
+      this.countGuess(request, reply);
+      throw refusal;
+    }
     if (presented === undefined) {
-      this.count(addressKey(request), reply);
+      this.count(sender.client, reply);
       authorize(policy, undefined);
       return undefined;
     }
-    const readCached = (): Authentication | undefined => this.credentials.findCached(presented);
-    const authentication = ignoreRefusal ? undefinedIfRefused(readCached) : this.countingRefusals(request, reply, readCached);
-    if (authentication) {
-      this.accept(authentication, policy, request, reply);
+    if (cached) {
+      this.accept(cached, policy, request, reply);
       return undefined;
     }
     return this.check(presented, policy, request, reply);
@@ -107,7 +131,7 @@ export class RequestAuthenticator {
 
   private accept(authentication: Authentication, policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): void {
     request.authentication = authentication;
-    this.count(authentication.credential, reply);
+    this.count(authentication.client, reply);
     authorize(policy, authentication);
   }
 
@@ -116,14 +140,11 @@ export class RequestAuthenticator {
    * a call to identity, until the limit of the address is exhausted. From then on it is checked, so that other clients at the
    * address cannot exhaust the limit of its owner.
    */
-  private countOpen(request: FastifyRequest, reply: FastifyReply, cost: number, byCredential = false): Promise<void> | undefined {
-    const address = addressKey(request);
-    const presented = byCredential ? undefinedIfRefused(() => presentedCredentialsOf(request.raw)) : undefined;
-    const authentication = presented && undefinedIfRefused(() => this.credentials.findCached(presented));
-    if (presented && !authentication && this.limit.isExhausted(address) && !this.limit.isExhausted(guessesKey(request))) {
+  private countOpen({ client, presented, cached, refusal }: Sender, request: FastifyRequest, reply: FastifyReply, cost: number): Promise<void> | undefined {
+    if (presented && !cached && refusal === undefined && this.limit.isExhausted(client) && !this.limit.isExhausted(guessesKey(request))) {
       return this.countAfterCheck(presented, request, reply, cost);
     }
-    this.count(authentication?.credential ?? address, reply, cost);
+    this.count(client, reply, cost);
     return undefined;
   }
 
@@ -135,7 +156,7 @@ export class RequestAuthenticator {
   ): Promise<void> {
     let key = addressKey(request);
     try {
-      key = (await this.askIdentity(presented, request)).credential;
+      key = (await this.askIdentity(presented, request)).client;
     } catch (error) {
       if (isRefused(error)) this.limit.take(guessesKey(request));
       // While identity is down, the request stays anonymous.
@@ -150,29 +171,11 @@ export class RequestAuthenticator {
     this.count(addressKey(request), reply);
   }
 
-  private countingRefusals<T>(request: FastifyRequest, reply: FastifyReply, read: () => T): T {
-    try {
-      return read();
-    } catch (error) {
-      this.countGuess(request, reply);
-      throw error;
-    }
-  }
-
   private count(key: string, reply: FastifyReply, cost = 1): void {
     const status = this.limit.take(key, cost);
     reply.header('ratelimit-policy', this.limitPolicy);
     reply.header('ratelimit', limitHeader(status));
     if (status.remaining < 0) throw tooManyRequests(status.resetSeconds);
-  }
-}
-
-function undefinedIfRefused<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (isRefused(error)) return undefined;
-    throw error;
   }
 }
 

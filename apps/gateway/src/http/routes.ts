@@ -91,8 +91,9 @@ export class Routes {
         // The router matches an empty segment to a parameter, but no resource has an empty name.
         if (hasParameters && hasEmptySegment(request.params as Record<string, string>)) throw routeNotFound();
         // Health checks take no slot, so they are answered even under overload.
-        if (isRateLimited(spec.access) || spec.body) request.slot = this.limiter.acquire(reply.raw);
-        const admitted = this.authenticator.admit(spec.access, request, reply);
+        const sender = this.authenticator.senderOf(spec.access, request);
+        if (isRateLimited(spec.access) || spec.body) request.slot = this.limiter.acquire(sender.client, request.raw, reply.raw, readingOf(spec));
+        const admitted = this.authenticator.admit(spec.access, sender, request, reply);
         if (admitted === undefined) finishAdmission(spec, request, done);
         else admitted.then(() => finishAdmission(spec, request, done), done);
       } catch (error) {
@@ -102,7 +103,10 @@ export class Routes {
   }
 
   private checkAfterBody(request: FastifyRequest, done: (error?: Error) => void): void {
-    const error = errorOf(() => checkQuery(request));
+    const error = errorOf(() => {
+      if (request.slot && request.routeSpec && readingOf(request.routeSpec) === 'whole') this.limiter.beginWork(request.slot);
+      checkQuery(request);
+    });
     if (error || performance.now() - request.admittedAt < slowBodyMs) done(error);
     else this.authenticator.recheck(request).then(() => done(), done);
   }
@@ -124,6 +128,10 @@ export function supportAllMethods(instance: FastifyInstance): void {
     if (method !== 'CONNECT' && !instance.supportedMethods.includes(method)) instance.addHttpMethod(method, { hasBody: true });
   }
 }
+
+/** How the body of a route is read, if it has one: uploads and imports are worked on while they arrive. */
+const readingOf = ({ body }: RouteSpec): 'whole' | 'streamed' | undefined =>
+  body && (body.kind === 'multipart' || body.kind === 'lines' ? 'streamed' : 'whole');
 
 function finishAdmission(spec: RouteSpec, request: FastifyRequest, done: (error?: Error) => void): void {
   if (!spec.body) {

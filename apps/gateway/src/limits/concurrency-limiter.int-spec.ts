@@ -1,9 +1,12 @@
-import { connect, type Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
+import { userId } from '@plant-shop/service-testing/identity';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
+import { ConcurrencyLimiter } from './concurrency-limiter.js';
 
 describe('load beyond the limits', () => {
   let shop: Shop;
@@ -31,7 +34,7 @@ describe('load beyond the limits', () => {
   it('is rejected at once with 503 while accepted requests are answered', async () => {
     const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
     const slow = fake(catalog.getPlant, () => new Promise<Plant>((resolve) => setTimeout(() => resolve(plant), 300)));
-    shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20 });
+    shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20, clientInFlightShare: 100 });
     const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
     const refused = answers.filter(({ status }) => status === 503);
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
@@ -63,7 +66,7 @@ describe('load beyond the limits', () => {
   });
 
   it('is bounded for bodies, whose memory is released when their connection closes', async () => {
-    shop = await startShop(echoes, { maxBodyMib: 1 });
+    shop = await startShop(echoes, { maxBodyMib: 1, clientInFlightShare: 100 });
     for (let n = 0; n < 3; n++) void exchange(post(400_000, 'x'.repeat(340_000)));
     const create = () => shop.send('POST', '/v3/user', { username: 'a', password: 'b', firstName: 'x'.repeat(60_000) });
     const inMemory = async () => (await shop.service.metrics.getSingleMetric('http_body_bytes_in_flight')?.get())?.values[0]?.value;
@@ -89,5 +92,91 @@ describe('load beyond the limits', () => {
       expect(answer).toContain('"code":"request-timeout"');
     }
     expect(performance.now() - startedAt).toBeLessThan(3_000);
+  });
+
+  describe('of one client', () => {
+    const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
+    const start = async (): Promise<void> => {
+      shop = await startShop({ ...echoes, catalog: [...(echoes['catalog'] ?? []).filter(({ operation }) => operation !== catalog.getPlant), never] }, { maxInFlight: 40, maxBodyMib: 4 });
+      shop.identity.addCredential('greedy', { kind: 'apiKey', userId: userId(1) });
+      shop.identity.addCredential('greedy-too', { kind: 'apiKey', userId: userId(1) });
+      shop.identity.addCredential('honest', { kind: 'apiKey', userId: userId(2) });
+      for (const key of ['greedy', 'greedy-too', 'honest']) expect((await shop.get('/v3/store/inventory', { api_key: key })).status).toBe(200);
+    };
+    const order = (key: string): Promise<Response> => shop.send('POST', '/v3/store/order', { plantId: 7 }, { api_key: key });
+
+    it('are refused with 429, over all credentials of a user, while others are served', async () => {
+      await start();
+      const refused: string[] = [];
+      for (const key of ['greedy', 'greedy-too']) {
+        for (let n = 0; n < 15; n++) void exchange(`GET /v3/plant/${n + 1} HTTP/1.1\r\nhost: x\r\napi_key: ${key}\r\n\r\n`).then((text) => refused.push(text));
+      }
+      await until(() => refused.length === 10, 5_000);
+      for (const text of refused) {
+        expect(text).toMatch(/^HTTP\/1\.1 429 /);
+        expect(text).toContain('"code":"too-many-in-flight"');
+        expect(text.toLowerCase()).toContain('\r\nretry-after: 1\r\n');
+      }
+      expect((await order('honest')).status).toBe(200);
+      expect((await shop.get('/v3/store/inventory')).status).toBe(401);
+      expect((await order('greedy')).status).toBe(429);
+    });
+
+    it('that are unfinished hold no slot that others need, nor their memory', async () => {
+      await start();
+      let closed = 0;
+      for (let n = 0; n < 60; n++) void exchange(post(890_000, 'x'.repeat(n < 8 ? 880_000 : 1))).then(() => closed++);
+      await until(() => closed >= 40, 5_000);
+      expect((await order('honest')).status).toBe(200);
+      expect((await shop.get('/v3/plant/findByStatus?status=sold')).status).toBe(200);
+      expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(429);
+    });
+  });
+});
+
+describe('a client that is too slow', () => {
+  const limits = { requests: 10, bodyBytes: 1_000_000, clientShare: 1 };
+  const paces = { bodyMs: 300, streamedBytesPerSecond: 1_000, graceMs: 300, responseMs: 300, checkMs: 50 };
+
+  /** Serves requests as `respond` does, and returns what a client gets that sends `text`, and sends nothing more. */
+  async function talk(body: 'whole' | 'streamed' | undefined, text: string, respond: (socket: ServerResponse) => void, reads = true): Promise<string> {
+    const limiter = new ConcurrencyLimiter(limits, paces);
+    const server = createServer((request, response) => {
+      const slot = limiter.acquire('client', request, response, body);
+      response.on('close', () => limiter.release(slot));
+      request.resume();
+      respond(response);
+    });
+    server.on('clientError', (_, socket) => socket.end('HTTP/1.1 408 Slow\r\n\r\n'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1', () => socket.write(text));
+    if (!reads) socket.pause();
+    const received = await new Promise<string>((resolve) => {
+      let all = '';
+      socket.on('data', (chunk) => (all += chunk.toString()));
+      socket.on('error', () => undefined);
+      socket.on('close', () => resolve(all));
+      if (!reads) server.on('connection', (one) => one.on('close', () => resolve('closed')));
+      setTimeout(() => resolve('open'), 2_000);
+    });
+    socket.destroy();
+    server.close();
+    return received;
+  }
+  const head = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10000\r\n\r\n';
+  const silent = (): void => undefined;
+
+  it.each(['whole', 'streamed'] as const)('with a %s body gets 408', async (body) => {
+    expect(await talk(body, `${head}x`, silent)).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('with a body that has arrived waits for its answer', async () => {
+    expect(await talk('whole', head + 'x'.repeat(10_000), silent)).toBe('open');
+  });
+
+  it('to read loses the connection; one whose answer is not ready does not', async () => {
+    const large = (response: ServerResponse): unknown => response.end(Buffer.alloc(30_000_000));
+    expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', large, false)).toBe('closed');
+    expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', silent)).toBe('open');
   });
 });

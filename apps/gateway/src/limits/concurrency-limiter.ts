@@ -1,58 +1,207 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HttpError } from '@plant-shop/contracts/problem';
 import { overloaded } from '@plant-shop/platform/errors';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Registry } from 'prom-client';
 
-/** A request's share of the limits, until it is released. */
-export interface Slot {
-  bodyBytes: number;
-  isReleased: boolean;
+export interface ConcurrencyLimits {
+  readonly requests: number;
+  readonly bodyBytes: number;
+  /** The part that one client may use of each, while the whole is less than half used. Beyond that a fifth of it. */
+  readonly clientShare: number;
 }
 
+/** What a client uses, or all clients. */
+interface Usage {
+  /** Requests that can be worked on: they have no body, or it has arrived. */
+  working: number;
+  /** Requests whose body is arriving. They cost a socket and the bytes that arrived. */
+  receiving: number;
+  bodyBytes: number;
+}
+
+/** A request's share of the limits, until it is released. */
+export interface Slot {
+  readonly client: string;
+  readonly usage: Usage;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly admittedAt: number;
+  /** What the socket had read by then. */
+  readonly bytesReadBefore: number;
+  /** Whether the body is read while the request is worked on: an upload or an import. */
+  readonly streams: boolean;
+  phase: 'receiving' | 'working' | 'released';
+  bodyBytes: number;
+  /** Of a streamed body: for how long the shop has waited for more of it. */
+  waitedMs: number;
+  /** Whether the socket has a timer because bytes of the response wait. */
+  isTimed: boolean;
+}
+
+/** How fast clients must send and read. Milliseconds, and bytes a second. */
+const paces = {
+  /** For a whole body that is read into memory. */
+  bodyMs: 30_000,
+  /** For a streamed body, on average, without the time in which the shop does not read. */
+  streamedBytesPerSecond: 1_000,
+  /** Time before that average counts. */
+  graceMs: 10_000,
+  /** Without progress while bytes of the response wait. */
+  responseMs: 30_000,
+  checkMs: 1_000,
+};
+
+/** Requests that a client may always have, and bytes of their bodies: one body of the largest size. */
+const leastRequests = 16;
+const leastBodyBytes = 896 * 1024;
+
 /**
- * Limits concurrent requests and the bytes of their bodies. Excess requests are rejected before any work is done, so that
- * accepted requests are answered in time and memory stays bounded.
+ * Limits concurrent requests and the bytes of their bodies, over all clients and for each, so that one client cannot take what the others
+ * need. Excess requests are rejected before any work is done, so that accepted requests are answered in time and memory stays bounded.
  */
 export class ConcurrencyLimiter {
-  private requests = 0;
-  private bodyBytes = 0;
+  private readonly all: Usage = { working: 0, receiving: 0, bodyBytes: 0 };
+  private readonly clients = new Map<string, Usage>();
+  private readonly slots = new Set<Slot>();
 
-  constructor(private readonly max: { readonly requests: number; readonly bodyBytes: number }) {}
+  constructor(
+    private readonly max: ConcurrencyLimits,
+    private readonly pace = paces,
+  ) {
+    setInterval(() => this.checkPaces(), pace.checkMs).unref();
+  }
 
-  /** Takes a slot, which must be released at the end of the request. @throws CodedError `overloaded` */
-  acquire(response: ServerResponse): Slot {
-    if (this.requests >= this.max.requests) {
+  /**
+   * Takes a slot, which must be released at the end of the request.
+   * @param client the key of its share
+   * @param body how its body is read, if it has one
+   * @throws CodedError `overloaded`, `too-many-in-flight`
+   */
+  acquire(client: string, request: IncomingMessage, response: ServerResponse, body?: 'whole' | 'streamed'): Slot {
+    const usage = this.clients.get(client) ?? { working: 0, receiving: 0, bodyBytes: 0 };
+    const phase = body === undefined ? 'working' : 'receiving';
+    this.admit(usage, phase, response);
+    this.clients.set(client, usage);
+    this.all[phase]++;
+    usage[phase]++;
+    const slot: Slot = {
+      client,
+      usage,
+      request,
+      response,
+      admittedAt: performance.now(),
+      bytesReadBefore: request.socket.bytesRead,
+      streams: body === 'streamed',
+      phase,
+      bodyBytes: 0,
+      waitedMs: 0,
+      isTimed: false,
+    };
+    this.slots.add(slot);
+    return slot;
+  }
+
+  /** Call when the body has arrived. @throws CodedError `overloaded`, `too-many-in-flight` */
+  beginWork(slot: Slot): void {
+    if (slot.phase !== 'receiving') return;
+    this.admit(slot.usage, 'working', slot.response);
+    this.leavePhase(slot);
+    slot.phase = 'working';
+    this.all.working++;
+    slot.usage.working++;
+  }
+
+  release(slot: Slot): void {
+    if (slot.phase === 'released') return;
+    this.leavePhase(slot);
+    slot.phase = 'released';
+    this.all.bodyBytes -= slot.bodyBytes;
+    slot.usage.bodyBytes -= slot.bodyBytes;
+    this.slots.delete(slot);
+    const { working, receiving } = slot.usage;
+    if (working + receiving === 0) this.clients.delete(slot.client);
+  }
+
+  /**
+   * Reserves memory for a body as it arrives. Counts bytes received rather than Content-Length, so announcing a large body
+   * reserves nothing.
+   * @throws CodedError `overloaded`, `too-many-in-flight`
+   */
+  reserve(slot: Slot, bytes: number): void {
+    if (slot.phase === 'released') return;
+    if (this.all.bodyBytes + bytes > this.max.bodyBytes) throw overloaded('The gateway');
+    const share = this.shareOf(this.all.bodyBytes, this.max.bodyBytes, leastBodyBytes);
+    if (slot.usage.bodyBytes + bytes > share) throw tooManyInFlight('bytes of bodies', slot.response);
+    slot.bodyBytes += bytes;
+    slot.usage.bodyBytes += bytes;
+    this.all.bodyBytes += bytes;
+  }
+
+  observe(metrics: Registry): void {
+    gauge(metrics, 'http_requests_in_flight', 'Accepted requests without a complete response', () => this.all.working);
+    gauge(metrics, 'http_requests_receiving', 'Requests whose body is arriving', () => this.all.receiving);
+    gauge(metrics, 'http_body_bytes_in_flight', 'Bytes of request bodies in memory', () => this.all.bodyBytes);
+  }
+
+  private admit(usage: Usage, phase: 'working' | 'receiving', response: ServerResponse): void {
+    if (this.all[phase] >= this.max.requests) {
       // Closes rejected connections: Node accepts one connection per turn of the event loop, and clients that retry at once on
       // open connections lengthen every turn, so that new clients wait for more than 20 s. A client that must reconnect waits
       // in the kernel's accept queue, at no cost to this process.
       response.setHeader('connection', 'close');
       throw overloaded('The gateway');
     }
-    this.requests++;
-    return { bodyBytes: 0, isReleased: false };
+    if (usage[phase] >= this.shareOf(this.all[phase], this.max.requests, leastRequests)) throw tooManyInFlight('requests', response);
   }
 
-  release(slot: Slot): void {
-    if (slot.isReleased) return;
-    slot.isReleased = true;
-    this.requests--;
-    this.bodyBytes -= slot.bodyBytes;
+  private leavePhase({ phase, usage }: Slot): void {
+    if (phase === 'released') return;
+    this.all[phase]--;
+    usage[phase]--;
   }
 
-  /**
-   * Reserves memory for a body as it arrives. Counts bytes received rather than Content-Length, so announcing a large body
-   * reserves nothing.
-   * @throws CodedError `overloaded`
-   */
-  reserve(slot: Slot, bytes: number): void {
-    if (slot.isReleased) return;
-    if (this.bodyBytes + bytes > this.max.bodyBytes) throw overloaded('The gateway');
-    slot.bodyBytes += bytes;
-    this.bodyBytes += bytes;
+  /** Returns how much of a whole one client may use. */
+  private shareOf(used: number, whole: number, least: number): number {
+    const { clientShare } = this.max;
+    return Math.max(least, whole * (used * 2 < whole || clientShare >= 1 ? clientShare : clientShare / 5));
   }
 
-  observe(metrics: Registry): void {
-    gauge(metrics, 'http_requests_in_flight', 'Accepted requests without a complete response', () => this.requests);
-    gauge(metrics, 'http_body_bytes_in_flight', 'Bytes of request bodies in memory', () => this.bodyBytes);
+  private checkPaces(): void {
+    const now = performance.now();
+    for (const slot of this.slots) {
+      if (!slot.request.complete && this.isTooSlow(slot, now)) refuseSlow(slot.request);
+      this.timeResponse(slot);
+    }
   }
+
+  private isTooSlow(slot: Slot, now: number): boolean {
+    const { bodyMs, graceMs, streamedBytesPerSecond, checkMs } = this.pace;
+    if (slot.phase === 'receiving' && !slot.streams) return now - slot.admittedAt > bodyMs;
+    if (!slot.streams) return false;
+    // What waits to be read is no fault of the client's.
+    if (slot.request.readableLength === 0) slot.waitedMs += checkMs;
+    return slot.waitedMs > graceMs && slot.request.socket.bytesRead - slot.bytesReadBefore < (slot.waitedMs / 1_000) * streamedBytesPerSecond;
+  }
+
+  /** Lets Node close a socket that takes none of the waiting bytes. */
+  private timeResponse(slot: Slot): void {
+    const { socket } = slot.request;
+    const waits = socket.writableLength > 0;
+    if (waits === slot.isTimed) return;
+    slot.isTimed = waits;
+    socket.setTimeout(waits ? this.pace.responseMs : 0);
+  }
+}
+
+/** Answers 408, as Node does when a whole request takes too long, and closes the connection. */
+function refuseSlow({ socket }: IncomingMessage): void {
+  const { server } = socket as typeof socket & { readonly server: NodeJS.EventEmitter };
+  const error = Object.assign(new Error('the body arrives too slowly'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+  if (!server.emit('clientError', error, socket)) socket.destroy();
+}
+
+function tooManyInFlight(what: string, response: ServerResponse): HttpError {
+  response.setHeader('connection', 'close');
+  return new HttpError('too-many-in-flight', `Too many ${what} of yours are in flight. Wait for some of their answers.`, {}, { 'retry-after': '1' });
 }

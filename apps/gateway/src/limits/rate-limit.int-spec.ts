@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
+import { userId } from '@plant-shop/service-testing/identity';
 import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
@@ -33,7 +34,7 @@ describe('the rate limit of operations that require no credential', () => {
   });
 
   it('does not refuse valid credentials because of other clients at the same address', async () => {
-    for (const name of ['greedy', 'reader', 'staff']) shop.identity.addCredential(name, { kind: 'apiKey' });
+    for (const [n, name] of ['greedy', 'reader', 'staff'].entries()) shop.identity.addCredential(name, { kind: 'apiKey', userId: userId(n) });
     // A credential that is not cached counts as anonymous until the limit of the address is exhausted.
     expect(await statusesOf(8, () => shop.get('/v3/plant/1', { api_key: 'greedy' }))).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
     expect((await shop.get('/v3/plant/1')).status).toBe(429);
@@ -88,11 +89,12 @@ describe('the rate limit at the gateway', () => {
   beforeAll(async () => {
     shop = await startShop(echoes, { rateLimitPerMinute: 3 });
     shop.identity.addCredential('key', { kind: 'apiKey' });
-    shop.identity.addCredential('other-key', { kind: 'apiKey' });
+    shop.identity.addCredential('second-key', { kind: 'apiKey' });
+    shop.identity.addCredential('other-key', { kind: 'apiKey', userId: userId(2) });
   });
   afterAll(() => shop.stop());
 
-  it('counts per credential and reports what remains', async () => {
+  it('counts per user, over all their credentials, and reports what remains', async () => {
     const statuses: number[] = [];
     for (let n = 0; n < 4; n++) statuses.push((await shop.get('/v3/store/inventory', { api_key: 'key' })).status);
     expect(statuses).toEqual([200, 200, 200, 429]);
@@ -101,6 +103,7 @@ describe('the rate limit at the gateway', () => {
     expect(response.headers.get('ratelimit-policy')).toBe('"requests";q=3;w=60');
     expect(response.headers.get('ratelimit')).toMatch(/^"requests";r=0;t=\d+$/);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await shop.get('/v3/store/inventory', { api_key: 'second-key' })).status).toBe(429);
     expect((await shop.get('/v3/store/inventory', { api_key: 'other-key' })).status).toBe(200);
   });
 

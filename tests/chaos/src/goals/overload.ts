@@ -32,11 +32,11 @@ interface Limit {
   readonly rejectedWith?: '503' | '429';
 }
 
-const defaults = { MAX_IN_FLIGHT: '5000', RATE_LIMIT_PER_MINUTE: '6000000' };
+const defaults = { MAX_IN_FLIGHT: '5000', CLIENT_IN_FLIGHT_SHARE: '50', RATE_LIMIT_PER_MINUTE: '6000000' };
 
 const limits: readonly Limit[] = [
   { what: 'default limits' },
-  { what: `${saturatingConnections / 2} concurrent requests at each gateway`, settings: { MAX_IN_FLIGHT: `${saturatingConnections / 2}` }, rejectedWith: '503' },
+  { what: `${saturatingConnections / 2} concurrent requests at each gateway`, settings: { MAX_IN_FLIGHT: `${saturatingConnections / 2}`, CLIENT_IN_FLIGHT_SHARE: '100' }, rejectedWith: '503' },
   // Low enough that even a slow machine exceeds it within the 3 s of the shortest flood.
   { what: 'one credential, 1,200 a minute', settings: { RATE_LIMIT_PER_MINUTE: '1200' }, rejectedWith: '429' },
 ];

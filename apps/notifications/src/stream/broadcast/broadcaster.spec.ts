@@ -73,7 +73,7 @@ class Scene {
   /** Adds a client that has every entry so far. */
   join(subject?: string, newStatus?: string, types: EventTypes = defaultTypes): Client {
     const principal = { subject: subject ?? '', permissions: subject === undefined ? ['read:orders'] : [], shown: [] };
-    const authentication = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
+    const authentication = { principal, client: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
     const connection = new Connection({}, authentication, { types, ...(newStatus !== undefined && { newStatuses: [newStatus] }) });
     const client: Client = { connection, writes: [], from: this.all.length };
     const send = (bytes: Buffer): void => {

@@ -7,7 +7,7 @@ import { SlowClients } from './slow-clients.js';
 
 const MiB = 1024 * 1024;
 const principal = { subject: 'someone', permissions: [], shown: [] };
-const caller = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
+const caller = { principal, client: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
 
 describe('clients with too much unread data in total', () => {
   let server: Server;

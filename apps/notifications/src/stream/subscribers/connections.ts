@@ -42,7 +42,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   /** Number of long polls. They have no `Connection`, and count like one. */
   private polls = 0;
   /** Connections and long polls by credential. */
-  private readonly perCredential = new Map<string, number>();
+  private readonly perUser = new Map<string, number>();
   private readonly heartbeat: Heartbeat;
   /** When credentials expire, by identity's clock. */
   private readonly expiries = new Deadlines();
@@ -227,22 +227,22 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     if (connection.transport) this.catchUp.release(connection);
   }
 
-  /** @throws CodedError when this replica, or the credential, is at its limit */
-  private count({ credential }: Authentication): void {
+  /** @throws CodedError when this replica, or the user, is at its limit */
+  private count({ client }: Authentication): void {
     this.checkRoom();
-    const count = this.perCredential.get(credential) ?? 0;
-    if (count >= this.options.stream.maxConnectionsPerCredential) {
-      throw new CodedError('too-many-requests', 'This credential has reached its limit of connections. Close one first.', {
+    const count = this.perUser.get(client) ?? 0;
+    if (count >= this.options.stream.maxConnectionsPerUser) {
+      throw new CodedError('too-many-requests', 'You have reached your limit of connections, over all your credentials. Close one first.', {
         retryAfter: 5,
       });
     }
-    this.perCredential.set(credential, count + 1);
+    this.perUser.set(client, count + 1);
   }
 
-  private discount({ credential }: Authentication): void {
-    const left = (this.perCredential.get(credential) ?? 1) - 1;
-    if (left > 0) this.perCredential.set(credential, left);
-    else this.perCredential.delete(credential);
+  private discount({ client }: Authentication): void {
+    const left = (this.perUser.get(client) ?? 1) - 1;
+    if (left > 0) this.perUser.set(client, left);
+    else this.perUser.delete(client);
   }
 
   private forget(connection: Connection, code: number | string): void {

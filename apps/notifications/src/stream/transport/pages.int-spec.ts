@@ -85,8 +85,8 @@ describe('order events by page', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'credential-refused' });
   });
 
-  it('counts as a connection while it may wait, in total and per credential', async () => {
-    const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAM_MAX_CONNECTIONS_PER_CREDENTIAL: '2' });
+  it('counts as a connection while it may wait, in total and per user', async () => {
+    const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAMS_PER_USER: '2' });
     await replica.opened();
     const refused: HttpAnswer[] = [];
     const polls = Array.from({ length: 5 }, async () => {

@@ -141,8 +141,8 @@ describe('the stream by WebSocket', () => {
     expect([...lazy.events, ...again.events].map(({ id }) => id)).toEqual(shop.feed.map(({ id }) => id));
   }, 20_000);
 
-  it('limits clients in total and per credential', async () => {
-    const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAM_MAX_CONNECTIONS_PER_CREDENTIAL: '2' });
+  it('limits clients in total and per user', async () => {
+    const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAMS_PER_USER: '2' });
     const clients = await Promise.all([replica.opened(), replica.opened()]);
     const wanted = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' };
     expect(await replica.ask(`${updates}?api_key=key`, wanted)).toMatchObject({ status: 429, headers: { 'retry-after': '5' } });
