@@ -6,6 +6,7 @@ export type HttpCode =
   | 'method-not-allowed'
   | 'unauthorized'
   | 'too-many-requests'
+  | 'too-many-in-flight'
   | 'range-not-satisfiable'
   | 'unsupported-media-type'
   | 'malformed-json'
@@ -67,6 +68,12 @@ const kinds = {
     remedy:
       'Wait for the number of seconds in Retry-After. The headers RateLimit and RateLimit-Policy of each response show the ' +
       'limit and what remains of it.',
+  },
+  'too-many-in-flight': {
+    status: 429,
+    title: 'Too many requests at once',
+    meaning: 'You have so many unanswered requests, or bytes of bodies in them, that others would suffer. A client is a user, or without a valid credential a network.',
+    remedy: 'Wait for some of the answers, and send fewer requests at the same time. The connection is closed; open a new one after Retry-After.',
   },
   'unsupported-media-type': {
     status: 415,
@@ -379,7 +386,7 @@ const kinds = {
     meaning: 'A part of the shop runs an older release without this operation. Nothing was changed.',
     remedy: 'Try again later.',
   },
-  'malformed-frame': {
+  'malformed-batch': {
     status: 500,
     title: 'Internal error',
     meaning: 'The shop has a defect, which has been logged.',

@@ -14,7 +14,7 @@ describe('the problem table', () => {
 
   it('uses 500 only for defects', () => {
     const defects = Object.entries(problemTable).filter(([, { status }]) => status === 500).map(([code]) => code);
-    expect(defects.sort()).toEqual(['internal', 'malformed-frame']);
+    expect(defects.sort()).toEqual(['internal', 'malformed-batch']);
   });
 });
 

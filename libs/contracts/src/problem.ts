@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { CodedError, type ErrorDetails, type RequestError } from '@plant-shop/platform/errors';
+import { CodedError, type ErrorDetails, type FieldError, type RequestError } from '@plant-shop/platform/errors';
 import type { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import { type HttpCode, isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
 
@@ -34,10 +34,10 @@ export function checkEncoding(what: 'query' | 'form', { fault }: UrlEncoded): vo
 const badOutsideBody = (what: string, fault: RequestError): HttpError =>
   new HttpError('invalid-input', `Correct the ${what} and send the request again.`, { errors: [fault] });
 
-export const badField = (pointer: string, detail: string): HttpError =>
-  new HttpError('invalid-input', 'Correct the fields named in errors and send the request again.', {
-    errors: [{ pointer, detail }],
-  });
+export const badField = (pointer: string, detail: string): HttpError => badFields([{ pointer, detail }]);
+
+export const badFields = (errors: readonly FieldError[]): HttpError =>
+  new HttpError('invalid-input', 'Correct the fields named in errors and send the request again.', { errors });
 
 /** What all problems of a server share. */
 export interface ProblemOrigin {

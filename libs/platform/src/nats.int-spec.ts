@@ -291,7 +291,7 @@ describe('a graceful shutdown', () => {
     const service = closing(await StubService.start(`nats://127.0.0.1:${proxy.port}`), (one) => one.close());
     proxy.deafen();
     const inTransit = call('x');
-    // Ends the turn, which sends the frame. The server passes the frame on to the replica before it answers the flush.
+    // Ends the turn, which sends the batch. The server passes the batch on to the replica before it answers the flush.
     await new Promise((resolve) => setImmediate(resolve));
     await caller.nats.connection.flush();
     const stopped = service.server.stopAccepting();

@@ -22,7 +22,7 @@ describe('a deprecated operation', () => {
     beforeAll(async () => {
       const credentials = { findCached: () => undefined, check: () => Promise.reject(unavailable(theService('identity'))) };
       const authenticator = new RequestAuthenticator(credentials, new RateLimit(100));
-      const routes = new Routes(authenticator, new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000 }));
+      const routes = new Routes(authenticator, new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000, clientShare: 1 }));
       server = fastify();
       server.setErrorHandler((error, request, reply) => {
         sendProblem(error, request, reply, { publicUrl, logger: createLogger('gateway', 'fatal') });

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import { badField, badParameter, checkEncoding, HttpError } from '@plant-shop/contracts/problem';
+import { badField, badFields, badParameter, checkEncoding, HttpError } from '@plant-shop/contracts/problem';
 import { readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
+import { suggestion, undeclared, undeclaredMembers } from './members.js';
 
 // Readers of path, query and body for handlers. Each throws the HttpError that the client receives.
 
@@ -53,22 +54,35 @@ export function pageOf(request: FastifyRequest): { limit?: number; cursor?: stri
 }
 
 export function checkQuery(request: FastifyRequest): void {
-  checkEncoding('query', queryOf(request));
+  const query = queryOf(request);
+  checkEncoding('query', query);
+  const parameters = request.routeSpec?.parameters;
+  if (!parameters) return;
+  for (const name of query.names) {
+    // Others add them: trackers, and clients that circumvent caches.
+    if (parameters.includes(name) || /^(_|utm_)/.test(name)) continue;
+    throw badParameter(name.slice(0, 100), `is not a parameter${suggestion(name.slice(0, 100), parameters)}`);
+  }
 }
 
-/** Checks the JSON body and returns its bytes unchanged. */
+/** Checks the form of the JSON body and that its members are declared, and returns its bytes unchanged. */
 export function jsonBody(request: FastifyRequest, top: 'object' | 'array'): Buffer {
-  const bytes = request.body as Buffer | undefined;
-  checkJson(bytes, top);
+  const bytes = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
+  const value = checkJson(bytes, top);
+  const errors = request.routeSpec?.shape ? undeclaredMembers(request.routeSpec.shape, value) : [];
+  if (errors.length > 0) throw badFields(errors);
   return bytes;
 }
 
-/** Returns the named fields of a URL-encoded form; others are ignored. */
+/** Returns the fields of a URL-encoded form. @param fields that there are */
 export function formBody(request: FastifyRequest, fields: readonly string[]): Record<string, string> {
   const bytes = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
   if (!isUtf8(bytes)) throw new HttpError('malformed-request', 'The form must be UTF-8.');
   const parsed = UrlEncoded.parse(bytes.toString('utf8'));
   checkEncoding('form', parsed);
+  for (const name of parsed.names) {
+    if (!fields.includes(name)) throw badFields([undeclared('', name, fields)]);
+  }
   const given: Record<string, string> = {};
   for (const field of fields) {
     const value = parsed.one(field, (name, must) => badField(`/${name}`, must));

@@ -11,9 +11,10 @@ export const maxValues = 50_000;
 /**
  * Checks the form only: JSON in UTF-8 with the expected outermost value, within the limits of `checkContent`. The owning service
  * validates the fields, on the same bytes.
+ * @returns the parsed value
  */
-export function checkJson(bytes: Buffer | undefined, top: 'object' | 'array'): asserts bytes is Buffer {
-  if (bytes === undefined || bytes.length === 0) {
+export function checkJson(bytes: Buffer, top: 'object' | 'array'): unknown {
+  if (bytes.length === 0) {
     throw new HttpError('malformed-json', 'The body is empty. Send JSON.');
   }
   if (!isUtf8(bytes)) throw new HttpError('malformed-json', 'The body is not UTF-8.');
@@ -21,6 +22,7 @@ export function checkJson(bytes: Buffer | undefined, top: 'object' | 'array'): a
   const value = parse(bytes);
   const is = Array.isArray(value) ? 'array' : typeof value === 'object' && value !== null ? 'object' : 'other';
   if (is !== top) throw badField('', top === 'array' ? 'must be a JSON array' : 'must be a JSON object');
+  return value;
 }
 
 function parse(bytes: Buffer): unknown {

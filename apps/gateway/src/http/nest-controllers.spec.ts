@@ -59,7 +59,7 @@ describe("the gateway's Nest controllers", () => {
       publicUrl: 'http://127.0.0.1',
       trustedProxies: [],
       requestTimeoutMs: 1_000,
-      limiter: new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000 }),
+      limiter: new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000, clientShare: 1 }),
       logger: createLogger('test', 'silent'),
       drain: new ConnectionDrain(),
     };

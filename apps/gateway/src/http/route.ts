@@ -4,6 +4,7 @@ import { type AccessPolicy, limitedByAddress, open } from '@plant-shop/contracts
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { Slot } from '../limits/concurrency-limiter.js';
+import { bodyShapeOf, type Shape } from './members.js';
 
 /**
  * Routes of the gateway that are no operations of the API: HTML pages and their files, and OAuth, which is described by its
@@ -31,6 +32,10 @@ export type UndocumentedName = keyof typeof undocumented;
 export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   /** The operation's name, in logs and metrics. */
   readonly operation: string;
+  /** What the JSON body may contain. Absent: it is not checked here. */
+  readonly shape?: Shape | undefined;
+  /** The query parameters that there are. Absent: others are ignored. */
+  readonly parameters?: readonly string[] | undefined;
 }
 
 type OperationMember = 'access' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
@@ -58,8 +63,14 @@ declare module 'fastify' {
 export const routeSpecOf = (operation: ClientOperation): RouteSpec => ({
   ...operation,
   operation: operation.name,
+  shape: bodyShapeOf(operation),
+  parameters: parametersOf(operation),
   ...(isPaged(operation) && { compressed: true }),
 });
+
+/** Returns the query parameters of our own lists. Petstore's clients may send more than its operations declare. */
+const parametersOf = ({ query, url, unsafeGet }: ClientOperation): readonly string[] | undefined =>
+  unsafeGet || url.includes('/findBy') ? undefined : query;
 
 /** Whether the answer is a page of a list, with a link to the next. */
 export const isPaged = ({ query = [] }: Pick<ClientOperation, 'query'>): boolean => query.includes('cursor');

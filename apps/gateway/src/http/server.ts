@@ -81,7 +81,7 @@ export class LeanAdapter extends FastifyAdapter {
 const leftOut = (): Error => new Error("the hook of this feature is left out: add it to Fastify's instance");
 
 /**
- * The limit of JSON bodies. They are forwarded unchanged in one frame entry (900 KiB), with at most 4 KiB of metadata
+ * The limit of JSON bodies. They are forwarded unchanged in one entry of an RPC batch (900 KiB), with at most 4 KiB of metadata
  * and parameters: docs/decisions/validation.md.
  */
 export const maxBodyBytes = 896 * 1024;

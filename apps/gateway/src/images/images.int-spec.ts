@@ -125,7 +125,6 @@ describe('images at the gateway', () => {
     it.each([
       ['text before the file', [text('a fern'), fileOf('image')]],
       ['the file before the text', [fileOf('image'), text('a fern')]],
-      ['unknown parts in between', [{ name: 'x', content: 'y' }, fileOf('image'), { name: 'z', content: 'zz', filename: 'z.bin' }, text('a fern')]],
     ])('accepts %s', async (_, parts) => {
       const response = await upload(multipart(...parts));
       expect(await response.json()).toEqual({
@@ -174,8 +173,10 @@ describe('images at the gateway', () => {
       ['a text of 1,001 characters', multipart(text('x'.repeat(1_001)), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
       ['a text of 20,000 characters', multipart(text('x'.repeat(20_000)), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
       ['a text with a NUL', multipart(text('x\0'), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
+      ['an unknown text', multipart({ name: 'metadata', content: 'a fern' }, fileOf('a')), 400, 'invalid-input', '/metadata'],
+      ['an unknown file', multipart(fileOf('image'), { name: 'z', content: 'zz', filename: 'z.bin' }), 400, 'invalid-input', '/z'],
       ['a part named __proto__', multipart({ name: '__proto__', content: 'x' }, fileOf('a')), 400, 'malformed-request', undefined],
-      ['a hundred parts', multipart(...Array.from({ length: 100 }, (_, n) => ({ name: `p${n}`, content: 'x' })), fileOf('a')), 413, 'payload-too-large', undefined],
+      ['a hundred parts', multipart(...Array.from({ length: 100 }, (_, n) => ({ name: `p${n}`, content: 'x' })), fileOf('a')), 400, 'invalid-input', '/p0'],
       ['a body that is cut off', multipart(fileOf('image')).subarray(0, -20), 400, 'malformed-request', undefined],
       ['a body with another boundary', Buffer.from('--other\r\n\r\nx\r\n--other--\r\n'), 400, 'malformed-request', undefined],
       ['an empty body', Buffer.alloc(0), 400, 'invalid-input', '/file'],

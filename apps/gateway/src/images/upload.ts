@@ -1,6 +1,7 @@
 import type { Multipart, MultipartFile } from '@fastify/multipart';
 import { imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
-import { badField, HttpError } from '@plant-shop/contracts/problem';
+import { badField, badFields, HttpError } from '@plant-shop/contracts/problem';
+import { undeclared } from '../http/members.js';
 
 /** Of the text that accompanies the file, in characters. */
 export const maxMetadataLength = 1_000;
@@ -30,7 +31,7 @@ export async function receiveUpload<Stored>(
   for await (const part of mapParserErrors(parts)) {
     if (part.type === 'field') {
       if (part.fieldname === 'file') throw badField('/file', 'must be a file, with a file name');
-      if (part.fieldname !== 'additionalMetadata') continue;
+      if (part.fieldname !== 'additionalMetadata') throw unknownPart(part.fieldname);
       if (metadata !== undefined) throw badField('/additionalMetadata', 'must be given once');
       metadata = metadataOf(part.value, part.valueTruncated);
     } else if (part.fieldname === 'file') {
@@ -38,12 +39,14 @@ export async function receiveUpload<Stored>(
       hasFile = true;
       await receiveFile(part, sink);
     } else {
-      part.file.resume();
+      throw unknownPart(part.fieldname);
     }
   }
   if (!hasFile) throw badField('/file', 'must be given, as a file');
   return { stored: await sink.finish(metadata), metadata };
 }
+
+const unknownPart = (name: string): HttpError => badFields([undeclared('', name, ['file', 'additionalMetadata'])]);
 
 function metadataOf(value: unknown, isTruncated: boolean): string {
   if (typeof value !== 'string' || isTruncated || value.length > maxMetadataLength) {

@@ -196,7 +196,7 @@ function sendCached(request: FastifyRequest, reply: FastifyReply, { payload, eta
   sendJson(request, reply, payload, etag);
 }
 
-/** Copies the payload, which is a slice of a frame: caching the slice would retain the whole frame. */
+/** Copies the payload, which is a slice of a batch of answers: caching the slice would retain the whole batch. */
 function toCached({ payload, version, stamp }: RawAnswer, link: string | undefined): CachedResponse {
   const copy = Buffer.allocUnsafeSlow(payload.length);
   copy.set(payload);

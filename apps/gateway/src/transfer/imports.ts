@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { catalog, type ImportLineResult, maxImportLines } from '@plant-shop/contracts/catalog';
+import { catalog, ImportedPlant, type ImportLineResult, maxImportLines, plantAnswer } from '@plant-shop/contracts/catalog';
 import { HttpError, problemTypeUrl } from '@plant-shop/contracts/problem';
 import { isProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
-import { CodedError, isTransient } from '@plant-shop/platform/errors';
+import { CodedError, type FieldError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
 import { checkContent } from '../http/json-body.js';
+import { shapeOf, undeclaredMembers } from '../http/members.js';
 import type { RpcForwarder } from '../http/rpc-forwarder.js';
 
 /** The maximum length of a line, more than the largest plant in ASCII. */
@@ -65,7 +66,7 @@ export class LineReader {
 
 const isBlank = (bytes: Buffer): boolean => bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 
-/** Bytes of lines per call to the catalog. A frame carries 900 KiB, and escaping quotes in JSON may double the size. */
+/** Bytes of lines per call to the catalog. A call carries 900 KiB, and escaping quotes in JSON may double the size. */
 const batchBytes = 256 * 1024;
 /** Pauses before a batch is repeated while the catalog is down. Safe to repeat, since a batch is an upsert. */
 const retryAfterMs = [200, 500, 1_000, 2_000, 4_000, 8_000];
@@ -114,7 +115,7 @@ export async function* importLines(request: FastifyRequest, parts: ImportContext
       if (!batch.isEmpty && request.raw.readableLength === 0) yield await send(request, parts, batch.take(), totals);
     }
     const rest = reader.rest();
-    const isTruncated = rest !== undefined && faultOf(rest) === undefined && !isJson(rest.bytes);
+    const isTruncated = rest !== undefined && faultOf(rest) === undefined && parsed(rest.bytes) === undefined;
     if (rest && !isTruncated && !batch.add(rest)) {
       yield await send(request, parts, batch.take(), totals);
       batch.add(rest);
@@ -191,7 +192,7 @@ async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, 
   }
 }
 
-/** Sends a batch line by line that exceeds a frame once it is JSON-encoded; rare, since quotes must double its size. */
+/** Sends lines one by one that exceed a call once they are JSON-encoded; rare, since quotes must double its size. */
 async function oneByOne(
   request: FastifyRequest,
   parts: Pick<ImportContext, 'forwarder' | 'stop'>,
@@ -207,26 +208,30 @@ type Refusal = Extract<ImportLineResult, { readonly refused: unknown }>['refused
 
 const tooLong: Refusal = { code: 'payload-too-large', detail: `A line may have at most ${maxLineBytes / 1024} KiB.` };
 
-/** Checks a line as `checkJson` checks a body, apart from its syntax, which the catalog checks. */
+const shape = shapeOf(ImportedPlant, [plantAnswer]);
+
+/** Checks a line as a JSON body is checked, apart from its syntax, which the catalog checks. */
 function faultOf({ bytes, tooLong: isTooLong }: Line): Refusal | undefined {
   if (isTooLong) return tooLong;
   if (!isUtf8(bytes)) return { code: 'malformed-json', detail: 'The line is not UTF-8.' };
   try {
     checkContent(bytes);
-    return undefined;
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
-    const { errors = [] } = error.details;
-    return { code: error.code, detail: 'Correct the fields named in errors and send the line again.', errors: errors.filter((one) => 'pointer' in one) };
+    return badLine(error.details.errors?.filter((one) => 'pointer' in one) ?? []);
   }
+  const undeclared = undeclaredMembers(shape, parsed(bytes));
+  return undeclared.length > 0 ? badLine(undeclared) : undefined;
 }
 
-function isJson(bytes: Buffer): boolean {
+const badLine = (errors: readonly FieldError[]): Refusal => ({ code: 'invalid-input', detail: 'Correct the fields named in errors and send the line again.', errors });
+
+/** Returns the value of a line; undefined if it is not JSON. */
+function parsed(bytes: Buffer): unknown {
   try {
-    JSON.parse(bytes.toString('utf8'));
-    return true;
+    return JSON.parse(bytes.toString('utf8'));
   } catch {
-    return false;
+    return undefined;
   }
 }
 

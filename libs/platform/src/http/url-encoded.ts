@@ -39,6 +39,10 @@ export class UrlEncoded {
     return new UrlEncoded(values, undefined);
   }
 
+  get names(): Iterable<string> {
+    return this.values.keys();
+  }
+
   /** Returns a single-valued parameter; throws `fault` if it is repeated. */
   one(name: string, fault: Fault): string | undefined {
     const values = this.values.get(name);

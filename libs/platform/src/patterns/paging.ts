@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { CodedError } from '../errors.js';
 import { Page } from '../rpc/answer.js';
 
-/** Maximum number of entries per page. An answer must fit one frame, and clients want to show something soon. */
+/** Maximum number of entries per page. An answer must fit one RPC batch, and clients want to show something soon. */
 export const maxLimit = 1_000;
 const maxPageBytes = 512 * 1024;
 
