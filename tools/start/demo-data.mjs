@@ -5,7 +5,7 @@ const STAFF = { api_key: 'special-key' };
 const LIMIT_MS = 15_000;
 const DAY_MS = 86_400_000;
 
-/** `name, category, tags, free units, status`; ids begin at 101, so that the README's first plant can have id 7. */
+/** `name, category, tags, free units, status`; ids begin at 101, so that the tour's first plant can have id 7. */
 const PLANTS = [
   ['Swiss cheese vine', 'Climbers', ['easy', 'shade'], 40],
   ['Fiddle-leaf fig', 'Trees', ['bright light'], 12],

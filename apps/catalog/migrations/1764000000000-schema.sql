@@ -64,7 +64,7 @@ CREATE TABLE stock_intents (
   lists_version  safe_id,
   -- The latest attempt to retire the plant's stock; set: the plant is being deleted.
   retire_attempt safe_id,
-  -- Who requested the deletion, for the audit entry, since it may complete after the request: an actor (libs/platform/src/audit) as JSON.
+  -- Who requested the deletion, for the audit entry, since it may complete after the request: an actor (libs/platform/src/patterns/audit-log.ts) as JSON.
   asked_by       jsonb,
   tries          integer     NOT NULL DEFAULT 0,
   -- Until then, the request that wrote the row or a loop that took it is at work.
@@ -269,7 +269,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 
--- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/audit). Append-only: the
+-- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/patterns/audit-log.ts). Append-only: the
 -- service's own role may only INSERT and SELECT here, and triggers also stop mistakes of the owner. The owner deletes entries
 -- older than 400 days with each migration.
 CREATE TABLE audit_log (

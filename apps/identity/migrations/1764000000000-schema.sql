@@ -43,7 +43,7 @@ CREATE TABLE user_deletions (
   user_id      uuid        PRIMARY KEY REFERENCES users ON DELETE CASCADE,
   -- The attempt that decides; a newer one replaces it.
   attempt      safe_id     NOT NULL,
-  -- For the audit entry, since the deletion may complete after the request: an actor (libs/platform/src/audit) as JSON.
+  -- For the audit entry, since the deletion may complete after the request: an actor (libs/platform/src/patterns/audit-log.ts) as JSON.
   asked_by     jsonb,
   requested_at timestamptz NOT NULL DEFAULT now(),
   -- How often a background loop has leased the deletion. The lease, which is also the pause before the next try, grows with it.
@@ -200,7 +200,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 
--- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/audit). Append-only: the
+-- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/patterns/audit-log.ts). Append-only: the
 -- service's own role may only INSERT and SELECT here, and triggers also stop mistakes of the owner. The owner deletes entries
 -- older than 400 days with each migration.
 CREATE TABLE audit_log (

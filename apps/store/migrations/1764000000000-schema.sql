@@ -195,7 +195,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 
--- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/audit). Append-only: the
+-- Actions of staff and operators, written in the transaction of their effect (libs/platform/src/patterns/audit-log.ts). Append-only: the
 -- service's own role may only INSERT and SELECT here, and triggers also stop mistakes of the owner. The owner deletes entries
 -- older than 400 days with each migration.
 CREATE TABLE audit_log (

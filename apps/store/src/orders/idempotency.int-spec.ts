@@ -55,10 +55,10 @@ describe('an order with an Idempotency-Key', () => {
     try {
       const keys = Array.from({ length: 20 }, (_, n) => `far-twins-${n}`);
       const sent: Promise<{ key: string; id: number; replayed: boolean }>[] = [];
-      // All duplicates are sent before the first order is placed, in 20 frames, each of which goes to either replica.
+      // All duplicates are sent before the first order is placed, in 20 batches, each of which goes to either replica.
       await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
-        for (let frame = 0; frame < 20; frame++) {
-          const caller = gateways[frame % 2]!;
+        for (let batch = 0; batch < 20; batch++) {
+          const caller = gateways[batch % 2]!;
           sent.push(...keys.map(async (key) => {
             const { order, replayed } = await place(key, { plantId }, { caller });
             return { key, id: order.id, replayed };

@@ -4,7 +4,7 @@ import type { OrderStatus, RefundStatus, Shipment } from '@plant-shop/contracts/
 import type { CheckoutPolicy } from '../config.js';
 import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
 
-/** More than the orders of a batch need: when they are placed, and until when their units are reserved. */
+/** Times remembered. A batch needs two: when its orders are placed, and until when their units are reserved. */
 const maxTexts = 8;
 const texts = new Map<number, string>();
 

@@ -66,13 +66,13 @@ type Answer = Versioned<Order> | Replayed;
 interface BatchOutcome {
   /** One per order: the placed order, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
   readonly results: readonly (Answer | CodedError)[];
-  /** See `writePlacedOrders`; undefined: no order was placed. */
+  /** The function that `writePlacedOrders` returns; undefined: no order was placed. */
   readonly numberedEvents: (() => FeedMessage | undefined) | undefined;
 }
 
 /**
- * Half of 256 clients: while Postgres writes one full batch, this process and the gateway handle the other half. Up to 128 clients, `lingers`
- * joins the halves instead. Larger batches are hardly cheaper per order (docs/performance/experiments.md).
+ * The largest batch. Up to 128 clients, `lingers` joins all of them; with more, one batch is written while the answers of the last are handled.
+ * Larger batches are hardly cheaper per order (docs/performance/experiments.md).
  */
 const maxBatch = 128;
 /** Retired plants and plants that the store does not know are refused alike. */
