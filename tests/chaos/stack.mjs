@@ -33,6 +33,8 @@ const settings = {
   WEBHOOK_TIME_SCALE: '0.005',
   WEBHOOK_RATE_PER_ENDPOINT: '100000',
   RATE_LIMIT_PER_MINUTE: '6000000',
+  UNPAID_ORDERS: '1000000',
+  UNPAID_UNITS: '1000000000',
 };
 
 /** @typedef {import('./dist/stack.js').Stack} StackOfTrials */

@@ -14,6 +14,8 @@ const settings = {
   WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '10000',
   LOGIN_LIMIT_PER_ADDRESS: '1000000',
   STREAMS_PER_USER: '10000',
+  UNPAID_ORDERS: '1000000',
+  UNPAID_UNITS: '1000000000',
 };
 
 /** @typedef {'gateway' | 'catalog' | 'store' | 'identity' | 'notifications' | 'postgres' | 'nats'} Part */

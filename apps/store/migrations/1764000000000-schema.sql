@@ -102,19 +102,20 @@ CREATE TABLE orders_set_aside (
 CREATE SEQUENCE refund_ids;
 CREATE TABLE payments (
   order_id         safe_id     NOT NULL REFERENCES orders,
-  -- The provider's, unique within its order.
-  reference        text        NOT NULL,
+  -- The provider's: one reference pays one order, whatever the outcome.
+  reference        text        PRIMARY KEY,
   state            text        NOT NULL CHECK (state IN ('accepted', 'failed', 'refund-due', 'refunded')),
   at               timestamptz NOT NULL DEFAULT now(),
   -- Identifies the refund for clients.
   refund_id        bigint,
   refunded_at      timestamptz,
   refund_reference text,
-  PRIMARY KEY (order_id, reference),
   CONSTRAINT refunds_have_ids CHECK (state NOT IN ('refund-due', 'refunded') OR refund_id IS NOT NULL),
   CONSTRAINT refunds_are_whole CHECK ((state = 'refunded') = (refunded_at IS NOT NULL) AND (refunded_at IS NULL) = (refund_reference IS NULL))
 );
 CREATE UNIQUE INDEX refunds_by_id ON payments (refund_id) WHERE refund_id IS NOT NULL;
+CREATE UNIQUE INDEX refunds_by_reference ON payments (refund_reference) WHERE refund_reference IS NOT NULL;
+CREATE INDEX refunds_due_by_order ON payments (order_id) WHERE state = 'refund-due';
 CREATE INDEX payments_refund_due ON payments (at) WHERE state = 'refund-due';
 CREATE UNIQUE INDEX refunds_by_state ON payments (state, refund_id DESC) WHERE state IN ('refund-due', 'refunded');
 

@@ -12,6 +12,8 @@ export interface CheckoutPolicy {
   readonly orderTtlMs: number;
   readonly approvalDelayMs: number;
   readonly deliveryDelayMs: number;
+  /** What a customer may reserve without paying, beyond the first unpaid order. */
+  readonly unpaid: { readonly orders: number; readonly units: number };
 }
 
 /** The settings as the store's modules use them. */
@@ -58,6 +60,18 @@ export const storeSettings = {
   }),
   simulatedApprovalDelayMs: milliseconds('SIMULATED_APPROVAL_DELAY_MS', 'Simulated payment: delay from placing to approval', 5_000),
   simulatedDeliveryDelayMs: milliseconds('SIMULATED_DELIVERY_DELAY_MS', 'Simulated delivery: delay from approval, extended to the ship date of the order', 15_000),
+  unpaidOrders: integer('UNPAID_ORDERS', {
+    description: 'Unpaid orders of a customer beyond the first; callers with `manage:orders` are exempt',
+    default: '20',
+    min: 0,
+    max: 1_000_000,
+  }),
+  unpaidUnits: integer('UNPAID_UNITS', {
+    description: "Units in a customer's unpaid orders beyond the first; callers with `manage:orders` are exempt",
+    default: '200',
+    min: 0,
+    max: 1_000_000_000,
+  }),
   feedRetentionDays: days('FEED_RETENTION_DAYS', 'Minimum retention of events in the feed', 7),
   feedAbsenceDays: days('FEED_ABSENCE_DAYS', 'Absence after which a follower no longer holds back the deletion of events', 30),
   placingLanes: integer('PLACING_LANES', {
@@ -81,6 +95,7 @@ export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): Store
     orderTtlMs: config.orderTtlMs,
     approvalDelayMs: config.simulatedApprovalDelayMs,
     deliveryDelayMs: config.simulatedDeliveryDelayMs,
+    unpaid: { orders: config.unpaidOrders, units: config.unpaidUnits },
   },
   feed: { keepMs: config.feedRetentionDays * dayMs, absenceMs: config.feedAbsenceDays * dayMs },
 });

@@ -54,6 +54,8 @@ export class StoreFixture {
       paymentProvider: 'external',
       simulatedApprovalDelayMs: 0,
       simulatedDeliveryDelayMs: 0,
+      unpaidOrders: 1_000_000,
+      unpaidUnits: 1_000_000_000,
       feedRetentionDays: 7,
       feedAbsenceDays: 30,
       placingLanes: 4,

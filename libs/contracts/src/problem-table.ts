@@ -234,6 +234,12 @@ const kinds = {
     meaning: 'The order is cancelled or already paid, so the payment came too late or twice.',
     remedy: 'Return the money and complete the refund that was created for it (GET /v3/store/refund?status=due).',
   },
+  'payment-reference-used': {
+    status: 409,
+    title: 'Payment reported for another order',
+    meaning: 'The reference belongs to a payment of another order. One reference pays one order, whatever its outcome.',
+    remedy: 'Report the payment for the order that it was made for. If the provider made two payments, report each with its own reference.',
+  },
   'refund-not-found': {
     status: 404,
     title: 'No such refund',
@@ -246,11 +252,23 @@ const kinds = {
     meaning: 'The refund was completed before, with another reference.',
     remedy: 'Read the refund for the time and reference of its completion, and check whether the money was returned twice.',
   },
+  'refund-reference-used': {
+    status: 409,
+    title: 'Transfer completed another refund',
+    meaning: 'Another refund was completed with this reference. One transfer returns the money of one refund.',
+    remedy: 'Check whether the money of this refund was returned, and report the reference of its own transfer.',
+  },
   'order-transition-refused': {
     status: 409,
     title: 'Order is in another state',
     meaning: 'The operation is not possible in the current status of the order.',
     remedy: 'Read the order: its status may have changed in the meantime.',
+  },
+  'unpaid-limit': {
+    status: 409,
+    title: 'Too many unpaid orders',
+    meaning: 'Your unpaid orders reserve as much as one customer may reserve without paying.',
+    remedy: 'Pay or cancel some of the orders in `orders`, or wait until they expire. Then place the order again.',
   },
   'customer-closed': {
     status: 409,

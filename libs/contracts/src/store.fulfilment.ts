@@ -60,7 +60,7 @@ export const fulfilmentOperations = {
       route: 'POST /v3/store/order/:orderId/shipment',
       access: permission('write:shipments'),
       summary: 'Report the shipment of an order',
-      description: 'Sets or replaces carrier and tracking number of an approved order.',
+      description: 'Sets or replaces carrier and tracking number of an approved order. Reporting the same ones again changes nothing.',
       body: jsonObject('shipment'),
       answer: orderAnswer,
     },

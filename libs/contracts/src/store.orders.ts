@@ -166,13 +166,14 @@ const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
 
 export const orderOperations = {
-  /** Details of `insufficient-stock`: `available`. */
+  /** Details of `insufficient-stock`: `available`; of `unpaid-limit`: `orders`, ids. */
   placeOrder: forClients(
     write<Order>()('placeOrder', PlaceOrder, {
       errors: [
         'plant-not-found',
         'plant-not-available',
         'insufficient-stock',
+        'unpaid-limit',
         'order-exists',
         'customer-closed',
         'idempotency-key-reused',
@@ -184,8 +185,8 @@ export const orderOperations = {
       access: permission('write:orders'),
       summary: 'Place an order',
       description:
-        'Reserves the units at once. An order that is not paid in time is cancelled and its units return to stock. Send an ' +
-        'Idempotency-Key to repeat the request without ordering twice.',
+        'Reserves the units at once. An order that is not paid in time is cancelled and its units return to stock. A customer can have 21 ' +
+        'unpaid orders (by default), all but the first with 200 units in all. Send an Idempotency-Key to repeat the request without ordering twice.',
       body: jsonObject('order'),
       answer: orderAnswer,
     },

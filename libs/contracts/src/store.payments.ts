@@ -17,13 +17,13 @@ export class Payment {
   outcome: 'succeeded' | 'failed';
 
   @Text()
-  @Description("The provider's reference of this payment. Reporting it twice has no further effect.")
+  @Description("The provider's reference of this payment, which is of one order. Reporting it twice has no further effect.")
   reference: string;
 }
 
 export class RefundCompletion {
   @Text()
-  @Description("The provider's reference of the transfer that returned the money. Reporting it twice has no further effect.")
+  @Description("The provider's reference of the transfer that returned the money of this refund alone. Reporting it twice has no further effect.")
   reference: string;
 }
 
@@ -82,7 +82,7 @@ export const paymentOperations = {
    */
   reportPayment: forClients(
     write<Order>()('reportPayment', ReportPayment, {
-      errors: ['order-not-found', 'order-not-payable', 'idempotency-key-reused'],
+      errors: ['order-not-found', 'order-not-payable', 'payment-reference-used', 'idempotency-key-reused'],
       versioned: true,
     }),
     {
@@ -118,7 +118,7 @@ export const paymentOperations = {
   /** Repeating a reference answers the same refund. `refund-completed`: it was completed with another reference. */
   completeRefund: forClients(
     write<Refund>()('completeRefund', CompleteRefund, {
-      errors: ['refund-not-found', 'refund-completed', 'idempotency-key-reused'],
+      errors: ['refund-not-found', 'refund-completed', 'refund-reference-used', 'idempotency-key-reused'],
     }),
     {
       route: 'POST /v3/store/refund/:refundId/completion',

@@ -111,14 +111,14 @@ async function order(client: Client, random: Random, plantId: number): Promise<n
 async function takePayment(staff: Client, random: Random, { placed, approved, cancelled }: KnownOrders): Promise<void> {
   // Some payments come after the cancellation.
   if (random.chance(0.1) && cancelled.length > 0) {
-    const [late, reference] = [random.pick(cancelled), `late-${random.between(0, 2 ** 31)}`];
+    const [late, reference] = [random.pick(cancelled), `late-${random.between(0, 2 ** 31)}-${random.between(0, 2 ** 31)}`];
     await withOptionalKey(random, (key) => staff.pay(late, reference, withKey(key)));
     return;
   }
   const orderId = take(random, placed);
   // Some orders stay unpaid, for their customers to cancel.
   if (orderId === undefined || random.chance(0.3)) return;
-  const reference = `pay-${random.between(0, 2 ** 31)}`;
+  const reference = `pay-${random.between(0, 2 ** 31)}-${random.between(0, 2 ** 31)}`;
   if (random.chance(0.15)) await staff.pay(orderId, reference, { outcome: 'failed' });
   const outcome = await withOptionalKey(random, (key) => staff.pay(orderId, reference, withKey(key)));
   if (outcome && isDone(outcome.call)) approved.push(orderId);

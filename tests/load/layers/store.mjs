@@ -138,6 +138,8 @@ async function startStoreAlone() {
     paymentProvider: 'external',
     simulatedApprovalDelayMs: 5_000,
     simulatedDeliveryDelayMs: 15_000,
+    unpaidOrders: 1_000_000,
+    unpaidUnits: 1_000_000_000,
     feedRetentionDays: 7,
     feedAbsenceDays: 30,
     placingLanes: 1,

@@ -30,6 +30,7 @@ const policy = (given: Partial<CheckoutPolicy>): CheckoutPolicy => ({
   orderTtlMs: 900_000,
   approvalDelayMs: 5_000,
   deliveryDelayMs: 15_000,
+  unpaid: { orders: 20, units: 200 },
   ...given,
 });
 

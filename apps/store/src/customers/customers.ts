@@ -30,6 +30,21 @@ export async function lockAgainstClosing(tx: Transaction, userIds: readonly stri
   return new Set(rows.filter((row) => row.closed).map((row) => row.userId));
 }
 
+const lockForUnpaid: Statement = {
+  name: 'lock-customers-for-unpaid',
+  text: 'SELECT count(*) FROM (SELECT FROM customers WHERE user_id = ANY($1) ORDER BY user_id FOR NO KEY UPDATE) AS locked',
+};
+
+/**
+ * Locks customers until the transaction ends, so that no other one that calls this adds to their unpaid orders. Does not wait for those
+ * that do not (`lockAgainstClosing`). Inserts customers that have never ordered, since a row is needed to lock.
+ */
+export function lockUnpaid(tx: Transaction, userIds: readonly string[]): void {
+  if (userIds.length === 0) return;
+  tx.send(insertMissing, [userIds]);
+  tx.send(lockForUnpaid, [userIds]);
+}
+
 interface Customer {
   readonly closed: boolean;
   /** The latest attempt to close the customer that was refused because of open orders; 0: none. */

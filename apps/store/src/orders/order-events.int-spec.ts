@@ -18,7 +18,7 @@ describe('the events of an order', () => {
 
   const place = async (order: object = {}) => shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(10), ...order } }, customer(1));
   const pay = (orderId: number, reference: string) =>
-    outcomeOf(shop.caller.call(store.reportPayment, { orderId, payment: { outcome: 'succeeded', reference } }, staff));
+    outcomeOf(shop.caller.call(store.reportPayment, { orderId, payment: { outcome: 'succeeded', reference: `${reference} of ${orderId}` } }, staff));
   const ship = (orderId: number, carrier: string, trackingNumber: string) =>
     shop.caller.call(store.shipOrder, { orderId, shipment: { carrier, trackingNumber } }, staff);
 

@@ -16,7 +16,7 @@ describe('the life of an order with an external payment provider', () => {
   const place = async (n = 1): Promise<Order> =>
     shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(1) } }, customer(n));
   const pay = (orderId: number, reference: string, outcome: 'succeeded' | 'failed' = 'succeeded') =>
-    shop.caller.call(store.reportPayment, { orderId, payment: { outcome, reference } }, staff);
+    shop.caller.call(store.reportPayment, { orderId, payment: { outcome, reference: `${reference} of ${orderId}` } }, staff);
   const ship = (orderId: number, trackingNumber = 'DHL 1') =>
     shop.caller.call(store.shipOrder, { orderId, shipment: { carrier: 'DHL', trackingNumber } }, staff);
   const deliver = (orderId: number) => shop.caller.call(store.deliverOrder, { orderId }, staff);
@@ -62,8 +62,8 @@ describe('the life of an order with an external payment provider', () => {
     await pay(paidTwice, 'first');
     await expect(outcomeOf(pay(paidTwice, 'second'))).resolves.toBe('order-not-payable');
     expect(await shop.rows(`SELECT order_id, reference FROM payments WHERE state = 'refund-due' ORDER BY at`)).toEqual([
-      { order_id: id, reference: 'late' },
-      { order_id: paidTwice, reference: 'second' },
+      { order_id: id, reference: `late of ${id}` },
+      { order_id: paidTwice, reference: `second of ${paidTwice}` },
     ]);
   });
 

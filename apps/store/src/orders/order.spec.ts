@@ -31,7 +31,7 @@ const bob = '00000000-0000-4000-8000-00000000000b';
 const at = new Date('2026-11-22T10:00:00.000Z');
 const staff = { actor: 'staff', at };
 const customer = { actor: alice, at };
-const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2 };
+const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2, unpaid: { orders: 20, units: 200 } };
 const simulated: CheckoutPolicy = { ...external, provider: 'simulated' };
 
 const request = (given: Partial<OrderRequest> = {}): OrderRequest => ({ id: 1, plantId: 7, quantity: 3, shipDate: null, ...given });
@@ -39,8 +39,10 @@ const facts = (given: Partial<PlacingFacts> = {}): PlacingFacts => ({
   stock: { listing: 'available', free: 10 },
   isCustomerClosed: false,
   isIdTaken: false,
+  unpaid: undefined,
   ...given,
 });
+const unpaid = (count: number) => Array.from({ length: count }, (_, n) => ({ id: n + 1, quantity: 1 }));
 const placed = (given: Partial<OrderRequest> = {}, policy = external) => place(request(given), facts(), customer, policy);
 
 const rules: Readonly<Record<Transition, (order: OrderState) => StatusChange>> = {
@@ -133,9 +135,25 @@ describe('placing', () => {
     ['customer-closed', {}, { isCustomerClosed: true, isIdTaken: true }],
     ['order-exists', {}, { isIdTaken: true, stock: { listing: 'pending', free: 10 } }],
     ['plant-not-available', { quantity: 11 }, { stock: { listing: 'pending', free: 10 } }],
-    ['insufficient-stock', { quantity: 11 }, {}],
+    ['insufficient-stock', { quantity: 11 }, { unpaid: unpaid(21) }],
+    ['unpaid-limit', {}, { unpaid: unpaid(21) }],
   ])('is refused as %s, even if later checks fail too', (code, given, found) => {
     expect(outcomeOf(() => place(request(given), facts(found), customer, external))).toBe(code);
+  });
+
+  it.each<[string, number, readonly number[]]>([
+    ['one order of any size', 1_000, []],
+    ['20 orders beyond the first', 1, Array<number>(20).fill(1)],
+    ['200 units beyond the first', 100, [1_000, 100]],
+  ])('lets a customer have %s unpaid, and no more', (_, quantity, existing) => {
+    const stock = { listing: 'available' as const, free: 10_000 };
+    const orders = existing.map((one, n) => ({ id: n + 1, quantity: one }));
+    const placedOrder = place(request({ id: 99, quantity }), facts({ stock, unpaid: orders }), customer, external).order;
+    const next = facts({ stock, unpaid: [...orders, placedOrder] });
+    expect(() => place(request({ quantity: 201 }), next, customer, external)).toThrow(
+      expect.objectContaining({ code: 'unpaid-limit', details: { orders: [...orders.map(({ id }) => id), 99] } }),
+    );
+    if (existing.length > 0) expect(outcomeOf(() => place(request({ quantity: 1 }), next, customer, external))).toBe('unpaid-limit');
   });
 
   it('names the units that are left', () => {
@@ -171,7 +189,7 @@ describe('placing', () => {
         const taken = new Set<number>();
         for (const one of requests) {
           const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
-          const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id) };
+          const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id), unpaid: undefined };
           const step = outcomeOf(() => place(one, found, { actor: one.ownerId, at }, external));
           if (typeof step !== 'string') {
             stock.set(one.plantId, { ...row, ...addUnits(row, step.units) });

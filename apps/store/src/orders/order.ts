@@ -163,16 +163,24 @@ export interface PlacingFacts {
   readonly stock: { readonly listing: PlantListing; readonly free: number };
   readonly isCustomerClosed: boolean;
   readonly isIdTaken: boolean;
+  /** The customer's unpaid orders, oldest first; undefined: the caller may reserve any number. */
+  readonly unpaid: readonly UnpaidOrder[] | undefined;
+}
+
+/** An order that reserves units and waits for its payment. */
+export interface UnpaidOrder {
+  readonly id: number;
+  readonly quantity: number;
 }
 
 /**
  * Places an order, which belongs to the actor, and reserves its units.
- * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `plant-not-available`, `insufficient-stock`; the first
+ * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `plant-not-available`, `insufficient-stock`, `unpaid-limit`; the first
  * that applies, in this order
  */
 export function place(
   { id, plantId, quantity, shipDate }: OrderRequest,
-  { stock, isCustomerClosed, isIdTaken }: PlacingFacts,
+  { stock, isCustomerClosed, isIdTaken, unpaid }: PlacingFacts,
   { actor, at }: StepContext,
   policy: CheckoutPolicy,
 ): Placement {
@@ -195,6 +203,7 @@ export function place(
       { available: stock.free },
     );
   }
+  if (unpaid) assertWithinUnpaid(unpaid, quantity, policy);
   const due = dueAfterPlacing(policy);
   const dueAt = new Date(at.getTime() + due.inMs);
   return {
@@ -229,6 +238,18 @@ export function place(
       },
     },
   };
+}
+
+/** Whoever pays nothing cannot reserve all stock. The first unpaid order may be of any size. */
+function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], quantity: number, { unpaid: limits }: CheckoutPolicy): void {
+  const [first, ...beyond] = unpaid;
+  const units = beyond.reduce((sum, one) => sum + one.quantity, quantity);
+  if (!first || (beyond.length < limits.orders && units <= limits.units)) return;
+  throw new DomainError(
+    'unpaid-limit',
+    `You have ${unpaid.length} unpaid orders. Pay or cancel some of them first: beyond the first, unpaid orders may be ${limits.orders}, with ${limits.units} units.`,
+    { orders: unpaid.map((one) => one.id) },
+  );
 }
 
 /** Approves a placed order: its reserved units are sold. @throws DomainError `order-transition-refused` */
@@ -289,6 +310,10 @@ export function applyDueTransition(
       return transition satisfies never;
   }
 }
+
+/** Whether the order was shipped with this carrier and tracking number: reporting the shipment again changes nothing. */
+export const isShippedAs = (order: OrderState, { carrier, trackingNumber }: Shipment): boolean =>
+  order.trackingNumber === trackingNumber && order.carrier === carrier;
 
 /**
  * Records a shipment. The carrier's tracking number replaces the assigned one, also in later events.

@@ -12,7 +12,7 @@ import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
 import { appendInventoryDelta, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
-import type { Amendment, OrderState, Placement, StatusChange, Step } from './order.js';
+import type { Amendment, OrderState, Placement, StatusChange, Step, UnpaidOrder } from './order.js';
 import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -147,6 +147,21 @@ export async function transactionStart(tx: Transaction): Promise<Date> {
  */
 export async function readClock(tx: Transaction): Promise<Date> {
   return onlyRow(await tx.query<{ at: Date }>({ name: 'clock', text: 'SELECT clock_timestamp() AS at' })).at;
+}
+
+const selectUnpaid: Statement = {
+  name: 'find-unpaid-orders',
+  text: `SELECT owner_id AS "ownerId", unpaid.id, unpaid.quantity FROM unnest($1::uuid[]) AS owner (owner_id) CROSS JOIN LATERAL (
+    SELECT id, quantity, placed_at FROM orders WHERE orders.owner_id = owner.owner_id AND status = 'placed' ORDER BY placed_at DESC, id DESC LIMIT $2
+  ) AS unpaid ORDER BY unpaid.placed_at, unpaid.id`,
+};
+
+/** Finds the newest `limit` unpaid orders of each customer, oldest first. Call it while the customers are locked (`lockUnpaid`). */
+export async function findUnpaid(tx: Transaction, ownerIds: readonly string[], limit: number): Promise<Map<string, UnpaidOrder[]>> {
+  const found = new Map<string, UnpaidOrder[]>(ownerIds.map((id) => [id, []]));
+  if (ownerIds.length === 0) return found;
+  for (const { ownerId, ...order } of await tx.query<UnpaidOrder & { ownerId: string }>(selectUnpaid, [ownerIds, limit])) found.get(ownerId)?.push(order);
+  return found;
 }
 
 // Ids

@@ -15,7 +15,7 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { lockAgainstClosing } from '../customers/customers.js';
+import { lockAgainstClosing, lockUnpaid } from '../customers/customers.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { lockStock } from '../stock/stock.repository.js';
@@ -36,6 +36,7 @@ import {
   claimOrderIds,
   findOrder,
   findTransitions,
+  findUnpaid,
   listOrders,
   lockOrder,
   lockOrdersAndStock,
@@ -52,6 +53,8 @@ interface QueuedOrder extends Omit<OrderRequest, 'id'> {
   /** The client's id; undefined: the store draws one. */
   readonly chosenId: number | undefined;
   readonly ownerId: string;
+  /** Whether the owner's unpaid orders are limited. */
+  readonly isLimited: boolean;
   readonly idempotency: IdempotencyKey | undefined;
   /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent?: string | undefined;
@@ -117,6 +120,7 @@ export class OrdersService {
       quantity: order.quantity ?? 1,
       shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
       ownerId: principal.subject,
+      isLimited: !principal.permissions.includes('manage:orders'),
       idempotency,
       traceparent,
       deadline,
@@ -230,8 +234,9 @@ export class OrdersService {
  * orders before it left, and a refused order changes nothing. Takes two round trips, unless drawn ids are locked:
  * 1. all locks, in the order that every transaction keeps: idempotency keys, customers, ids, stock by ascending plant id;
  * 2. one write, pipelined with the COMMIT.
- * If a customer has never ordered, one more round trip between them inserts and locks the row, after the stock. That is against the
- * order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
+ * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
+ * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
+ * If a customer's unpaid orders are limited, the customer's row is locked for other batches that are limited for the same one.
  * So all that `place` decides by stays locked until the orders are written, but for two: an unknown plant has no row, and a drawn id is
  * not looked up at first. If it is taken, the write fails (`OrderIds.assign`).
  * Rejected: locking and writing in one statement. Modifying CTEs run in no defined order, and `ON CONFLICT DO NOTHING` does not
@@ -244,20 +249,29 @@ export async function placeBatch(
   { locksDrawnIds = false }: IdOptions = {},
 ): Promise<BatchOutcome> {
   const lockedKeys = IdempotentResults.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? []));
+  const limitedOwners = unique(batch.flatMap((one) => (one.isLimited ? [one.ownerId] : [])));
+  lockUnpaid(tx, limitedOwners);
   const lockedCustomers = lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId)));
   const claimedIds = claimOrderIds(tx, unique(chosenIdsOf(batch)));
   const lockedStock = lockStock(tx, unique(batch.map((one) => one.plantId)));
   const start = transactionStart(tx);
-  const [answers, closedCustomers, takenIds, stocks, at] = await Promise.all([lockedKeys, lockedCustomers, claimedIds, lockedStock, start]);
+  const foundUnpaid = findUnpaid(tx, limitedOwners, policy.unpaid.orders + 1);
+  const [answers, closedCustomers, takenIds, stocks, at, unpaid] = await Promise.all([lockedKeys, lockedCustomers, claimedIds, lockedStock, start, foundUnpaid]);
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
   const placed: Traced<Placement>[] = [];
   const results = orders.map((order) =>
     answers.answerOnce(order.idempotency, () => {
       const stock = stockLeft.get(order.plantId) ?? unknownPlantStock;
-      const facts = { stock, isCustomerClosed: closedCustomers.has(order.ownerId), isIdTaken: takenIds.has(order.id) };
+      const facts = {
+        stock,
+        isCustomerClosed: closedCustomers.has(order.ownerId),
+        isIdTaken: takenIds.has(order.id),
+        unpaid: order.isLimited ? unpaid.get(order.ownerId) : undefined,
+      };
       const step = place(order, facts, { actor: order.ownerId, at }, policy);
       takenIds.add(order.id);
+      unpaid.get(order.ownerId)?.push(order);
       stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });
       placed.push({ ...step, traceparent: order.traceparent });
       return versionedOrder(step.order);

@@ -13,7 +13,7 @@ import { place as decide } from './order.js';
 import { findOrder, findTransitions, transactionStart, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';
 
-const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0 };
+const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 } };
 const alice = customer(1).subject;
 
 describe('orders that are placed in one batch', () => {
@@ -32,10 +32,31 @@ describe('orders that are placed in one batch', () => {
   let ids = 0;
   const entry = (given: Partial<BatchOrder> & Pick<BatchOrder, 'plantId'>): BatchOrder => {
     const id = given.chosenId ?? ++ids;
-    return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, idempotency: undefined, ...given };
+    return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, isLimited: false, idempotency: undefined, ...given };
   };
   const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, policy))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
+
+  it('are limited for a customer who has not paid, also in other batches, and for no one else', async () => {
+    const plantId = await shop.plant(1_000);
+    const [limited, other] = [customer(50).subject, customer(51).subject];
+    const batchOf = (ownerId: string, isLimited: boolean) => Array.from({ length: 25 }, () => entry({ plantId, ownerId, isLimited }));
+    const [first, second, third, fourth] = await Promise.all([
+      place(batchOf(limited, true)),
+      place(batchOf(limited, true)),
+      place(batchOf(other, false)),
+      place([entry({ plantId, ownerId: other, isLimited: true, quantity: 2 })]),
+    ]);
+    const outcomes = [...outcomesOf(first), ...outcomesOf(second)];
+    expect(outcomes.filter((one) => one === 'placed')).toHaveLength(21);
+    expect(outcomes.filter((one) => one === 'unpaid-limit')).toHaveLength(29);
+    expect(outcomesOf(third).every((one) => one === 'placed')).toBe(true);
+    expect(['placed', 'unpaid-limit']).toContain(outcomesOf(fourth)[0]);
+    expect(outcomesOf(await place([entry({ plantId, ownerId: limited, isLimited: true })]))).toEqual(['unpaid-limit']);
+    const [oldest] = await shop.rows<{ id: number }>('SELECT min(id) AS id FROM orders WHERE owner_id = $1', [limited]);
+    await shop.caller.call(store.cancelOrder, { orderId: oldest!.id }, customer(50));
+    expect(outcomesOf(await place([entry({ plantId, ownerId: limited, isLimited: true })]))).toEqual(['placed']);
+  });
 
   it.each(['external', 'simulated'] as const)('are stored as `place` decided, with the %s provider', async (provider) => {
     const plantId = await shop.plant(10);
@@ -45,7 +66,7 @@ describe('orders that are placed in one batch', () => {
       await lockAgainstClosing(tx, [alice]);
       const [stock] = await lockStock(tx, [plantId]);
       const context = { actor: alice, at: await transactionStart(tx) };
-      const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false }, context, checkout);
+      const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false, unpaid: undefined }, context, checkout);
       writePlacedOrders(tx, [stock!], [placement]);
       return placement;
     });

@@ -6,10 +6,10 @@ import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import fc from 'fast-check';
-import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 import { applyPaymentReports, type PaymentReport, type PaymentResult } from './payments.service.js';
 
-const policy = { provider: 'external', orderTtlMs: 3_600_000, approvalDelayMs: 0, deliveryDelayMs: 0 } as const;
+const policy = { provider: 'external', orderTtlMs: 3_600_000, approvalDelayMs: 0, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 } } as const;
 
 describe('payments that are reported together', () => {
   let shop: StoreFixture;
@@ -51,7 +51,7 @@ describe('payments that are reported together', () => {
     const run = randomUUID();
     const reports = all.map(({ order, reference, outcome, key }): PaymentReport => ({
       orderId: ids[order] ?? unknownOrder,
-      reference: `p-${reference}`,
+      reference: `p-${reference} of ${run}`,
       outcome,
       actor: { requestId: run, credentials: [] },
       reportedBy: staff.subject,
@@ -72,7 +72,7 @@ describe('payments that are reported together', () => {
   };
   const storedState = async (ids: readonly number[], requestId: string | undefined) => ({
     orders: await shop.rows('SELECT status, version, paid_at IS NULL AS unpaid FROM orders WHERE id = ANY($1) ORDER BY id', [ids]),
-    payments: await shop.rows('SELECT reference, state FROM payments WHERE order_id = ANY($1) ORDER BY order_id, reference', [ids]),
+    payments: await shop.rows(`SELECT split_part(reference, ' ', 1), state FROM payments WHERE order_id = ANY($1) ORDER BY order_id, reference`, [ids]),
     events: await shop.rows('SELECT new_status, order_version FROM order_transitions WHERE order_id = ANY($1) ORDER BY order_id, order_version', [ids]),
     audited: await shop.rows('SELECT count(*) FROM audit_log WHERE request_id = $1', [requestId]),
   });
@@ -103,10 +103,48 @@ describe('payments that are reported together', () => {
     const report = async (orderId: number, reference: string): Promise<string> =>
       (await shop.caller.call(store.reportPayment, { orderId, payment: { outcome: 'succeeded', reference } }, staff)).status;
     const outcomes = await Promise.allSettled(
-      ids.flatMap((orderId) => [report(orderId, 'first'), report(unknownOrder, 'first'), report(orderId, 'second')]),
+      ids.flatMap((orderId) => [report(orderId, `first of ${orderId}`), report(unknownOrder, 'first'), report(orderId, `second of ${orderId}`)]),
     );
     const codes = outcomes.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as { code: string }).code));
     expect(codes).toEqual(ids.flatMap(() => ['approved', 'order-not-found', 'order-not-payable']));
     await expect(shop.caller.call(store.getStock, { plantId }, staff)).resolves.toMatchObject({ free: 0, reserved: 0, sold: 20 });
+  });
+});
+
+describe('a payment reference', () => {
+  let shop: StoreFixture;
+  beforeAll(async () => {
+    shop = await StoreFixture.start({ replicas: 2 });
+  });
+  afterAll(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+  const place = async (quantity = 1): Promise<number> =>
+    (await shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(quantity), quantity } }, customer(1))).id;
+  const report = (orderId: number, reference: string, outcome: 'succeeded' | 'failed' = 'succeeded') =>
+    outcomeOf(shop.caller.call(store.reportPayment, { orderId, payment: { outcome, reference } }, staff));
+
+  it.each(['succeeded', 'failed'] as const)('that was reported as %s for one order pays no other', async (outcome) => {
+    const [small, large] = [await place(), await place(20)];
+    const reference = `once ${outcome}`;
+    expect(await report(small, reference, outcome)).toBe('placed');
+    for (const next of ['succeeded', 'failed'] as const) expect(await report(large, reference, next)).toBe('payment-reference-used');
+    expect(await shop.rows('SELECT order_id FROM payments WHERE reference = $1', [reference])).toEqual([{ order_id: small }]);
+    await expect(shop.caller.call(store.getOrder, { orderId: large }, customer(1))).resolves.toMatchObject({ status: 'placed' });
+    // The text names no order.
+    await expect(shop.caller.call(store.reportPayment, { orderId: large, payment: { outcome, reference } }, staff)).rejects.toMatchObject({
+      message: expect.not.stringContaining(String(small)),
+      details: {},
+    });
+    expect(await report(large, `${reference}, another`)).toBe('placed');
+  });
+
+  it('pays one of the orders that are reported with it at once, at two replicas', async () => {
+    for (let round = 0; round < 10; round++) {
+      const orders = await Promise.all(Array.from({ length: 6 }, () => place()));
+      const outcomes = await Promise.all(orders.map((orderId) => report(orderId, `raced ${round}`)));
+      expect(outcomes.sort()).toEqual([...Array(5).fill('payment-reference-used'), 'placed']);
+    }
   });
 });

@@ -2,7 +2,7 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import type { PaymentState } from './payment.js';
 
-/** The key of a payment: a provider's reference is unique within its order. */
+/** A payment: the provider's reference identifies it, and it is of one order. */
 export interface PaymentId {
   readonly orderId: number;
   readonly reference: string;
@@ -12,15 +12,27 @@ export interface StoredPayment extends PaymentId {
   readonly state: PaymentState;
 }
 
-const findByReferences: Statement = {
-  name: 'find-payments',
-  text: `SELECT p.order_id AS "orderId", p.reference, p.state FROM unnest($1::bigint[], $2::text[]) AS t (order_id, reference)
-         JOIN payments p ON p.order_id = t.order_id AND p.reference = t.reference`,
+const lock: Statement = {
+  name: 'lock-payment-references',
+  text: `SELECT count(pg_advisory_xact_lock(1, hash)) FROM (SELECT DISTINCT hashtext(reference) AS hash FROM unnest($1::text[]) AS reference ORDER BY hash) AS sorted`,
 };
 
-/** Finds the payments that were reported before. Call it while their orders are locked. */
-export function findPayments(tx: Transaction, payments: readonly PaymentId[]): Promise<StoredPayment[]> {
-  return tx.query(findByReferences, [payments.map((one) => one.orderId), payments.map((one) => one.reference)]);
+/**
+ * Locks references until the transaction ends, since a new one has no row to lock. Call it before orders are locked: reports with one
+ * reference for two orders then wait here.
+ */
+export function lockReferences(tx: Transaction, references: readonly string[]): void {
+  tx.send(lock, [references]);
+}
+
+const findByReferences: Statement = {
+  name: 'find-payments',
+  text: `SELECT order_id AS "orderId", reference, state FROM payments WHERE reference = ANY($1)`,
+};
+
+/** Finds the payments that were reported before, of whatever order. Call it while references and orders are locked. */
+export function findPayments(tx: Transaction, references: readonly string[]): Promise<StoredPayment[]> {
+  return tx.query(findByReferences, [references]);
 }
 
 const saved = new RowsParameter<StoredPayment>(
@@ -33,7 +45,7 @@ const write: Statement = {
   name: 'save-payments',
   text: `INSERT INTO payments (${saved.names}, refund_id)
          SELECT ${saved.names}, CASE WHEN state = 'refund-due' THEN nextval('refund_ids') END FROM ${saved.from()}
-         ON CONFLICT (order_id, reference)
+         ON CONFLICT (reference)
          DO UPDATE SET state = excluded.state, at = now(), refund_id = coalesce(payments.refund_id, excluded.refund_id)`,
 };
 
@@ -45,15 +57,11 @@ export function savePayments(tx: Transaction, payments: readonly StoredPayment[]
 
 const findIds: Statement = {
   name: 'find-refund-ids',
-  text: `SELECT p.refund_id AS id FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS t (order_id, reference, n)
-         JOIN payments p ON p.order_id = t.order_id AND p.reference = t.reference ORDER BY n`,
+  text: `SELECT refund_id AS id FROM unnest($1::text[]) WITH ORDINALITY AS t (reference, n) JOIN payments USING (reference) ORDER BY n`,
 };
 
 /** Returns the payments' refund ids, in the order of `payments`. Call it after `savePayments`. */
-export async function findRefundIds(
-  tx: Transaction,
-  payments: readonly PaymentId[],
-): Promise<number[]> {
-  const rows = await tx.query<{ id: number }>(findIds, [payments.map((one) => one.orderId), payments.map((one) => one.reference)]);
+export async function findRefundIds(tx: Transaction, references: readonly string[]): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(findIds, [references]);
   return rows.map((row) => row.id);
 }

@@ -27,7 +27,7 @@ import {
 import { versionedOrder } from '../orders/order.views.js';
 import { type LockedOrders, lockOrdersAndStock, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
-import { findPayments, findRefundIds, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
+import { findPayments, findRefundIds, lockReferences, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
 
 /** A provider's report of one payment. */
 export interface PaymentReport extends PaymentId {
@@ -78,7 +78,7 @@ export class PaymentsService {
   /**
    * Records an external provider's report in the next batch. Resolves after the batch has committed. A repeated report changes
    * nothing.
-   * @throws DomainError `order-not-found`; `order-not-payable`, after recording the refund that is due
+   * @throws DomainError `order-not-found`; `payment-reference-used`; `order-not-payable`, after recording the refund that is due
    */
   report(context: RpcContext, orderId: number, { outcome, reference }: Payment): Promise<Answer> {
     const { principal, deadline, idempotency, traceparent } = context;
@@ -114,10 +114,12 @@ export async function applyPaymentReports(
   policy: CheckoutPolicy,
 ): Promise<PaymentResult[]> {
   const lockedKeys = IdempotentResults.lockAndRead(tx, reports.flatMap((one) => one.idempotency ?? []));
+  const references = [...new Set(reports.map((one) => one.reference))];
+  lockReferences(tx, references);
   const lockedOrders = lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]);
-  const payments = findPayments(tx, reports);
+  const payments = findPayments(tx, references);
   const [answers, locked, known] = await Promise.all([lockedKeys, lockedOrders, payments]);
-  const changes: BatchChanges = { payments: new PaymentStates(known), approved: [], refundsDue: [] };
+  const changes: BatchChanges = { payments: new KnownPayments(known), approved: [], refundsDue: [] };
   const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(tx, report, locked, changes, policy)));
   writeStatusChanges(tx, locked, changes.approved);
   savePayments(tx, changes.payments.changed);
@@ -131,14 +133,14 @@ type PaymentDueForRefund = Traced<Amendment> & PaymentId;
 
 /** The changes that a batch collects, in order of arrival. */
 interface BatchChanges {
-  readonly payments: PaymentStates;
+  readonly payments: KnownPayments;
   readonly approved: Traced<StatusChange>[];
   readonly refundsDue: PaymentDueForRefund[];
 }
 
 /**
  * Applies one report to `orders` and to the collected changes.
- * @throws DomainError `order-not-found`; `order-not-payable`, after adding the refund that is due to the changes
+ * @throws DomainError `order-not-found`; `payment-reference-used`; `order-not-payable`, after adding the refund that is due to the changes
  */
 function applyReport(
   tx: Transaction,
@@ -149,7 +151,9 @@ function applyReport(
 ): Versioned<Order> {
   const { orderId, reference, reportedBy, traceparent } = report;
   const order = requireOrder(orderId, orders.get(orderId));
-  const { kind, state } = decidePayment(payments.stateOf(report), report.outcome, canTransition(order, 'approve'));
+  const known = payments.find(reference);
+  if (known && known.orderId !== orderId) throw referenceUsed(reference);
+  const { kind, state } = decidePayment(known?.state, report.outcome, canTransition(order, 'approve'));
   if (kind === 'new') {
     payments.record(report, state);
     audit(tx, report.actor, store.reportPayment, orderId);
@@ -170,7 +174,7 @@ function applyReport(
 /** Writes the refunds that became due. Their ids are assigned with the payments, which must be saved before. */
 async function writePaymentsDueForRefund(tx: Transaction, at: Date, refundsDue: readonly PaymentDueForRefund[]): Promise<void> {
   if (refundsDue.length === 0) return;
-  const refundIds = await findRefundIds(tx, refundsDue);
+  const refundIds = await findRefundIds(tx, refundsDue.map((step) => step.reference));
   const steps = refundsDue.map((step, n) => {
     const refundId = refundIds[n];
     if (refundId === undefined) throw new Error(`payment ${step.reference} of order ${step.orderId} is not saved`);
@@ -179,29 +183,31 @@ async function writePaymentsDueForRefund(tx: Transaction, at: Date, refundsDue: 
   writeAmendments(tx, steps, at);
 }
 
-/** The states of payments: as stored, overlaid with the changes of this transaction. */
-class PaymentStates {
-  private readonly known: ReadonlyMap<string, PaymentState>;
+/** Payments by their reference: as stored, overlaid with the changes of this transaction. */
+class KnownPayments {
+  private readonly stored: ReadonlyMap<string, StoredPayment>;
   private readonly recorded = new Map<string, StoredPayment>();
 
-  constructor(known: readonly StoredPayment[]) {
-    this.known = new Map(known.map((one) => [keyOf(one), one.state]));
+  constructor(stored: readonly StoredPayment[]) {
+    this.stored = new Map(stored.map((one) => [one.reference, one]));
   }
 
   get changed(): readonly StoredPayment[] {
     return [...this.recorded.values()];
   }
 
-  stateOf(payment: PaymentId): PaymentState | undefined {
-    return this.recorded.get(keyOf(payment))?.state ?? this.known.get(keyOf(payment));
+  find(reference: string): StoredPayment | undefined {
+    return this.recorded.get(reference) ?? this.stored.get(reference);
   }
 
   record({ orderId, reference }: PaymentId, state: PaymentState): void {
-    this.recorded.set(keyOf({ orderId, reference }), { orderId, reference, state });
+    this.recorded.set(reference, { orderId, reference, state });
   }
 }
 
-const keyOf = ({ orderId, reference }: PaymentId): string => `${orderId} ${reference}`;
+/** Names no order: the caller may not see the other one. */
+const referenceUsed = (reference: string): DomainError =>
+  new DomainError('payment-reference-used', `The payment ${reference} was reported for another order. One reference pays one order.`);
 
 const notPayable = (order: OrderState, state: 'refund-due' | 'refunded'): DomainError =>
   new DomainError(

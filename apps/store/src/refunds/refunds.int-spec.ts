@@ -18,7 +18,7 @@ describe('refunds', () => {
     return shop.caller.call(store.cancelOrder, { orderId }, customer(1));
   };
   const pay = (orderId: number, reference: string) =>
-    outcomeOf(shop.caller.call(store.reportPayment, { orderId, payment: { outcome: 'succeeded', reference } }, staff));
+    outcomeOf(shop.caller.call(store.reportPayment, { orderId, payment: { outcome: 'succeeded', reference: `${reference} of ${orderId}` } }, staff));
   const due = (): Promise<Refund[]> => shop.caller.call(store.listRefunds, { status: 'due' }, staff);
   const dueOf = async (orderId: number): Promise<Refund[]> => (await due()).filter((refund) => refund.orderId === orderId);
   const complete = (refundId: number, reference: string) => shop.caller.call(store.completeRefund, { refundId, completion: { reference } }, staff);
@@ -31,7 +31,7 @@ describe('refunds', () => {
     const { version } = (await shop.rows<{ version: number }>('SELECT version FROM orders WHERE id = $1', [id]))[0]!;
     expect(await Promise.all([pay(id, 'late'), pay(id, 'late'), pay(id, 'late')])).toEqual(Array(3).fill('order-not-payable'));
     const refunds = await dueOf(id);
-    expect(refunds).toEqual([{ id: expect.any(Number), orderId: id, status: 'due', paymentReference: 'late', dueAt: expect.stringMatching(/Z$/) }]);
+    expect(refunds).toEqual([{ id: expect.any(Number), orderId: id, status: 'due', paymentReference: `late of ${id}`, dueAt: expect.stringMatching(/Z$/) }]);
     expect(await read(id)).toMatchObject({ status: 'cancelled', refund: 'due' });
     expect(await timeline(id)).toEqual([{ reason: 'placed' }, { reason: 'cancelled' }, { reason: 'refund due', refundId: refunds[0]!.id }]);
     expect(await shop.rows('SELECT version FROM orders WHERE id = $1', [id])).toEqual([{ version: version + 1 }]);
@@ -67,9 +67,20 @@ describe('refunds', () => {
       const { id: orderId } = await cancelled();
       await pay(orderId, 'late');
       const [refund] = await dueOf(orderId);
-      const outcomes = await Promise.all(['one', 'other'].map((reference) => outcomeOf(complete(refund!.id, reference))));
+      const outcomes = await Promise.all(['one', 'other'].map((reference) => outcomeOf(complete(refund!.id, `${reference} of ${orderId}`))));
       expect(outcomes.sort()).toEqual(['placed', 'refund-completed']);
     }
+  });
+
+  it('are completed by a transfer each, also by concurrent callers at two replicas', async () => {
+    const refunds: Refund[] = [];
+    for (let n = 0; n < 5; n++) {
+      const { id: orderId } = await cancelled();
+      await pay(orderId, 'late');
+      refunds.push(...(await dueOf(orderId)));
+    }
+    const outcomes = await Promise.all(refunds.map(({ id }) => outcomeOf(complete(id, 'one transfer'))));
+    expect(outcomes.sort()).toEqual(['placed', ...Array(4).fill('refund-reference-used')]);
   });
 
   it('leave the order due until all of its refunds are completed', async () => {

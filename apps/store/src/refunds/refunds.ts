@@ -80,6 +80,13 @@ const complete: Statement = {
          WHERE refund_id = $1 AND state = 'refund-due' RETURNING ${columns}`,
 };
 
+const lockReference: Statement = { name: 'lock-refund-reference', text: 'SELECT pg_advisory_xact_lock(2, hashtext($1))' };
+const isUsed: Statement = { name: 'is-refund-reference-used', text: 'SELECT EXISTS (SELECT FROM payments WHERE refund_reference = $1) AS used' };
+
+/** Whether a refund was completed with the reference. Call it after `lockReference`. */
+const isReferenceUsed = async (tx: Transaction, reference: string): Promise<boolean> =>
+  onlyRow(await tx.query<{ used: boolean }>(isUsed, [reference])).used;
+
 /** Writes that the money of a due refund was returned under `reference`. Its order must be locked. */
 async function writeCompletion(tx: Transaction, refundId: number, reference: string): Promise<RefundState> {
   const [completed] = await tx.query<RefundState>(complete, [refundId, reference]);
@@ -117,11 +124,13 @@ export class RefundsService {
 
   /**
    * Records that the money was returned. Idempotent for the same reference.
-   * @throws DomainError `refund-not-found`; `refund-completed` when it was completed with another reference
+   * @throws DomainError `refund-not-found`; `refund-completed` when it was completed with another reference; `refund-reference-used`
    */
   complete(context: RpcContext, { refundId, completion: { reference } }: CompleteRefund): Promise<Refund | Replayed> {
     return this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
+        // Before the order's lock, as reports lock references before orders.
+        tx.send(lockReference, [reference]);
         const { orderId } = requireRefund(refundId, await findRefund(tx, refundId));
         const order = requireOrder(orderId, await lockOrder(tx, orderId));
         // Read again after the lock: another completion may have committed during the wait.
@@ -131,6 +140,7 @@ export class RefundsService {
           if (refund.reference === reference) return toRefund(refund);
           throw new DomainError('refund-completed', `Refund ${refundId} was completed as ${refund.reference} on ${refund.completedAt.toISOString()}.`);
         }
+        if (await isReferenceUsed(tx, reference)) throw new DomainError('refund-reference-used', `The transfer ${reference} completed another refund.`);
         const completed = await writeCompletion(tx, refundId, reference);
         writeAmendments(tx, [completeRefund(order, { refundId, otherRefundsDue, actor: context.principal.subject })]);
         audit(tx, actorOf(context), store.completeRefund, refundId);

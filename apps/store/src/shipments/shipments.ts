@@ -7,7 +7,7 @@ import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrderFeed } from '../feed/order-feed.js';
-import { deliver, requireOrder, ship } from '../orders/order.js';
+import { deliver, isShippedAs, requireOrder, ship } from '../orders/order.js';
 import { versionedOrder } from '../orders/order.views.js';
 import { lockOrder, lockOrdersAndStock, readClock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 
@@ -18,7 +18,7 @@ export class ShipmentsService {
     private readonly feed: OrderFeed,
   ) {}
 
-  /** Records a shipment of an approved order. @throws DomainError `order-not-found`, `precondition-failed`, `order-transition-refused` */
+  /** Records a shipment of an approved order. The same one again changes nothing. @throws DomainError `order-not-found`, `precondition-failed`, `order-transition-refused` */
   async ship(
     context: RpcContext,
     { orderId, shipment, ifVersion }: ShipOrder,
@@ -26,7 +26,9 @@ export class ShipmentsService {
     const shipped = await this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
         const [order, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
-        const step = ship(requireOrder(orderId, order, ifVersion), shipment, { actor: context.principal.subject, at });
+        const found = requireOrder(orderId, order, ifVersion);
+        if (isShippedAs(found, shipment)) return versionedOrder(found);
+        const step = ship(found, shipment, { actor: context.principal.subject, at });
         writeAmendments(tx, [step], at);
         audit(tx, actorOf(context), store.shipOrder, orderId);
         return versionedOrder(step.order);

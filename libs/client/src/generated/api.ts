@@ -225,7 +225,7 @@ export interface paths {
         put?: never;
         /**
          * Place an order
-         * @description Reserves the units at once. An order that is not paid in time is cancelled and its units return to stock. Send an Idempotency-Key to repeat the request without ordering twice.
+         * @description Reserves the units at once. An order that is not paid in time is cancelled and its units return to stock. A customer can have 21 unpaid orders (by default), all but the first with 200 units in all. Send an Idempotency-Key to repeat the request without ordering twice.
          */
         post: operations["placeOrder"];
         delete?: never;
@@ -386,7 +386,7 @@ export interface paths {
         put?: never;
         /**
          * Report the shipment of an order
-         * @description Sets or replaces carrier and tracking number of an approved order.
+         * @description Sets or replaces carrier and tracking number of an approved order. Reporting the same ones again changes nothing.
          */
         post: operations["shipOrder"];
         delete?: never;
@@ -1103,7 +1103,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "refund-not-found" | "refund-completed" | "order-transition-refused" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -1332,7 +1332,7 @@ export interface components {
         Payment: {
             /** @enum {string} */
             outcome: "succeeded" | "failed";
-            /** @description The provider's reference of this payment. Reporting it twice has no further effect. */
+            /** @description The provider's reference of this payment, which is of one order. Reporting it twice has no further effect. */
             reference: string;
         };
         /** @description A payment that arrived too late or twice and must be returned. */
@@ -1353,7 +1353,7 @@ export interface components {
             reference?: string;
         };
         RefundCompletion: {
-            /** @description The provider's reference of the transfer that returned the money. Reporting it twice has no further effect. */
+            /** @description The provider's reference of the transfer that returned the money of this refund alone. Reporting it twice has no further effect. */
             reference: string;
         };
         Shipment: {
@@ -2120,8 +2120,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Plant not available. Or: Not enough stock. Or: Order id taken. Or: Account is being deleted */
-        "plant-not-available.insufficient-stock.order-exists.customer-closed": {
+        /** @description Plant not available. Or: Not enough stock. Or: Order id taken. Or: Too many unpaid orders. Or: Account is being deleted */
+        "plant-not-available.insufficient-stock.order-exists.unpaid-limit.customer-closed": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2170,8 +2170,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Order cannot be paid */
-        "order-not-payable": {
+        /** @description Order cannot be paid. Or: Payment reported for another order */
+        "order-not-payable.payment-reference-used": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2190,8 +2190,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Refund already completed */
-        "refund-completed": {
+        /** @description Refund already completed. Or: Transfer completed another refund */
+        "refund-completed.refund-reference-used": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -3472,7 +3472,7 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["plant-not-available.insufficient-stock.order-exists.customer-closed"];
+            409: components["responses"]["plant-not-available.insufficient-stock.order-exists.unpaid-limit.customer-closed"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
             422: components["responses"]["idempotency-key-reused"];
@@ -3803,7 +3803,7 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["order-not-payable"];
+            409: components["responses"]["order-not-payable.payment-reference-used"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
@@ -3969,7 +3969,7 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["refund-not-found"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["refund-completed"];
+            409: components["responses"]["refund-completed.refund-reference-used"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];

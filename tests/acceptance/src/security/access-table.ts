@@ -47,7 +47,7 @@ const newOrder = async (): Promise<string> => `/v3/store/order/${(await placeOrd
 const newUser = async (): Promise<string> => `/v3/user/${(await newCustomer()).username}`;
 const approvedOrder = async (): Promise<string> => {
   const path = await newOrder();
-  await ok(send('POST', `${path}/payment`, { as: staff, json: { outcome: 'succeeded', reference: 'r' } }));
+  await ok(send('POST', `${path}/payment`, { as: staff, json: { outcome: 'succeeded', reference: fresh('paid') } }));
   return path;
 };
 const newKeyOf = async ({ username, bearer }: Customer): Promise<string> =>
@@ -130,13 +130,13 @@ export const accessTable: readonly AccessRow[] = [
     }),
     row('reportPayment', `POST ${order}/payment`, ['write:payments'], {
       body: 'json',
-      change: async (request) => request('POST', `${await newOrder()}/payment`, { outcome: 'succeeded', reference: 'r' }),
+      change: async (request) => request('POST', `${await newOrder()}/payment`, { outcome: 'succeeded', reference: fresh('paid') }),
     }),
     row('listRefunds', 'GET /v3/store/refund', ['write:payments']),
     row('getRefund', 'GET /v3/store/refund/987654321987654', ['write:payments']),
     row('completeRefund', 'POST /v3/store/refund/987654321987654/completion', ['write:payments'], {
       body: 'json',
-      change: async (request) => request('POST', `/v3/store/refund/${await dueRefund()}/completion`, { reference: 'back' }),
+      change: async (request) => request('POST', `/v3/store/refund/${await dueRefund()}/completion`, { reference: fresh('back') }),
     }),
     row('shipOrder', `POST ${order}/shipment`, ['write:shipments'], {
       body: 'json',

@@ -326,9 +326,9 @@ export const bugs: readonly Bug[] = [
     id: 'slots-leak',
     name: 'a gateway never releases admission slots, and finally answers 503 to everything',
     edits: [
-      { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'this.requests--;', replace: '' },
+      { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'this.all[phase]--;', replace: '' },
       // Lets a short run use up the slots.
-      { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'if (this.requests >= this.max.requests) {', replace: 'if (this.requests >= 150) {' },
+      { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'if (this.all[phase] >= this.max.requests) {', replace: 'if (this.all[phase] >= 150) {' },
     ],
     breaks: ['work'],
   },
