@@ -7,11 +7,15 @@ import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 
 const login = fake(identity.login, () => ({ token: 't'.repeat(43), expiresAt: '2027-01-01T00:00:00.000Z', attemptsLeft: 19 }));
 
+/** Windows are the minutes of the clock: a test that begins near the end of one would count in two. */
+const earlyInTheMinute = (): Promise<void> => until(() => Date.now() % 60_000 < 40_000);
+
 describe('the rate limit of operations that require no credential', () => {
   let shop: Shop;
   beforeEach(async () => {
     shop = await startShop({ ...echoes, identity: [...(echoes['identity'] ?? []), login] }, { rateLimitPerMinute: 3 });
     await until(async () => (await shop.service.readiness.report()).ready);
+    await earlyInTheMinute();
   });
   afterEach(() => shop.stop());
 
@@ -88,6 +92,7 @@ describe('the rate limit at the gateway', () => {
   let shop: Shop;
   beforeAll(async () => {
     shop = await startShop(echoes, { rateLimitPerMinute: 3 });
+    await earlyInTheMinute();
     shop.identity.addCredential('key', { kind: 'apiKey' });
     shop.identity.addCredential('second-key', { kind: 'apiKey' });
     shop.identity.addCredential('other-key', { kind: 'apiKey', userId: userId(2) });
