@@ -11,7 +11,6 @@ describe('plants', () => {
       category: { id: 3, name: 'Trees' },
       photoUrls: ['https://example.org/ficus.jpg'],
       tags: [{ id: 9, name: 'indoor' }, { name: 'easy' }],
-      unknown: 'ignored',
     });
     expect(plant).toEqual({
       id: expect.any(Number),
@@ -26,6 +25,11 @@ describe('plants', () => {
     });
     expect(plant.id).toBeGreaterThanOrEqual(1_000_000_001);
     expect(await ok(get(plant.id))).toEqual(plant);
+  });
+
+  it('POST /plant refuses a member that plants do not have, and names the one that was meant', async () => {
+    const { errors } = await problem(send('POST', '/v3/plant', { as: staff, json: { name: 'Ficus', photoUrls: [], quantitiy: 5 } }), 400, 'invalid-input');
+    expect(errors).toEqual([{ pointer: '/quantitiy', detail: 'is not a member; did you mean `quantity`?' }]);
   });
 
   it('an id chosen by the client is used, refused while taken, and free again after the deletion', async () => {

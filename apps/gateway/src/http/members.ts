@@ -7,8 +7,8 @@ import type { FieldError } from '@plant-shop/platform/errors';
 // Refuses what a request has and its operation does not declare, since the client means something by it: `{"qty": 5}` is no order of five
 // units. The gateway checks this, not the service: see docs/decisions/validation.md.
 
-/** The members that an object, or each object of a list, may have; undefined for a member whose content is not checked. */
-export type Shape = ReadonlyMap<string, Shape | undefined>;
+/** The members that an object, or each object of a list, may have; undefined for one whose content is not checked, null if only answers have it. */
+export type Shape = ReadonlyMap<string, Shape | undefined | null>;
 
 /** The most undeclared members of one request that an error names. */
 const maxNamed = 10;
@@ -37,7 +37,7 @@ const answerOf = ({ answer }: ClientOperation): Answer =>
 /** Returns the shape of a class. @param answers that have the members of the same resource */
 export function shapeOf(type: Type<object>, answers: readonly Answer[]): Shape {
   const answered = answers.map((one) => ({ members: membersOf(one), components: one.components }));
-  const shape = new Map<string, Shape | undefined>(answered.flatMap(({ members }) => Object.keys(members)).map((name) => [name, undefined]));
+  const shape = new Map<string, Shape | undefined | null>(answered.flatMap(({ members }) => Object.keys(members)).map((name) => [name, null]));
   for (const [name, field] of Object.entries(schemaOfClass(type).properties)) {
     const nested = nestedType(field);
     shape.set(name, nested && shapeOf(nested, answered.map(({ members, components }) => ({ json: members[name], components }))));
@@ -63,7 +63,7 @@ export function undeclaredMembers(shape: Shape, value: unknown, pointer = '', er
       if (errors.length >= maxNamed) break;
       const nested = shape.get(name);
       if (nested) undeclaredMembers(nested, member, `${pointer}/${name}`, errors);
-      else if (!shape.has(name)) errors.push(undeclared(pointer, name, [...shape.keys()]));
+      else if (!shape.has(name)) errors.push(undeclared(pointer, name, [...shape].flatMap(([one, content]) => (content === null ? [] : [one]))));
     }
   }
   return errors;
