@@ -60,7 +60,7 @@ export const permits = ({ anyOf, orKind }: PermissionPolicy, { permissions, show
  * What a caller needs for an operation. Reasons: docs/decisions/credentials-and-permissions.md.
  *
  * - `open`: no authentication; credentials are ignored. With `cost`, rate and concurrency are limited: per client address, or
- *   with `byCredential` per credential if the gateway knows it to be valid (it asks identity only once the address's limit is exhausted).
+ *   with `byCredential` per user if the gateway knows the credential to be valid (it asks identity only once the address's limit is exhausted).
  * - `optional`: no authentication. A valid credential identifies the caller; a refused one is ignored.
  * - `authenticated`: any valid credential; the owning service checks ownership.
  * - `permission`: any of the permissions, or a credential of a kind.

@@ -72,7 +72,7 @@ const kinds = {
   'too-many-in-flight': {
     status: 429,
     title: 'Too many requests at once',
-    meaning: 'You have so many unanswered requests, or bytes of bodies in them, that others would suffer. A client is a user, or without a valid credential a network.',
+    meaning: 'You have so many unanswered requests, or bytes of bodies in them, that others would suffer. Counted are those of your user, or without a valid credential those of your network.',
     remedy: 'Wait for some of the answers, and send fewer requests at the same time. The connection is closed; open a new one after Retry-After.',
   },
   'unsupported-media-type': {

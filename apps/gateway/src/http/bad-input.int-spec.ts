@@ -45,6 +45,14 @@ const bodyOf = (bytes: number): string => {
 };
 
 const cases: readonly Case[] = [
+  // what is not declared
+  badOrder('a mistyped member', { plantId: 1, qty: 5 }, '/qty'),
+  badPlant('a mistyped member of a nested object', { name: 'Fern', photoUrls: [], category: { id: 1, nam: 'Ferns' } }, '/category/nam'),
+  invalid('a mistyped member in a list', '/v3/user/createWithList', { method: 'POST', body: [{ username: 'a', password: 'b' }, { user: 'c' }], pointer: '/1/user' }),
+  invalid('a mistyped field of a form', '/v3/plant/1', { method: 'POST', headers: { ...key, ...form }, body: 'name=Fern&state=sold', pointer: '/state' }),
+  invalid('a mistyped parameter of a list', '/v3/store/order?stauts=placed', { headers: key, parameter: 'stauts' }),
+  invalid('a parameter of a list beside those that are ignored', '/v3/user?_=1&utm_source=a&querry=b', { headers: key, parameter: 'querry' }),
+
   // routes and methods
   { what: 'unknown path', path: '/v3/nothing', status: 404, code: 'route-not-found' },
   { what: 'unknown path with a body that is not JSON', method: 'POST', path: '/v3/nothing', body: '{', status: 404, code: 'route-not-found' },

@@ -3,7 +3,7 @@ import { badField, badFields, badParameter, checkEncoding, HttpError } from '@pl
 import { readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
-import { suggestion, undeclared, undeclaredMembers } from './members.js';
+import { maxNameLength, suggestion, undeclared, undeclaredMembers } from './members.js';
 
 // Readers of path, query and body for handlers. Each throws the HttpError that the client receives.
 
@@ -61,7 +61,8 @@ export function checkQuery(request: FastifyRequest): void {
   for (const name of query.names) {
     // Others add them: trackers, and clients that circumvent caches.
     if (parameters.includes(name) || /^(_|utm_)/.test(name)) continue;
-    throw badParameter(name.slice(0, 100), `is not a parameter${suggestion(name.slice(0, 100), parameters)}`);
+    const shown = name.slice(0, maxNameLength);
+    throw badParameter(shown, `is not a parameter${suggestion(shown, parameters)}`);
   }
 }
 

@@ -12,8 +12,8 @@ export type Shape = ReadonlyMap<string, Shape | undefined | null>;
 
 /** The most undeclared members of one request that an error names. */
 const maxNamed = 10;
-/** Longer names are not quoted. */
-const maxNameLength = 100;
+/** Longer names are not quoted in full. */
+export const maxNameLength = 100;
 
 /** Returns the shape of an operation's JSON body; undefined if it has none. */
 export function bodyShapeOf({ body, calls, url }: Pick<ClientOperation, 'body' | 'calls' | 'url'>): Shape | undefined {

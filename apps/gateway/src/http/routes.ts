@@ -90,8 +90,8 @@ export class Routes {
       try {
         // The router matches an empty segment to a parameter, but no resource has an empty name.
         if (hasParameters && hasEmptySegment(request.params as Record<string, string>)) throw routeNotFound();
-        // Health checks take no slot, so they are answered even under overload.
         const sender = this.authenticator.senderOf(spec.access, request);
+        // Health checks take no slot, so they are answered even under overload.
         if (isRateLimited(spec.access) || spec.body) request.slot = this.limiter.acquire(sender.client, request.raw, reply.raw, readingOf(spec));
         const admitted = this.authenticator.admit(spec.access, sender, request, reply);
         if (admitted === undefined) finishAdmission(spec, request, done);
@@ -104,7 +104,7 @@ export class Routes {
 
   private checkAfterBody(request: FastifyRequest, done: (error?: Error) => void): void {
     const error = errorOf(() => {
-      if (request.slot && request.routeSpec && readingOf(request.routeSpec) === 'whole') this.limiter.beginWork(request.slot);
+      if (request.slot) this.limiter.beginWork(request.slot);
       checkQuery(request);
     });
     if (error || performance.now() - request.admittedAt < slowBodyMs) done(error);

@@ -102,9 +102,9 @@ export class ConcurrencyLimiter {
     return slot;
   }
 
-  /** Call when the body has arrived. @throws CodedError `overloaded`, `too-many-in-flight` */
+  /** Call when the handler of a request with a body is about to run: its body has arrived, unless it is streamed. @throws CodedError `overloaded`, `too-many-in-flight` */
   beginWork(slot: Slot): void {
-    if (slot.phase !== 'receiving') return;
+    if (slot.phase !== 'receiving' || slot.streams) return;
     this.admit(slot.usage, 'working', slot.response);
     this.leavePhase(slot);
     slot.phase = 'working';

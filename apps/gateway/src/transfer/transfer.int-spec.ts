@@ -105,7 +105,7 @@ describe('import and export', () => {
 
   it('refuses lines that a body may not contain either, and sends the others', async () => {
     const members = Array.from({ length: 40_000 }, (_, n) => `"${n}":1`).join(',');
-    const lines = ['{"id":1}', `{"id":2,${members}}`, '{"id":3,"__proto__":{}}', '{"id":4,"name":"\\u0000"}', `{"id":5,"tags":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, '{"id":6}', `{"id":7,${members}}`];
+    const lines = ['{"id":1}', `{"id":2,${members}}`, '{"id":3,"__proto__":{}}', '{"id":4,"name":"\\u0000"}', `{"id":5,"tags":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, '{"id":6}', `{"id":7,${members}}`, '{"id":8,"colour":"green"}'];
     const results = await importing(lines.join('\n'));
     const refused = (line: number, pointer: string): object => ({ line, result: 'refused', problem: { code: 'invalid-input', errors: [{ pointer }] } });
     expect(results).toMatchObject([
@@ -116,7 +116,8 @@ describe('import and export', () => {
       refused(5, `/tags${'/0'.repeat(15)}`),
       { line: 6, result: 'created' },
       refused(7, ''),
-      { lines: 7, created: 2, refused: 5, complete: true },
+      refused(8, '/colour'),
+      { lines: 8, created: 2, refused: 6, complete: true },
     ]);
   });
 
