@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { hash as argon2 } from '@node-rs/argon2';
 import { Deadline } from '@plant-shop/platform/rpc/context';
 import { PasswordHasher, productionCost } from './password-hasher.js';
 
@@ -20,11 +21,35 @@ describe('passwords', () => {
     await expect(hasher.verify(undefined, 'a password', soon())).resolves.toBe(false);
   });
 
-  it('take the same time to verify with and without a hash', async () => {
+  const composed = 'café crème zz';
+  const decomposed = composed.normalize('NFD');
+
+  it.each([
+    [composed, decomposed],
+    [decomposed, composed],
+    ['\uFF50\uFF4C\uFF41\uFF4E\uFF54 shop', 'plant shop'],
+    ['가나다라마바사아', '가나다라마바사아'.normalize('NFD')],
+    ['\u212Bngström \uFB01eld', '\u00C5ngström field'],
+  ])('hashed as %s match when typed as %s', async (registered, typed) => {
+    const hash = await hasher.hash(registered, soon());
+    await expect(hasher.verify(hash, typed, soon())).resolves.toBe(true);
+    await expect(hasher.verify(hash, `${typed}\u0301`, soon())).resolves.toBe(false);
+  });
+
+  it('match the hash of a form that is not normal, as typed', async () => {
+    const former = await argon2(decomposed, productionCost);
+    await expect(hasher.verify(former, decomposed, soon())).resolves.toBe(true);
+    await expect(hasher.verify(former, `${decomposed}z`, soon())).resolves.toBe(false);
+  });
+
+  it.each([
+    ['normal', 'another password'],
+    ['decomposed', decomposed],
+  ])('take the same time to verify with and without a hash, if %s', async (_, typed) => {
     const hash = await hasher.hash('a password', soon());
     const time = async (hashed: string | undefined): Promise<number> => {
       const started = performance.now();
-      await hasher.verify(hashed, 'another password', soon());
+      await hasher.verify(hashed, typed, soon());
       return performance.now() - started;
     };
     const known: number[] = [];

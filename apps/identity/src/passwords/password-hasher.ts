@@ -9,6 +9,12 @@ import type { HashingCost } from '../options.js';
 /** OWASP's minimum for argon2id: 14 ms alone, 140 hashes/s on 2 cores (measured on the development machine). */
 export const productionCost: HashingCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
+/**
+ * Returns the form of a password that is measured and hashed: systems send the same typed characters composed or decomposed, wide
+ * or narrow (NFKC, NIST SP 800-63B, 3.1.1.2).
+ */
+export const normalizedPassword = (password: string): string => password.normalize('NFKC');
+
 /** At 140 hashes/s, work behind a longer queue would miss its deadline anyway. */
 const maxWaiting = 1_000;
 
@@ -31,7 +37,7 @@ export class PasswordHasher {
 
   /** @throws CodedError `unavailable` when its turn comes only after the deadline, `overloaded` when the queue is full */
   hash(password: string, deadline: Deadline): Promise<string> {
-    return this.runBefore(deadline, () => hash(password, this.cost));
+    return this.runBefore(deadline, () => hash(normalizedPassword(password), this.cost));
   }
 
   /**
@@ -51,10 +57,16 @@ export class PasswordHasher {
     return hashed;
   }
 
-  /** Returns whether the password matches. Without a hash it returns false after the same time. */
+  /**
+   * Returns whether the password matches. Without a hash it returns false after the same time.
+   * A form that is not normal is tried too, for hashes from before passwords were normalized.
+   */
   async verify(hashed: string | undefined, password: string, deadline: Deadline): Promise<boolean> {
-    const matches = await this.runBefore(deadline, () => verify(hashed ?? this.dummy, password));
-    return hashed !== undefined && matches;
+    for (const form of new Set([normalizedPassword(password), password])) {
+      const matches = await this.runBefore(deadline, () => verify(hashed ?? this.dummy, form));
+      if (matches) return hashed !== undefined;
+    }
+    return false;
   }
 
   get waiting(): number {

@@ -27,6 +27,17 @@ describe('sessions', () => {
     });
   });
 
+  it('start with a password typed composed or decomposed, however it was set', async () => {
+    const typed = ['café crème zz', 'café crème zz'.normalize('NFD')];
+    for (const password of typed) {
+      const { username } = await shop.register({ password });
+      for (const form of typed) await expect(shop.login(username, form)).resolves.toMatchObject({ token: expect.any(String) });
+      await shop.call(identity.updateUser, { username, user: { password: `${password}!` } }, manager);
+      for (const form of typed) await expect(shop.login(username, `${form}!`)).resolves.toMatchObject({ token: expect.any(String) });
+      await expect(shop.login(username, 'cafe creme zz!')).rejects.toMatchObject({ code: 'login-failed' });
+    }
+  });
+
   it('store no token in the database', async () => {
     const { username, password } = await shop.register();
     const { token } = await shop.login(username, password);

@@ -40,6 +40,14 @@ describe('user rules', () => {
     ]);
   });
 
+  it('measure passwords in code points of their normal form', () => {
+    const rules = { minLength: 8, common: new Set(['baseball']) };
+    const tooShort = [expect.objectContaining({ detail: 'must have at least 8 characters' })];
+    for (const password of ['crème é'.normalize('NFD'), '🌱🌿🌵🌴', 'a🌱b🌿c🌵d']) expect(passwordErrors(password, rules, '/user')).toEqual(tooShort);
+    for (const password of ['crème éa', 'ﬁﬁﬁﬁ', '🌱🌿🌵🌴🌱🌿🌵🌴']) expect(passwordErrors(password, rules, '/user')).toEqual([]);
+    expect(passwordErrors('ｂａｓｅｂａｌｌ', rules, '/user')).toEqual([expect.objectContaining({ detail: expect.stringContaining('common') })]);
+  });
+
   describe('for a list', () => {
     const none = { keys: new Set<string>(), ids: new Set<number>() };
     const candidate = (n: number, username: string, id = 0) => ({ pointer: `/users/${n}`, username, id });

@@ -3,6 +3,7 @@ import type { User } from '@plant-shop/contracts/identity';
 import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
 import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
+import { normalizedPassword } from '../passwords/password-hasher.js';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { UserEntity } from '../database.js';
 
@@ -101,10 +102,12 @@ export interface PasswordRules {
   readonly common: CommonPasswords;
 }
 
+/** Checks the normalized password, whose characters are its code points. */
 export function passwordErrors(password: string, { minLength, common }: PasswordRules, parent: string): FieldError[] {
   const error = (detail: string): FieldError[] => [{ pointer: `${parent}/password`, detail }];
-  if (password.length < minLength) return error(`must have at least ${minLength} characters`);
-  if (common.has(password)) return error('is too common; choose another');
+  const normalized = normalizedPassword(password);
+  if ([...normalized].length < minLength) return error(`must have at least ${minLength} characters`);
+  if (common.has(normalized)) return error('is too common; choose another');
   return [];
 }
 
