@@ -77,7 +77,7 @@ const forClients = forClientsUnder('Store');
 
 export const paymentOperations = {
   /**
-   * A failed payment does not change the order. `order-not-payable`: the payment arrived too late or twice and was recorded
+   * A failed payment leaves the status as it is; the simulated provider then does not approve the order. `order-not-payable`: the payment arrived too late or twice and was recorded
    * as a due refund.
    */
   reportPayment: forClients(
@@ -89,7 +89,8 @@ export const paymentOperations = {
       route: 'POST /v3/store/order/:orderId/payment',
       access: permission('write:payments'),
       summary: 'Report the outcome of a payment',
-      description: 'For payment providers. A payment that comes too late or twice is refused, and a refund becomes due.',
+      description: 'For payment providers. A failed payment appears in the timeline; the order can be paid until it expires. ' +
+        'A payment that comes too late or twice is refused, and a refund becomes due.',
       body: jsonObject('payment'),
       answer: orderAnswer,
     },

@@ -341,6 +341,19 @@ export function transfer(order: OrderState, to: { readonly ownerId: string; read
   return { order: { ...order, ownerId: to.ownerId, version: order.version + 1 }, actor, reason: 'transferred' };
 }
 
+/**
+ * Records that a payment failed. The simulated provider no longer approves the order, which can be paid until its time to live ends,
+ * counted from its placing as `dueAfterPlacing` counts.
+ */
+export function declinePayment(order: OrderState, actor: string, policy: CheckoutPolicy): Amendment {
+  const step = { actor, reason: 'payment failed' };
+  if (order.status !== 'placed') return { ...step, order: { ...order, version: order.version + 1 } };
+  const declined = { ...order, version: order.version + 1 };
+  if (order.dueTransition !== 'approve' || !order.dueAt) return { ...step, order: declined };
+  const dueAt = new Date(order.dueAt.getTime() + policy.orderTtlMs - policy.approvalDelayMs);
+  return { ...step, order: { ...declined, dueAt, dueTransition: 'expire' } };
+}
+
 /** Marks an order as due for a refund. The event (`refundDueEvent`) follows once the refund has an id. */
 export const markRefundDue = (order: OrderState, actor: string): Amendment => ({
   order: { ...order, version: order.version + 1, refund: 'due' },

@@ -418,6 +418,8 @@ const amendedRows = new RowsParameter<Traced<Amendment> & (StoredEvent | typeof 
   ['carrier', 'text', ({ order }) => order.carrier],
   ['tracking_number', 'text', ({ order }) => order.trackingNumber],
   ['refund', 'text', ({ order }) => order.refund],
+  ['due_at', 'timestamptz', ({ order }) => (order.status === 'placed' ? order.dueAt?.toISOString() : undefined)],
+  ['due_transition', 'text', ({ order }) => (order.status === 'placed' ? order.dueTransition : undefined)],
   ['actor', 'text', ({ actor }) => actor],
   ['reason', 'text', ({ reason }) => reason],
   ['shipped_by', 'text', ({ shipment }) => shipment?.carrier],
@@ -447,15 +449,18 @@ const writeAmended: Statement = {
       owner_id = latest.owner_id,
       carrier = latest.carrier,
       tracking_number = latest.tracking_number,
-      refund = latest.refund
+      refund = latest.refund,
+      due_at = coalesce(latest.due_at, orders.due_at),
+      due_transition = coalesce(latest.due_transition, orders.due_transition)
     FROM latest WHERE orders.id = latest.id`,
 };
 
 /**
- * Writes steps that leave the status as it is: transfers, shipments and refunds. An order may have several.
+ * Writes steps that leave the status as it is: transfers, shipments, failed payments and refunds. An order may have several.
  * @param at the time of the steps; by default the database's clock at the write
  */
 export function writeAmendments(tx: Transaction, steps: readonly Traced<Amendment>[], at?: Date): void {
+  if (steps.length === 0) return;
   const amended = steps.map((step) => ({ ...step, ...(step.event ? toStoredEvent(step.event) : noEvent) }));
   tx.send(writeAmended, [at ?? null, ...amendedRows.values(amended)]);
 }

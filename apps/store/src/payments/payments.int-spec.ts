@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Order, store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
+import { until } from '@plant-shop/testing/until';
 import fc from 'fast-check';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 import { applyPaymentReports, type PaymentReport, type PaymentResult } from './payments.service.js';
@@ -73,7 +74,7 @@ describe('payments that are reported together', () => {
   const storedState = async (ids: readonly number[], requestId: string | undefined) => ({
     orders: await shop.rows('SELECT status, version, paid_at IS NULL AS unpaid FROM orders WHERE id = ANY($1) ORDER BY id', [ids]),
     payments: await shop.rows(`SELECT split_part(reference, ' ', 1), state FROM payments WHERE order_id = ANY($1) ORDER BY order_id, reference`, [ids]),
-    events: await shop.rows('SELECT new_status, order_version FROM order_transitions WHERE order_id = ANY($1) ORDER BY order_id, order_version', [ids]),
+    events: await shop.rows('SELECT new_status, order_version, reason FROM order_transitions WHERE order_id = ANY($1) ORDER BY order_id, position', [ids]),
     audited: await shop.rows('SELECT count(*) FROM audit_log WHERE request_id = $1', [requestId]),
   });
 
@@ -146,5 +147,63 @@ describe('a payment reference', () => {
       const outcomes = await Promise.all(orders.map((orderId) => report(orderId, `raced ${round}`)));
       expect(outcomes.sort()).toEqual([...Array(5).fill('payment-reference-used'), 'placed']);
     }
+  });
+});
+
+describe('a payment that failed', () => {
+  let shop: StoreFixture;
+  const start = async (config: Parameters<typeof StoreFixture.start>[0]): Promise<void> => {
+    shop = await StoreFixture.start(config);
+  };
+  afterEach(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+  const simulated = { paymentProvider: 'simulated', simulatedApprovalDelayMs: 1_500, simulatedDeliveryDelayMs: 3_600_000 } as const;
+  const place = async (): Promise<Order> => shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(1) } }, customer(1));
+  const report = (orderId: number, outcome: 'succeeded' | 'failed', reference = `${outcome} of ${orderId}`) =>
+    shop.caller.call(store.reportPayment, { orderId, payment: { outcome, reference } }, staff);
+  const read = (orderId: number) => shop.caller.call(store.getOrder, { orderId }, customer(1));
+  const reasons = async (orderId: number) =>
+    (await shop.caller.call(store.getTimeline, { orderId }, customer(1))).map(({ actor, reason }) => `${reason} by ${actor}`);
+  const isApproved = async (orderId: number) => (await read(orderId)).status === 'approved';
+
+  it('ends the simulated approval of its order alone, which can be paid until it expires', async () => {
+    await start(simulated);
+    const [declined, other] = [await place(), await place()];
+    expect(declined.reservedUntil).toBeUndefined();
+    const answer = await report(declined.id, 'failed');
+    const reservedUntil = new Date(Date.parse(declined.placedAt) + 3_600_000).toISOString();
+    expect(answer).toMatchObject({ status: 'placed', reservedUntil });
+    // The same report again, and another failed payment, leave the expiry where it is.
+    expect(await report(declined.id, 'failed')).toEqual(answer);
+    expect(await report(declined.id, 'failed', 'second card')).toEqual(answer);
+    await until(() => isApproved(other.id));
+    expect(await read(declined.id)).toEqual(answer);
+    expect(await reasons(declined.id)).toEqual(['placed by owner', 'payment failed by staff', 'payment failed by staff']);
+    expect(await report(declined.id, 'succeeded')).toMatchObject({ status: 'approved' });
+    const due = () => shop.rows('SELECT due_at, due_transition FROM orders WHERE id = $1', [declined.id]);
+    const [delivery] = await due();
+    await report(declined.id, 'failed', 'third card');
+    expect((await reasons(declined.id)).slice(-2)).toEqual(['payment succeeded by staff', 'payment failed by staff']);
+    expect(await due()).toEqual([{ ...delivery, due_transition: 'deliver' }]);
+  });
+
+  it('does not keep its order from expiring', async () => {
+    await start({ ...simulated, simulatedApprovalDelayMs: 400, orderTtlMs: 1_200 });
+    const { id } = await place();
+    await report(id, 'failed');
+    await until(async () => (await read(id)).status === 'cancelled');
+    expect(await reasons(id)).toEqual(['placed by owner', 'payment failed by staff', 'expired without payment by store']);
+    await report(id, 'failed', 'too late');
+    expect((await reasons(id)).at(-1)).toBe('payment failed by staff');
+    expect(await read(id)).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('is shown in the timeline with an external provider, too, and leaves the expiry as it is', async () => {
+    await start({});
+    const { id, reservedUntil } = await place();
+    expect(await report(id, 'failed')).toMatchObject({ status: 'placed', reservedUntil });
+    expect(await reasons(id)).toEqual(['placed by owner', 'payment failed by staff']);
   });
 });

@@ -18,6 +18,7 @@ import {
   type Amendment,
   approve,
   canTransition,
+  declinePayment,
   markRefundDue,
   type OrderState,
   refundDueEvent,
@@ -119,23 +120,26 @@ export async function applyPaymentReports(
   const lockedOrders = lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]);
   const payments = findPayments(tx, references);
   const [answers, locked, known] = await Promise.all([lockedKeys, lockedOrders, payments]);
-  const changes: BatchChanges = { payments: new KnownPayments(known), approved: [], refundsDue: [] };
+  const changes: BatchChanges = { payments: new KnownPayments(known), declined: [], approved: [], late: [] };
   const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(tx, report, locked, changes, policy)));
+  writeAmendments(tx, changes.declined, locked.at);
   writeStatusChanges(tx, locked, changes.approved);
   savePayments(tx, changes.payments.changed);
-  await writePaymentsDueForRefund(tx, locked.at, changes.refundsDue);
+  await writeLate(tx, locked.at, changes.late);
   answers.write(tx);
   return results;
 }
 
-/** A payment that became due for refund, with the step of its order. */
-type PaymentDueForRefund = Traced<Amendment> & PaymentId;
+/** The step of an order that awaits no payment. `refundOf`: the reference of the payment that became due for refund. */
+type LateStep = Traced<Amendment> & { readonly refundOf?: string };
 
-/** The changes that a batch collects, in order of arrival. */
+/** The changes that a batch collects, in order of arrival. They are written in the order of the members: of an order's versions. */
 interface BatchChanges {
   readonly payments: KnownPayments;
+  /** Failed payments of orders that await one. */
+  readonly declined: Traced<Amendment>[];
   readonly approved: Traced<StatusChange>[];
-  readonly refundsDue: PaymentDueForRefund[];
+  readonly late: LateStep[];
 }
 
 /**
@@ -146,7 +150,7 @@ function applyReport(
   tx: Transaction,
   report: PaymentReport,
   { orders, at }: LockedOrders,
-  { payments, approved, refundsDue }: BatchChanges,
+  { payments, declined, approved, late }: BatchChanges,
   policy: CheckoutPolicy,
 ): Versioned<Order> {
   const { orderId, reference, reportedBy, traceparent } = report;
@@ -161,23 +165,30 @@ function applyReport(
   if (kind === 'new' && state === 'refund-due') {
     const step = markRefundDue(order, reportedBy);
     orders.set(orderId, step.order);
-    refundsDue.push({ ...step, orderId, reference, traceparent });
+    late.push({ ...step, refundOf: reference, traceparent });
   }
   if (state === 'refund-due' || state === 'refunded') throw notPayable(order, state);
-  if (kind === 'known' || state === 'failed') return versionedOrder(order);
+  if (kind === 'known') return versionedOrder(order);
+  if (state === 'failed') {
+    const step = declinePayment(order, reportedBy, policy);
+    orders.set(orderId, step.order);
+    (order.status === 'placed' ? declined : late).push({ ...step, traceparent });
+    return versionedOrder(step.order);
+  }
   const change = approve(order, { actor: reportedBy, at }, policy);
   orders.set(orderId, change.order);
   approved.push({ ...change, traceparent });
   return versionedOrder(change.order);
 }
 
-/** Writes the refunds that became due. Their ids are assigned with the payments, which must be saved before. */
-async function writePaymentsDueForRefund(tx: Transaction, at: Date, refundsDue: readonly PaymentDueForRefund[]): Promise<void> {
-  if (refundsDue.length === 0) return;
-  const refundIds = await findRefundIds(tx, refundsDue.map((step) => step.reference));
-  const steps = refundsDue.map((step, n) => {
-    const refundId = refundIds[n];
-    if (refundId === undefined) throw new Error(`payment ${step.reference} of order ${step.orderId} is not saved`);
+/** Writes the late steps. Refunds get their ids with their payments, which must be saved before. */
+async function writeLate(tx: Transaction, at: Date, late: readonly LateStep[]): Promise<void> {
+  const references = late.flatMap(({ refundOf }) => refundOf ?? []);
+  const refundIds = references.length > 0 ? await findRefundIds(tx, references) : [];
+  const steps = late.map((step) => {
+    if (step.refundOf === undefined) return step;
+    const refundId = refundIds[references.indexOf(step.refundOf)];
+    if (refundId === undefined) throw new Error(`payment ${step.refundOf} of order ${step.order.id} is not saved`);
     return { ...step, refundId, event: refundDueEvent(refundId, step.order, at) };
   });
   writeAmendments(tx, steps, at);

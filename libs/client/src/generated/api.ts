@@ -309,7 +309,7 @@ export interface paths {
         put?: never;
         /**
          * Report the outcome of a payment
-         * @description For payment providers. A payment that comes too late or twice is refused, and a refund becomes due.
+         * @description For payment providers. A failed payment appears in the timeline; the order can be paid until it expires. A payment that comes too late or twice is refused, and a refund becomes due.
          */
         post: operations["reportPayment"];
         delete?: never;

@@ -83,7 +83,7 @@ function checkNothingEarly(order: FinalOrder, calls: readonly Call[]): Violation
   });
 }
 
-const amendments: Readonly<Record<string, 'ship' | 'pay'>> = { shipped: 'ship', 'refund due': 'pay' };
+const amendments: Readonly<Record<string, 'ship' | 'pay'>> = { shipped: 'ship', 'payment failed': 'pay', 'refund due': 'pay' };
 
 /** The kind of call that causes a step. */
 export function kindOf({ version, previousStatus, newStatus, reason }: Transition): keyof typeof results {
@@ -93,7 +93,7 @@ export function kindOf({ version, previousStatus, newStatus, reason }: Transitio
 
 function canResult({ request }: Call, step: Transition | undefined): boolean {
   if (!(request.kind in results)) return true;
-  // A failed payment is recorded and does not change the order.
+  // A failed payment is recorded, whatever the order's status.
   if (request.kind === 'pay' && request.outcome === 'failed') return true;
   return step !== undefined && (results[request.kind as keyof typeof results] as readonly string[]).includes(step.newStatus);
 }

@@ -29,7 +29,7 @@ function canCause(call: Call, step: Transition): boolean {
   if (isRefundDue(call) && step.reason !== 'refund due') return false;
   if (request.kind !== kindOf(step) || from > step.at + clockSlackMs) return false;
   if (request.kind === 'transfer') return step.owner === null || step.owner === request.to;
-  return request.kind !== 'pay' || request.outcome === 'succeeded';
+  return request.kind !== 'pay' || request.outcome === (step.reason === 'payment failed' ? 'failed' : 'succeeded');
 }
 
 /** The step that set the current status, from which timers run: transfers and shipments do not restart them. */

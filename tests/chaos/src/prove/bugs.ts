@@ -270,14 +270,14 @@ export const bugs: readonly Bug[] = [
       { file: payments, find: 'import { approve, canTransition,', replace: 'import { approve, cancel, canTransition,' },
       {
         file: payments,
-        find: "if (kind === 'known' || state === 'failed')",
+        find: "if (state === 'failed') {",
         replace: `if (state === 'failed' && order.status === 'placed') {
         const change = { ...cancel(order, { actor: reportedBy, at }), reason: 'payment failed' };
         orders.set(orderId, change.order);
         approved.push({ ...change, traceparent });
         return versionedOrder(change.order);
     }
-    if (kind === 'known' || state === 'failed')`,
+    if (state === 'failed') {`,
       },
     ],
     breaks: ['unasked'],

@@ -97,7 +97,7 @@ function PayDialog({ order, onClose }: DialogProps): ReactNode {
       {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
       <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => setOutcome(value === 'failed' ? 'failed' : 'succeeded')} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
       <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(pay.error, 'reference')} />
-      {outcome === 'failed' && <Text size="sm">The order is cancelled, and its {counted(order.quantity, 'unit')} can be ordered again.</Text>}
+      {outcome === 'failed' && <Text size="sm">The order keeps its {counted(order.quantity, 'unit')} and can be paid until it expires.</Text>}
     </FormDialog>
   );
 }
