@@ -61,6 +61,8 @@ export class Stack {
   #envs = new Map();
   /** @type {OwnDatabases | undefined} */
   #databases;
+  /** @type {Record<string, string> | undefined} */
+  #postgresVariables;
   /** @type {LinkedStandby | undefined} */
   #standby;
   /** @type {Disk[]} */
@@ -104,7 +106,10 @@ export class Stack {
     /** @type {import('../../tools/start/shop.mjs').Site} */
     const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
     const nats = await findNats({ signal: this.#stop.signal, say: silent.say });
-    const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site, nats, natsServers)]);
+    dataDir.createPostgresPlace();
+    const postgresClock = ownClocks ? await this.#clockAt(dirname(dataDir.postgres), 'postgres') : undefined;
+    this.#postgresVariables = postgresClock?.environment;
+    const [databases, broker] = await together(this.#stop, [ownDatabases(site, this.#postgresVariables), ownBroker(site, nats, natsServers)]);
     this.#databases = databases;
     this.#brokers = broker.servers;
     this.natsVersion = await natsVersion(Number(new URL(broker.url).port));
@@ -117,7 +122,7 @@ export class Stack {
     const direct = this.instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, { ...inherited, ...settings }) }));
     await migrate(site, direct, databases);
 
-    if (ownClocks) this.clocks = await this.#makeClocks();
+    if (postgresClock) this.clocks = await this.#makeClocks(postgresClock);
     /** @type {ReturnType<typeof serviceProcess>[]} */
     const processes = [];
     for (const instance of this.instances) {
@@ -178,14 +183,18 @@ export class Stack {
     return Object.values(services).flat().find(({ label }) => label === part)?.pid;
   }
 
-  /** @returns undefined if libfaketime is not available */
-  async #makeClocks() {
+  /** @param {string} folder @param {string} part @returns undefined if libfaketime is not available */
+  #clockAt(folder, part) {
+    return HostClock.at(join(folder, `clock-${part}`), { signal: this.#stop.signal, say: console.log });
+  }
+
+  /** @param {HostClock} postgres one host has all four databases */
+  async #makeClocks(postgres) {
     /** @type {Record<string, HostClock>} */
-    const clocks = {};
+    const clocks = { postgres };
     for (const { label } of this.instances) {
-      const clock = await HostClock.at(join(this.dataDir.path, `clock-${label}`), { signal: this.#stop.signal, say: console.log });
-      if (!clock) return undefined;
-      clocks[label] = clock;
+      const clock = await this.#clockAt(this.dataDir.path, label);
+      if (clock) clocks[label] = clock;
     }
     return clocks;
   }
@@ -202,7 +211,7 @@ export class Stack {
       if (this.#standby && this.#databases?.server === this.#standby.at.server) this.#recordPostgres(this.#standby.at);
     };
     const onEnd = /** @type {Watch} */ (this.#watch).over('postgres-standby', () => []);
-    const at = await addStandby({ cluster, adminUrl: this.adminUrl }, folder, { link, logFile, onEnd, onChange, signal });
+    const at = await addStandby({ cluster, adminUrl: this.adminUrl }, folder, { link, logFile, onEnd, onChange, signal, variables: this.#postgresVariables });
     this.#standby = { at, link };
     return disk;
   }

@@ -33,9 +33,10 @@ const copy = `tar -C "$1" --exclude='./pg_wal/[0-9A-F]*' --exclude=./postmaster.
  * @param {import('../../tools/start/kept-process.mjs').Keeping['onEnd']} options.onEnd
  * @param {() => void} options.onChange
  * @param {AbortSignal} options.signal
+ * @param {Record<string, string> | undefined} options.variables environment variables of the server
  * @returns {Promise<Standby>}
  */
-export async function addStandby({ cluster, adminUrl }, folder, { link, logFile, onEnd, onChange, signal }) {
+export async function addStandby({ cluster, adminUrl }, folder, { link, logFile, onEnd, onChange, signal, variables }) {
   const { user } = cluster;
   appendFileSync(join(cluster.folder, 'pg_hba.conf'), 'host replication postgres 127.0.0.1/32 scram-sha-256\n');
   const client = new pg.Client({ connectionString: adminUrl });
@@ -60,7 +61,7 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
     }
     const port = await freePort();
     const copied = { ...cluster, folder };
-    const server = serverOf(copied, { port, logFile, settings: serverSettings, onEnd, onChange });
+    const server = serverOf(copied, { port, logFile, settings: serverSettings, onEnd, onChange, variables });
     server.start();
     await serverReady(folder, server, signal);
     await caughtUp(client, signal);

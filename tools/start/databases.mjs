@@ -60,9 +60,10 @@ export const ownerVariable = (service) => `${service.toUpperCase()}_MIGRATION_DA
 /**
  * Starts Postgres with a database and two roles for each service.
  * @param {import('./shop.mjs').Site} site
+ * @param {Record<string, string>} [variables] environment variables of the server
  * @returns {Promise<OwnDatabases>}
  */
-export async function ownDatabases({ dataDir, credentials, runFile, screen, shutdown, stop, watch }) {
+export async function ownDatabases({ dataDir, credentials, runFile, screen, shutdown, stop, watch }, variables) {
   const { signal } = stop;
   const say = (/** @type {string} */ message) => screen.say(message);
   const user = postgresUser();
@@ -84,6 +85,7 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
       port,
       logFile,
       settings: serverSettings,
+      variables,
       onEnd: watch.over('postgres', () => lastLinesOf(logFile)),
       onChange: () => runFile.update({ postgres: { ...server.mark, port, adminUrl, urls, ownerUrls } }),
     },

@@ -101,6 +101,7 @@ export function removeDrafts(folder) {
  * @property {Record<string, string | number>} settings
  * @property {import('./kept-process.mjs').Keeping['onEnd']} onEnd
  * @property {() => void} [onChange]
+ * @property {Record<string, string> | undefined} [variables] environment variables in addition to its own
  */
 
 /**
@@ -108,7 +109,7 @@ export function removeDrafts(folder) {
  * @param {Cluster} cluster
  * @param {Serving} serving
  */
-export function serverOf({ folder, binaries, user }, { port, logFile, settings, onEnd, onChange }) {
+export function serverOf({ folder, binaries, user }, { port, logFile, settings, onEnd, onChange, variables }) {
   const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...settings };
   const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   return new KeptProcess({
@@ -122,7 +123,7 @@ export function serverOf({ folder, binaries, user }, { port, logFile, settings, 
         return spawn(join(binaries.folder, 'postgres'), ['-D', folder, ...args], {
           // The launcher's folder may be inaccessible to the server's user.
           cwd: '/',
-          env: environment,
+          env: { ...environment, ...variables },
           ...user,
           detached: true,
           stdio: ['ignore', log, log],

@@ -19,7 +19,7 @@ export type Fault = { readonly atMs: number } & (
   /** Kill of `postgres`, `nats` (all its servers), or one NATS server: `nats-2`. */
   | { readonly kind: 'restart'; readonly targets: readonly string[] }
   | { readonly kind: 'roll'; readonly targets: readonly string[] }
-  /** Sets the clock of these processes' host until the next such fault; all other clocks are right. */
+  /** Sets the clock of these processes' host, or of `postgres`, until the next such fault; all other clocks are right. */
   | { readonly kind: 'clock'; readonly targets: readonly string[]; readonly aheadMs: number }
   /** Unavailable to all services; NATS comes back empty. */
   | { readonly kind: 'away'; readonly targets: readonly ('nats' | 'postgres')[]; readonly forMs: number }

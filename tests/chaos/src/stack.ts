@@ -60,7 +60,7 @@ export interface Stack {
   readonly natsVersion: string;
   /** URL of Postgres for its superuser, past the relays. */
   readonly adminUrl: string;
-  /** The simulated clock of each instance's host, by label; undefined if this machine cannot simulate clocks. */
+  /** The simulated clock of each instance's host, by label, and of the host of all four databases (`postgres`); undefined if this machine cannot simulate clocks. */
   readonly clocks: Readonly<Record<string, { set(aheadMs: number): void }>> | undefined;
   /** Folder of the log files. */
   readonly logs: string;

@@ -37,15 +37,15 @@ const clocks: Goal = {
   },
 };
 
-/** One host at a time is off, so that no two clocks differ by more than is allowed; the services take turns. */
+/** One host at a time is off, so that no two clocks differ by more than is allowed; services and databases take turns. */
 function clockPlan(random: Random, stack: Stack, seconds: number): Fault[] {
   const plan: Fault[] = [];
   let turns: Fault[] = [];
   for (let atMs = 1_000; atMs < (seconds - 4) * 1_000; atMs += everyMs) {
     if (turns.length === 0) {
-      turns = random.shuffle(services).flatMap((service) =>
-        random.shuffle(stepsMs).map((aheadMs): Fault => ({ kind: 'clock', atMs: 0, targets: [random.pick(labelsOf(stack, service))], aheadMs })));
-      turns = random.shuffle(turns);
+      const hosts = [...services.map((service) => labelsOf(stack, service)), ['postgres']];
+      turns = random.shuffle(hosts.flatMap((labels) =>
+        stepsMs.map((aheadMs): Fault => ({ kind: 'clock', atMs: 0, targets: [random.pick(labels)], aheadMs }))));
     }
     plan.push({ ...turns.shift()!, atMs });
   }
