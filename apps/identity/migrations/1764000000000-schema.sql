@@ -138,6 +138,8 @@ CREATE TABLE oauth_clients (
   grant_types   text[]      NOT NULL CHECK (cardinality(grant_types) > 0
     AND grant_types <@ '{authorization_code,refresh_token,client_credentials}'),
   created_at    timestamptz NOT NULL DEFAULT now(),
+  -- Lists are in this order, newest first.
+  position      bigint      GENERATED ALWAYS AS IDENTITY UNIQUE,
   CONSTRAINT oauth_clients_secret CHECK ((secret_hash IS NULL) = (secret_id IS NULL)),
   CONSTRAINT oauth_clients_owner
     CHECK ((user_id IS NOT NULL AND secret_hash IS NOT NULL) OR NOT 'client_credentials' = ANY (grant_types)),

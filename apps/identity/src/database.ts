@@ -19,6 +19,8 @@ export class OAuthClientEntity {
   @Column('uuid', { nullable: true }) readonly secretId: string | null;
   @Column('text', { nullable: true }) readonly secretHash: string | null;
   @CreateDateColumn({ type: 'timestamptz' }) readonly createdAt: Date;
+  /** Sort key of lists. */
+  @Column('bigint') readonly position: number;
 }
 
 @Entity('users')

@@ -47,7 +47,7 @@ export interface NewSession {
 
 /**
  * Opens a session, unless the user was deleted or the password changed since it was verified: the change ends only the
- * sessions that it sees, so this one would survive. The row lock serialises both.
+ * sessions that it sees, so this one would survive. The row lock serialises both, and logins of one user: each sees the sessions before it.
  * @returns undefined when no session was opened
  */
 export async function insertSession(tx: Transaction, session: NewSession): Promise<{ expiresAt: Date } | undefined> {
@@ -57,7 +57,7 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
       text: `
         INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent)
         SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6 FROM users
-        WHERE user_id = $3 AND password_hash = $4 FOR SHARE
+        WHERE user_id = $3 AND password_hash = $4 FOR NO KEY UPDATE
         RETURNING expires_at AS "expiresAt"`,
     },
     [
@@ -72,13 +72,13 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
   return row;
 }
 
-/** Ends all but the newest sessions of a user. @returns the ids of the ended sessions */
-export async function endOldestSessions(tx: Transaction, userId: string, keep: number): Promise<string[]> {
+/** Ends all but `keep` sessions of a user: the one just opened, whatever the clock said, and the newest. @returns the ids of the ended sessions */
+export async function endOldestSessions(tx: Transaction, userId: string, opened: string, keep: number): Promise<string[]> {
   const ended = await tx.query<{ id: string }>(
     `DELETE FROM sessions WHERE id IN (
-       SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id OFFSET $2)
+       SELECT id FROM sessions WHERE user_id = $1 ORDER BY id = $2 DESC, created_at DESC, id OFFSET $3)
      RETURNING id`,
-    [userId, keep],
+    [userId, opened, keep],
   );
   return ended.map(({ id }) => id);
 }

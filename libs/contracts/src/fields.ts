@@ -202,7 +202,7 @@ export const PageLimit = (): PropertyDecorator =>
 export const PageCursor = (): PropertyDecorator =>
   applyDecorators(IsOptional(), Text({ max: 500 }), Description('Opaque cursor from the `Link` header of another page of the same list.'));
 
-/** Keyset pagination, newest first. */
+/** Keyset pagination. */
 export class PageRequest {
   @PageLimit()
   limit?: number;

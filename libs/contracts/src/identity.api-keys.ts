@@ -62,8 +62,8 @@ export class RotateApiKey extends UserRequest {
 const apiKeyMembers = {
   id: uuid,
   name: text(200),
-  prefix: described(text(), 'The first characters of the key, to recognise it.'),
-  permissions: listOf(oneOf<Permission>(permissions)),
+  prefix: described(text(10), 'The first characters of the key, to recognise it.'),
+  permissions: listOf(oneOf<Permission>(permissions), permissions.length),
   createdAt: instant,
   expiresAt: optional(instant),
   lastUsedAt: optional(instant),
@@ -103,8 +103,8 @@ export const apiKeyOperations = {
       route: 'GET /v3/user/:username/apiKeys',
       access: authenticated,
       summary: 'List API keys',
-      description: 'Does not return the keys themselves, which are stored only as hashes.',
-      answer: listOf(apiKeyAnswer),
+      description: 'All of them, newest first. Does not return the keys themselves, which are stored only as hashes.',
+      answer: listOf(apiKeyAnswer, 100),
     },
   ),
   revokeApiKey: forClients(

@@ -1,10 +1,10 @@
-import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import { type Permission, permission, permissions } from './permissions.js';
 import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Flag, ListOf, ObjectOf, SomeOf, Text, Texts } from './fields.js';
+import { Flag, ListOf, ObjectOf, PageRequest, SomeOf, Text, Texts } from './fields.js';
 import { Description, Schema } from './schema.js';
 
 // OAuth 2.0 clients: applications that users grant access to, and programs that obtain tokens for themselves. All operations
@@ -54,6 +54,9 @@ export class CreateOAuthClient {
   @ObjectOf(() => NewOAuthClient)
   client: NewOAuthClient;
 }
+
+/** Newest first. */
+export class ListOAuthClients extends PageRequest {}
 
 class OAuthClientRequest {
   @Text()
@@ -110,13 +113,16 @@ export const oauthClientOperations = {
       answer: createdOAuthClientAnswer,
     },
   ),
+  /** Answers a page. */
   listOAuthClients: forClients(
-    read<OAuthClient[]>()('listOAuthClients', NoPayload, { errors: ['forbidden'] }),
+    read<OAuthClient[]>()('listOAuthClients', ListOAuthClients, { errors: ['forbidden', 'invalid-cursor'] }),
     {
       route: 'GET /v3/oauth/clients',
       access: permission('write:users'),
       summary: 'List OAuth clients',
-      answer: listOf(oauthClientAnswer),
+      description: 'Newest first, without their secrets.',
+      query: ['limit', 'cursor'],
+      answer: listOf(oauthClientAnswer, 1_000),
     },
   ),
   getOAuthClient: forClients(

@@ -115,8 +115,8 @@ export const sessionOperations = {
       route: 'GET /v3/user/:username/sessions',
       access: authenticated,
       summary: 'List open sessions',
-      description: 'Only for the user and for callers with `write:users`. Does not return the session tokens.',
-      answer: listOf(openSessionAnswer),
+      description: 'All of them, newest first; only for the user and for callers with `write:users`. Does not return the session tokens.',
+      answer: listOf(openSessionAnswer, 1_000),
     },
   ),
   endSession: forClients(

@@ -125,7 +125,7 @@ export const deliveryOperations = {
       summary: 'List the deliveries of a webhook',
       description: 'Newest first, each with its attempts.',
       query: ['state', 'limit', 'cursor'],
-      answer: listOf(deliveryAnswer),
+      answer: listOf(deliveryAnswer, 1_000),
     },
   ),
   /** `delivery-not-found` also for deliveries that retention has deleted. */

@@ -161,7 +161,7 @@ export const webhookOperations = {
       summary: 'List your webhooks',
       description: 'Newest first, without their secrets.',
       query: ['limit', 'cursor'],
-      answer: listOf(webhookAnswer),
+      answer: listOf(webhookAnswer, 1_000),
     },
   ),
   getWebhook: forClients(

@@ -16,8 +16,9 @@ class IdPage {
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after?: number;
 
+  /** So that the answer fits an RPC message, though each finding may name 100 orders. */
   @IsOptional()
-  @Integer(1, 1_000)
+  @Integer(1, 500)
   limit?: number;
 }
 
@@ -27,8 +28,9 @@ class UserPage {
   @Uuid()
   after?: string;
 
+  /** So that the answer fits an RPC message, though each finding may name 100 orders. */
   @IsOptional()
-  @Integer(1, 1_000)
+  @Integer(1, 500)
   limit?: number;
 }
 

@@ -55,7 +55,7 @@ export const shop = {
     access: permission('write:users'),
     summary: 'Read the audit log',
     description:
-      "Every change that required more than the right to one's own data: who did what, when, and in which request. Entries are " +
+      "Every change that required more than the right to one's own data: who did what, when, and in which request, newest first. Entries are " +
       'immutable and retained for at least 400 days.',
     calls: [store.readAudit, catalog.readAudit, identity.readAudit, identity.resolveUsername],
     query: ['subject', 'operation', 'limit', 'cursor'],

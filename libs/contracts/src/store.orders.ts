@@ -103,7 +103,8 @@ export class ListOrders extends PageRequest {
   placedBefore?: string;
 }
 
-export class GetTimeline {
+/** Oldest first. */
+export class GetTimeline extends PageRequest {
   @Id()
   orderId: number;
 }
@@ -214,15 +215,16 @@ export const orderOperations = {
       answer: listOf(orderAnswer, 1_000),
     },
   ),
-  /** Answers all steps, beginning with the placing. */
+  /** Answers a page, beginning with the placing. */
   getTimeline: forClients(
-    read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found'] }),
+    read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found', 'invalid-cursor'] }),
     {
       route: 'GET /v3/store/order/:orderId/timeline',
       access: orderReader,
       summary: 'Read the timeline of an order',
-      description: 'Each step since the order was placed, with time, actor, reason and event.',
-      answer: listOf(timelineEntryAnswer),
+      description: 'Each step since the order was placed, oldest first, with time, actor, reason and event.',
+      query: ['limit', 'cursor'],
+      answer: listOf(timelineEntryAnswer, 1_000),
     },
   ),
   /** Transfers an open order to another user. */

@@ -37,7 +37,7 @@ export class ReportPayment {
   payment: Payment;
 }
 
-/** Newest first. */
+/** The latest to become due first. */
 export class ListRefunds extends PageRequest {
   @IsOptional()
   @OneOf(refundStatuses)
@@ -62,7 +62,7 @@ const refundAnswer = objectOf('Refund', 'A payment that arrived too late or twic
   orderId: id,
   status: refundStatus,
   paymentReference: described(text(200), "The provider's reference of the payment."),
-  dueAt: instant,
+  dueAt: described(instant, 'When it became due.'),
   completedAt: optional(instant),
   reference: optional(described(text(200), "The provider's reference of the transfer that returned the money.")),
 });
@@ -102,7 +102,7 @@ export const paymentOperations = {
       route: 'GET /v3/store/refund',
       access: permission('write:payments'),
       summary: 'List refunds',
-      description: 'Newest first. A refund becomes due when a payment succeeds for an order that is cancelled or already paid.',
+      description: 'The latest to become due comes first, also among completed refunds. A refund becomes due when a payment succeeds for an order that is cancelled or already paid.',
       query: ['status', 'limit', 'cursor'],
       answer: listOf(refundAnswer, 1_000),
     },

@@ -17,9 +17,9 @@ const { read, write } = operationsOf<ErrorCode, Account>('store');
 /** Operations by which the other services compare themselves with the store after a restore. */
 export const reconcileOperations = {
   readHighestNumbers: read<HighestNumbers>()('readHighestNumbers', NoPayload, { callers: ['catalog', 'identity'] }),
-  /** Answers a page by ascending plant id. A page of fewer than `limit` entries (default 1,000) is the last one. */
+  /** Answers a page by ascending plant id. A page of fewer than `limit` entries (default 500) is the last one. */
   listAllStock: read<KnownStock[]>()('listAllStock', ListAllStock, { callers: ['catalog'] }),
-  /** Answers a page by ascending user id. A page of fewer than `limit` entries (default 1,000) is the last one. */
+  /** Answers a page by ascending user id. A page of fewer than `limit` entries (default 500) is the last one. */
   listCustomers: read<KnownCustomer[]>()('listCustomers', ListCustomers, { callers: ['identity'] }),
   /** Retries the orders that are set aside, by ascending id. */
   reconcileOrders: write<ReconciledPage<OrderFinding, number>>()('reconcileOrders', ReconcileOrders, { callers: ['operator'] }),

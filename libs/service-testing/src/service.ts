@@ -66,6 +66,19 @@ export class TestCaller {
     return this.clientOf(caller).call(operation, payload, contextFor(principal, budgetMs));
   }
 
+  /** Reads a list to its end. @returns the entries of each page */
+  async pages<Payload extends { cursor?: string }, Entry>(operation: Operation<Payload, readonly Entry[]>, payload: Payload, principal?: Principal): Promise<Entry[][]> {
+    const pages: Entry[][] = [];
+    let cursor: string | undefined;
+    do {
+      const asked = { ...payload, ...(cursor !== undefined && { cursor }) };
+      const page = await this.client.callRaw(operation, asked, contextFor(principal));
+      pages.push(JSON.parse(Buffer.from(page.payload).toString()) as Entry[]);
+      cursor = page.next;
+    } while (cursor !== undefined);
+    return pages;
+  }
+
   async close(): Promise<void> {
     for (const client of this.clients.values()) client.close();
     await this.nats.close(1_000);

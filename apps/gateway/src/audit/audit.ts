@@ -12,7 +12,7 @@ import { pageOf, queryText } from '../http/input.js';
 import { Serves } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 
-/** One service's share of a page: at most `limit` entries. */
+/** One service's share of a page: at most `limit` entries, fewer if they are large. */
 export interface AuditPart {
   readonly service: string;
   readonly entries: readonly AuditEntry[];
@@ -20,16 +20,23 @@ export interface AuditPart {
   readonly next: string | undefined;
 }
 
-/** Returns the newest `limit` entries of all parts, and the cursor of the next page if there is one. */
+/**
+ * Returns the newest entries of all parts, at most `limit`, and the cursor of the next page if there is one. The page ends where a part
+ * that has more entries ends, since those may be newer than what other parts have.
+ */
 export function mergeAudit(
   parts: readonly AuditPart[],
   limit: number,
 ): { readonly entries: readonly AuditEntry[]; readonly next: string | undefined } {
   const all = parts.flatMap(({ service, entries }) => entries.map((entry) => ({ entry, position: { ...entry, service } })));
   all.sort((one, other) => compareAuditPositions(one.position, other.position));
-  const page = all.slice(0, limit);
+  const ends = parts.flatMap(({ service, entries, next }) => {
+    const last = entries.at(-1);
+    return next === undefined || !last ? [] : [{ ...last, service }];
+  });
+  const page = all.filter(({ position }) => ends.every((end) => compareAuditPositions(position, end) <= 0)).slice(0, limit);
   const last = page.at(-1);
-  const hasMore = all.length > limit || parts.some(({ next }) => next !== undefined);
+  const hasMore = all.length > page.length || ends.length > 0;
   return { entries: page.map(({ entry }) => entry), next: last && hasMore ? auditCursor(last.position) : undefined };
 }
 

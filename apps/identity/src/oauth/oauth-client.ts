@@ -6,7 +6,7 @@ import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { AdapterPayload } from 'oidc-provider';
 import type { OAuthClientEntity } from '../database.js';
 
-/** Low enough to list all clients in one response. */
+/** Of the whole shop. */
 export const maxClients = 1_000;
 
 /** Custom members of a client's metadata. */

@@ -5,10 +5,11 @@ import type {
   CreateOAuthClient,
   DeleteOAuthClient,
   GetOAuthClient,
+  ListOAuthClients,
   OAuthClient,
   RotateOAuthClientSecret,
 } from '@plant-shop/contracts/identity.oauth';
-import type { Replayed } from '@plant-shop/platform/rpc/answer';
+import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OAuthClientsService } from './oauth-clients.service.js';
@@ -23,8 +24,8 @@ export class OAuthClientsController {
   }
 
   @Answers(identity.listOAuthClients)
-  listOAuthClients(_: object, context: RpcContext): Promise<OAuthClient[]> {
-    return this.clients.list(context);
+  listOAuthClients(request: ListOAuthClients, context: RpcContext): Promise<Page<OAuthClient>> {
+    return this.clients.list(context, request);
   }
 
   @Answers(identity.getOAuthClient)

@@ -110,6 +110,33 @@ describe('OAuth clients', () => {
     expect(claimOf(after, 'secret_id')).not.toBe(claimOf(before, 'secret_id'));
   });
 
+  it('are listed in pages, newest first, however large they are and whatever the clock was', async () => {
+    const made: string[] = [];
+    for (let n = 0; n < 60; n++) {
+      // Nearly 20 KB: not even these would fit one RPC message.
+      const redirectUris = Array.from({ length: 10 }, (_, path) => `https://app.example/${path}/${n}/${'x'.repeat(1_900)}`);
+      made.unshift((await create({ name: 'App', grantTypes: ['authorization_code'], redirectUris, scopes: ['write:orders'] })).clientId);
+    }
+    await shop.sql.query(`UPDATE oauth_clients SET created_at = created_at + interval '10 minutes' WHERE client_id = ANY($1)`, [made.slice(30)]);
+    const pages = await shop.caller.pages(identity.listOAuthClients, {}, manager);
+    expect(pages.length).toBeGreaterThan(2);
+    expect(pages.flat().slice(0, 60).map(({ clientId }) => clientId)).toEqual(made);
+    await expect(shop.call(identity.listOAuthClients, { cursor: 'x' }, manager)).rejects.toMatchObject({ code: 'invalid-cursor' });
+  });
+
+  it('are at most 1,000, also if several are created at once at two replicas', async () => {
+    await shop.addReplica();
+    await shop.sql.query(
+      `INSERT INTO oauth_clients (client_id, name, scopes, redirect_uris, grant_types)
+       SELECT 'filler ' || n, 'Filler', '{write:orders}', '{https://app.example/}', '{authorization_code}'
+       FROM generate_series(1, 999 - (SELECT count(*) FROM oauth_clients)) n`,
+    );
+    const created = await Promise.allSettled(Array.from({ length: 8 }, () => create(program())));
+    const outcomes = created.map((one) => (one.status === 'fulfilled' ? 'created' : (one.reason as { code: string }).code));
+    expect(outcomes.sort()).toEqual(['created', ...Array(7).fill('too-many-oauth-clients')]);
+    await shop.sql.query(`DELETE FROM oauth_clients WHERE name = 'Filler'`);
+  });
+
   it('can be deleted, which is logged', async () => {
     const created = await create(program());
     const position = await head();

@@ -2,14 +2,15 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
+import type { CreatedOAuthClient, ListOAuthClients, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
+import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import { type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
+import { type Page, type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
-import type { FindOneOptions } from 'typeorm';
+import { type FindOneOptions, LessThan } from 'typeorm';
 import { newSecret } from '../secrets/secrets.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
@@ -36,6 +37,8 @@ export class OAuthClientsService {
     return this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
         const clients = tx.repository(OAuthClientEntity);
+        // Until the transaction ends, other creations wait here: each counts those before it, and positions commit in their order.
+        tx.send(`SELECT pg_advisory_xact_lock(hashtext('oauth clients'))`);
         if ((await clients.count()) >= maxClients) {
           throw new DomainError('too-many-oauth-clients', `Delete a client first: there are at most ${maxClients}.`);
         }
@@ -57,10 +60,14 @@ export class OAuthClientsService {
     );
   }
 
-  async list({ principal }: RpcContext): Promise<OAuthClient[]> {
+  /** Returns a page, newest first. */
+  async list({ principal }: RpcContext, requested: ListOAuthClients): Promise<Page<OAuthClient>> {
     assertManagesClients(principal);
-    const clients = await this.database.repository(OAuthClientEntity).find({ order: { createdAt: 'DESC', clientId: 'ASC' } });
-    return clients.map(toOAuthClient);
+    const paging = new Paging('oauth-clients', byNumber);
+    const bounds = paging.bounds(requested);
+    const page = { where: { position: LessThan(bounds.after) }, order: { position: 'DESC' }, take: bounds.limit + 1 } as const;
+    const clients = await this.database.repository(OAuthClientEntity).find(page);
+    return paging.page(clients, bounds, { entry: toOAuthClient, position: ({ position }) => position });
   }
 
   async get({ principal }: RpcContext, clientId: string): Promise<OAuthClient> {

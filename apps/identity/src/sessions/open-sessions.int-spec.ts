@@ -61,6 +61,21 @@ describe('open sessions of a user', () => {
     await expect(shop.check('session', newest.token)).resolves.toBeDefined();
   });
 
+  it('are limited to 1,000 also after concurrent logins, each of which opens one, even if the clock was set back', async () => {
+    const { username, password, token, userId } = await shop.registerAndLogin();
+    await shop.sql.query(
+      `INSERT INTO sessions (id, user_id, token_hash, created_at, expires_at)
+       SELECT gen_random_uuid(), $1, pg_catalog.sha256(('later ' || n)::bytea), now() + interval '10 minutes', now() + interval '1 day'
+       FROM generate_series(1, 999) n`,
+      [userId],
+    );
+    const logins = await Promise.all(Array.from({ length: 6 }, () => shop.login(username, password)));
+    await expect(list(username, token)).resolves.toHaveLength(1_000);
+    // Those that were open before would be ended first by the time: the last login is among those that remain.
+    const open = await Promise.allSettled(logins.map((login) => shop.check('session', login.token)));
+    expect(open.filter(({ status }) => status === 'fulfilled')).not.toEqual([]);
+  });
+
   it('end one by one, which is logged', async () => {
     const { username, password, token, principal } = await shop.registerAndLogin();
     const other = await shop.login(username, password);

@@ -70,7 +70,7 @@ export class SessionsService {
     const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
-      const oldest = await endOldestSessions(tx, userId, maxSessions);
+      const oldest = await endOldestSessions(tx, userId, id, maxSessions);
       await appendRevocations(tx, oldest.map((one) => ({ kind: 'session', id: one })));
       return { opened: row, ended: oldest.length > 0 };
     });

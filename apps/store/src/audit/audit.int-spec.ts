@@ -125,4 +125,16 @@ describe('the audit log of the store', () => {
     expect(await entries({ operation: 'store.old' })).toMatchObject([{ target: '2' }]);
     await expect(shop.sql.query(`DELETE FROM audit_log WHERE operation = 'store.old'`)).rejects.toThrow('append-only');
   });
+
+  it('has pages that fit an RPC message, whatever is in its entries', async () => {
+    const long = '€'.repeat(200);
+    const others = JSON.stringify(Array.from({ length: 3 }, () => ({ kind: 'apiKey', id: long, subject: staff.subject })));
+    await shop.rows(
+      `INSERT INTO audit_log (operation, request_id, credentials, other_credentials, target) SELECT 'store.x', $1, '{}', $2, n::text FROM generate_series(1, 1500) AS n`,
+      [long, others],
+    );
+    const pages = await shop.caller.pages(store.readAudit, { operation: 'store.x' });
+    expect(pages.length).toBeGreaterThan(2);
+    expect(pages.flat().map(({ target }) => Number(target))).toEqual(Array.from({ length: 1_500 }, (_, n) => 1_500 - n));
+  });
 });

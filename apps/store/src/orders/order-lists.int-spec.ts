@@ -72,6 +72,25 @@ describe('lists of orders', () => {
     }
   });
 
+  it('of an order’s steps have pages, oldest first, beyond 1,000 steps and the size of an RPC message', async () => {
+    const orderId = orders[3]!.id;
+    const carrier = '€'.repeat(200);
+    await shop.rows(
+      `INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, carrier, tracking_number)
+       SELECT id, version + n, 'approved', now(), 'staff', 'shipped', owner_id, $2, n::text FROM orders, generate_series(1, 2500) AS n WHERE id = $1`,
+      [orderId, carrier],
+    );
+    await shop.rows('UPDATE orders SET version = version + 2500 WHERE id = $1', [orderId]);
+    const pages = await shop.caller.pages(store.getTimeline, { orderId }, customer(2));
+    expect(pages.length).toBeGreaterThan(3);
+    const steps = pages.flat();
+    expect(steps.slice(0, 2).map(({ reason }) => reason)).toEqual(['placed', 'payment succeeded']);
+    expect(steps.slice(2).map(({ trackingNumber }) => Number(trackingNumber))).toEqual(Array.from({ length: 2_500 }, (_, n) => n + 1));
+    expect(await shop.caller.call(store.getTimeline, { orderId, limit: 3 }, customer(2))).toEqual(steps.slice(0, 3));
+    expect(await outcomeOf(shop.caller.call(store.getTimeline, { orderId, cursor: 'x' }, customer(2)))).toBe('invalid-cursor');
+    expect(await outcomeOf(shop.caller.call(store.getTimeline, { orderId }, customer(1)))).toBe('order-not-found');
+  });
+
   it('show others’ orders only to callers who may read them', async () => {
     for (const owner of ['*', 'user-2']) expect(await outcomeOf(list({ owner }, customer(1)))).toBe('forbidden');
     expect(await listed({ owner: 'user-1' }, customer(1))).toEqual([2, 0]);

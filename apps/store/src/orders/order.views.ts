@@ -39,6 +39,8 @@ export const versionedOrder = (state: OrderState): Versioned<Order> => new Versi
 
 /** A row of an order's timeline. */
 export interface TimelineRow {
+  /** The order's, from this step on. */
+  readonly version: number;
   readonly at: Date;
   readonly previousStatus: OrderStatus | null;
   readonly newStatus: OrderStatus;

@@ -35,8 +35,8 @@ export class OrdersController {
   }
 
   @Answers(store.getTimeline)
-  getTimeline({ orderId }: GetTimeline, context: RpcContext): Promise<TimelineEntry[]> {
-    return this.orders.timeline(context, orderId);
+  getTimeline(request: GetTimeline, context: RpcContext): Promise<Page<TimelineEntry>> {
+    return this.orders.timeline(context, request);
   }
 
   @Answers(store.transferOrder)

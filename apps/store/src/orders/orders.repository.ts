@@ -30,17 +30,14 @@ export async function findOrder(db: Reader, orderId: number): Promise<OrderState
   return order;
 }
 
-/**
- * Returns an order's timeline, oldest first, at most 1,000 rows. Orders have few: the lifecycle is short, and steps that can repeat
- * (shipment, transfer, refund) need staff or provider permissions.
- */
-export function findTransitions(db: Reader, orderId: number): Promise<TimelineRow[]> {
+/** Returns an order's timeline, oldest first, one step more than the page holds. */
+export function findTransitions(db: Reader, orderId: number, { after, limit }: PageBounds): Promise<TimelineRow[]> {
   return db.query<TimelineRow>(
-    `SELECT at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
+    `SELECT order_version AS version, at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
        event_id AS "eventId", carrier, tracking_number AS "trackingNumber",
        refund_id AS "refundId"
-     FROM order_transitions WHERE order_id = $1 ORDER BY order_version LIMIT 1000`,
-    [orderId],
+     FROM order_transitions WHERE order_id = $1 AND order_version > $2 ORDER BY order_version LIMIT $3`,
+    [orderId, after, limit + 1],
   );
 }
 

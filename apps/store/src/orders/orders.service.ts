@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import { type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
+import { type GetTimeline, type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
-import { byTime, Paging } from '@plant-shop/platform/patterns/paging';
+import { byRisingNumber, byTime, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
@@ -146,9 +146,12 @@ export class OrdersService {
     return paging.page(rows, bounds, { entry: (row) => toOrder(row, owners.get(row.ownerId)), position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }) });
   }
 
-  async timeline({ principal }: RpcContext, orderId: number): Promise<TimelineEntry[]> {
+  /** Returns a page of an order's steps, oldest first. @throws DomainError `order-not-found`; CodedError `invalid-cursor` */
+  async timeline({ principal }: RpcContext, { orderId, ...requested }: GetTimeline): Promise<Page<TimelineEntry>> {
+    const paging = new Paging('timeline', byRisingNumber, [String(orderId)]);
+    const bounds = paging.bounds(requested);
     requireVisible(principal, orderId, await findOrder(this.database, orderId));
-    return (await findTransitions(this.database, orderId)).map(toTimelineEntry);
+    return paging.page(await findTransitions(this.database, orderId, bounds), bounds, { entry: toTimelineEntry, position: ({ version }) => version });
   }
 
   /**

@@ -72,8 +72,9 @@ describe('orders that are placed in one batch', () => {
     });
     expect(await findOrder(database, request.id)).toEqual(decided.order);
     const { order, actor, reason, event, units } = decided;
-    expect(await findTransitions(database, request.id)).toEqual([
+    expect(await findTransitions(database, request.id, { after: 0, limit: 10 })).toEqual([
       {
+        version: 1,
         at: order.placedAt,
         previousStatus: null,
         newStatus: order.status,

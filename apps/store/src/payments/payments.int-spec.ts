@@ -98,6 +98,29 @@ describe('payments that are reported together', () => {
     );
   }, 60_000);
 
+  it('make refunds that become visible in the order of their ids, so that none appears behind one that was read', async () => {
+    const other = await shop.database();
+    const late = async (): Promise<PaymentReport> => {
+      const { reports, ids } = await reportsOf([{ order: 0, reference: 0, outcome: 'succeeded', key: undefined }]);
+      await shop.caller.call(store.cancelOrder, { orderId: ids[0]! }, customer(1));
+      return reports[0]!;
+    };
+    const [first, second] = [await late(), await late()];
+    const listed = async (): Promise<number[]> => (await shop.caller.call(store.listRefunds, { limit: 2 }, staff)).map(({ orderId }) => orderId);
+    const before = await listed();
+    let whenSecondWaits: (() => Promise<void>) | undefined;
+    await database.transaction(async (tx) => {
+      await applyPaymentReports(tx, [first], policy);
+      const isDone = other.transaction((tx2) => applyPaymentReports(tx2, [second], policy)).then(() => true);
+      await until(async () => (await shop.rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length > 0);
+      expect(await listed()).toEqual(before);
+      whenSecondWaits = async () => expect(await isDone).toBe(true);
+    });
+    await whenSecondWaits?.();
+    expect(await listed()).toEqual([second.orderId, first.orderId]);
+    await other.close();
+  });
+
   it('that are refused do not affect others in the batch', async () => {
     const plantId = await shop.plant(20);
     const ids = await Promise.all(Array.from({ length: 20 }, () => place(plantId)));

@@ -43,15 +43,20 @@ const saved = new RowsParameter<StoredPayment>(
 
 const write: Statement = {
   name: 'save-payments',
-  text: `INSERT INTO payments (${saved.names}, refund_id)
-         SELECT ${saved.names}, CASE WHEN state = 'refund-due' THEN nextval('refund_ids') END FROM ${saved.from()}
-         ON CONFLICT (reference)
-         DO UPDATE SET state = excluded.state, at = now(), refund_id = coalesce(payments.refund_id, excluded.refund_id)`,
+  text: `INSERT INTO payments (${saved.names}, at, refund_id)
+         SELECT ${saved.names}, clock_timestamp(), CASE WHEN state = 'refund-due' THEN nextval('refund_ids') END FROM ${saved.from()}
+         ON CONFLICT (reference) DO UPDATE SET state = excluded.state, at = excluded.at, refund_id = excluded.refund_id`,
 };
 
-/** Inserts or updates payments. Pass each payment at most once: Postgres refuses to update a row twice in one statement. */
+const lockNumbering: Statement = { name: 'lock-refund-ids', text: 'SELECT pg_advisory_xact_lock(3, 0)' };
+
+/**
+ * Inserts or updates payments. Pass each payment at most once: Postgres refuses to update a row twice in one statement. Refunds become
+ * visible in the order of their ids: until the transaction ends, no other one draws an id. The lock is the last that a transaction takes.
+ */
 export function savePayments(tx: Transaction, payments: readonly StoredPayment[]): void {
   if (payments.length === 0) return;
+  if (payments.some(({ state }) => state === 'refund-due')) tx.send(lockNumbering, []);
   tx.send(write, saved.values(payments));
 }
 

@@ -73,11 +73,11 @@ export class ReconcileService {
     return readHighestNumbers(this.database);
   }
 
-  stock({ after = 0, limit = 1_000 }: ListAllStock): Promise<KnownStock[]> {
+  stock({ after = 0, limit = 500 }: ListAllStock): Promise<KnownStock[]> {
     return findAllStock(this.database, after, limit);
   }
 
-  customers({ after = noUser, limit = 1_000 }: ListCustomers): Promise<KnownCustomer[]> {
+  customers({ after = noUser, limit = 500 }: ListCustomers): Promise<KnownCustomer[]> {
     return findCustomers(this.database, after, limit);
   }
 

@@ -51,7 +51,7 @@ const listByState: Statement = {
          ) AS refund ORDER BY id DESC LIMIT $3`,
 };
 
-/** Lists refunds newest first, one more than the page holds. */
+/** Lists refunds, the latest to become due first, one more than the page holds. */
 function listRefunds(db: Reader, status: RefundStatus | undefined, { after, limit }: PageBounds): Promise<RefundState[]> {
   return db.query(listByState, [(status ? [status] : refundStatuses).map((one) => stateOf[one]), after, limit + 1]);
 }
@@ -110,7 +110,7 @@ async function countRefundsDue(db: Reader): Promise<{ readonly count: number; re
 export class RefundsService {
   constructor(private readonly database: Database) {}
 
-  /** Lists refunds newest first. */
+  /** Lists refunds, the latest to become due first. */
   async list({ status, ...requested }: ListRefunds): Promise<Page<Refund>> {
     const paging = new Paging('refunds', byNumber, [status ?? 'any']);
     const bounds = paging.bounds(requested);

@@ -267,7 +267,7 @@ export interface paths {
         };
         /**
          * Read the timeline of an order
-         * @description Each step since the order was placed, with time, actor, reason and event.
+         * @description Each step since the order was placed, oldest first, with time, actor, reason and event.
          */
         get: operations["getTimeline"];
         put?: never;
@@ -327,7 +327,7 @@ export interface paths {
         };
         /**
          * List refunds
-         * @description Newest first. A refund becomes due when a payment succeeds for an order that is cancelled or already paid.
+         * @description The latest to become due comes first, also among completed refunds. A refund becomes due when a payment succeeds for an order that is cancelled or already paid.
          */
         get: operations["listRefunds"];
         put?: never;
@@ -597,7 +597,7 @@ export interface paths {
         };
         /**
          * List open sessions
-         * @description Only for the user and for callers with `write:users`. Does not return the session tokens.
+         * @description All of them, newest first; only for the user and for callers with `write:users`. Does not return the session tokens.
          */
         get: operations["listSessions"];
         put?: never;
@@ -641,7 +641,7 @@ export interface paths {
         };
         /**
          * List API keys
-         * @description Does not return the keys themselves, which are stored only as hashes.
+         * @description All of them, newest first. Does not return the keys themselves, which are stored only as hashes.
          */
         get: operations["listApiKeys"];
         put?: never;
@@ -703,7 +703,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List OAuth clients */
+        /**
+         * List OAuth clients
+         * @description Newest first, without their secrets.
+         */
         get: operations["listOAuthClients"];
         put?: never;
         /**
@@ -953,7 +956,7 @@ export interface paths {
         };
         /**
          * Read the audit log
-         * @description Every change that required more than the right to one's own data: who did what, when, and in which request. Entries are immutable and retained for at least 400 days.
+         * @description Every change that required more than the right to one's own data: who did what, when, and in which request, newest first. Entries are immutable and retained for at least 400 days.
          */
         get: operations["listAudit"];
         put?: never;
@@ -1345,7 +1348,10 @@ export interface components {
             status: "due" | "completed";
             /** @description The provider's reference of the payment. */
             paymentReference: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it became due.
+             */
             dueAt: string;
             /** Format: date-time */
             completedAt?: string;
@@ -3603,7 +3609,12 @@ export interface operations {
     };
     getTimeline: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
+                cursor?: string;
+            };
             header?: {
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3622,6 +3633,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3664,7 +3676,7 @@ export interface operations {
                     "application/json": components["schemas"]["TimelineEntry"][];
                 };
             };
-            400: components["responses"]["malformed-request.invalid-input"];
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
@@ -5199,7 +5211,12 @@ export interface operations {
     };
     listOAuthClients: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
+                cursor?: string;
+            };
             header?: {
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5215,6 +5232,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5241,7 +5259,7 @@ export interface operations {
                     "application/json": components["schemas"]["OAuthClient"][];
                 };
             };
-            400: components["responses"]["malformed-request"];
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             408: components["responses"]["request-timeout"];

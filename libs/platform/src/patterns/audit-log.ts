@@ -1,6 +1,6 @@
 import { Controller, type Type } from '@nestjs/common';
 import { CodedError } from '../errors.js';
-import type { PageRequest } from './paging.js';
+import { fitToPage, type PageRequest } from './paging.js';
 import { Database, type Statement, type Transaction } from '../postgres/database.js';
 import { Page } from '../rpc/answer.js';
 import { Answers } from '../rpc/answers.decorator.js';
@@ -178,9 +178,9 @@ export async function readAuditLog(
      ORDER BY at DESC, id DESC LIMIT $5`,
     [before, beforeId, subject ?? null, operation ?? null, limit + 1],
   );
-  const entries = rows.slice(0, limit).map(toEntry);
+  const entries = fitToPage(rows, limit, toEntry);
   const last = entries.at(-1);
-  return new Page(entries, last && rows.length > limit ? auditCursor({ ...last, service }) : undefined);
+  return new Page(entries, last && rows.length > entries.length ? auditCursor({ ...last, service }) : undefined);
 }
 
 /** Returns the Nest controller that answers a service's operation with its part of the audit log. */

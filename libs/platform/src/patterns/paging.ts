@@ -31,6 +31,9 @@ export const byNumber: Sorting<number> = {
   isPosition: (value): value is number => Number.isSafeInteger(value) && (value as number) >= 1,
 };
 
+/** Oldest first, by a number that only increases. */
+export const byRisingNumber: Sorting<number> = { ...byNumber, start: 0 };
+
 /** In the order of a unique text, such as a name. */
 export const byText: Sorting<string> = {
   start: '',

@@ -3,6 +3,7 @@ import type { components } from '@plant-shop/client';
 import { useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
+import { nextCursor } from '../../ui/next-cursor.js';
 
 type Schemas = components['schemas'];
 export type TimelineEntry = Schemas['TimelineEntry'];
@@ -28,7 +29,17 @@ export function useTimeline(id: number): UseQueryResult<readonly TimelineEntry[]
   const shop = useShop();
   return useQuery({
     queryKey: ['order', id, 'timeline'],
-    queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}/timeline', { params: { path: { orderId: id } }, signal })).data,
+    queryFn: async ({ signal }) => {
+      const entries: TimelineEntry[] = [];
+      let cursor: string | undefined;
+      do {
+        const query = cursor === undefined ? {} : { cursor };
+        const { data, response } = await shop.GET('/store/order/{orderId}/timeline', { params: { path: { orderId: id }, query }, signal });
+        entries.push(...data);
+        cursor = nextCursor(response);
+      } while (cursor !== undefined);
+      return entries;
+    },
   });
 }
 
