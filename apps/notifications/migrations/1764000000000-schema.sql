@@ -122,6 +122,16 @@ CREATE TABLE webhook_cursors (
 
 -- Sending
 
+-- The times of due deliveries, turns and pauses never go back, although the clock of this database's host may be set back (QueueClock).
+CREATE TABLE webhook_clock (
+  only_row boolean     PRIMARY KEY DEFAULT true CHECK (only_row),
+  -- How far they are ahead of that clock.
+  ahead    interval    NOT NULL DEFAULT '0',
+  -- The latest that a replica has seen, to some seconds.
+  seen     timestamptz NOT NULL DEFAULT '-infinity'
+);
+INSERT INTO webhook_clock DEFAULT VALUES;
+
 -- The state of sending to an endpoint. One row each; it changes with every batch that is claimed or ended.
 CREATE TABLE webhook_queues (
   webhook_id       uuid             PRIMARY KEY REFERENCES webhooks ON DELETE CASCADE,

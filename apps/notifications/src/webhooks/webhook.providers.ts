@@ -10,6 +10,7 @@ import { WebhooksService } from './endpoints/webhooks.service.js';
 import { AllOrdersEnqueuer, OwnOrdersEnqueuer } from './queue/enqueuers.js';
 import { DeliveryMetrics } from './queue/delivery-metrics.js';
 import { DueSignal } from './queue/due-signal.js';
+import { QueueClock } from './queue/queue-clock.js';
 import { slotsFor } from './queue/fair-queue.js';
 import { DeliveryWorker } from './sending/delivery-worker.js';
 import { WebhookSender } from './sending/webhook-sender.js';
@@ -34,6 +35,7 @@ export const webhookProviders: Provider[] = [
     inject: [NOTIFICATIONS_OPTIONS],
     useFactory: ({ webhooks }: NotificationsOptions) => new Cipher(webhooks.encryptionKeys, { name: 'webhook secrets', setting: 'NOTIFICATIONS_SECRET' }),
   },
+  QueueClock,
   DeliveryMetrics,
   DueSignal,
   DeliveryWorker,

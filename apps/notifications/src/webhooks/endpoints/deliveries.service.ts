@@ -16,6 +16,7 @@ import {
   toDelivery,
 } from '../queue/deliveries.repository.js';
 import { DueSignal } from '../queue/due-signal.js';
+import { QueueClock } from '../queue/queue-clock.js';
 import { replayEvents } from '../queue/replay.js';
 import type { WebhookEntity } from '../../database.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
@@ -26,6 +27,7 @@ import { findWebhook, lockWebhook } from './webhooks.repository.js';
 export class DeliveriesService {
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly due: DueSignal,
   ) {}
 
@@ -67,9 +69,10 @@ export class DeliveriesService {
     work: (tx: Transaction, webhook: WebhookEntity) => Promise<T>,
   ): Promise<T | Replayed> {
     assertMayUseWebhooks(principal);
-    const answer = await this.database.transaction((tx) =>
-      runOnce(tx, idempotency, async () => work(tx, existingWebhook(await lockWebhook(tx, principal.subject, webhookId)))),
-    );
+    const answer = await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
+      return runOnce(tx, idempotency, async () => work(tx, existingWebhook(await lockWebhook(tx, principal.subject, webhookId))));
+    });
     this.due.notify();
     return answer;
   }

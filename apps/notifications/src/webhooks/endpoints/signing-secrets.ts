@@ -14,7 +14,7 @@ const signingKeyOf = (secret: string): Buffer => Buffer.from(secret.slice(prefix
 
 /** Adds a signing secret. The previous one also signs for `graceSeconds`, until the returned time; older ones end at once. */
 export async function addSecret(tx: Transaction, webhookId: string, secret: Encrypted, graceSeconds: number): Promise<Date> {
-  await tx.execute(`DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at <> 'infinity'`, [webhookId]);
+  await tx.execute(`DELETE FROM webhook_secrets WHERE webhook_id = $1 AND (ends_at <> 'infinity' OR $2 = 0)`, [webhookId, graceSeconds]);
   await tx.execute(`UPDATE webhook_secrets SET ends_at = now() + $2 * interval '1 second' WHERE webhook_id = $1`, [
     webhookId,
     graceSeconds,

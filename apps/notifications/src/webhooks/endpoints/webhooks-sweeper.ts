@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Gauge, Registry } from 'prom-client';
@@ -14,6 +14,7 @@ import {
   findNoLongerVisible,
 } from '../queue/sweeps.repository.js';
 import type { WebhooksOptions } from '../../options.js';
+import { QueueClock } from '../queue/queue-clock.js';
 import { countOutdatedSecrets, deleteEndedSecrets, reencryptSecrets } from './signing-secrets.js';
 
 const batch = 500;
@@ -29,6 +30,7 @@ export class WebhooksSweeper extends BackgroundLoop {
 
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly cipher: Cipher,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     metrics: Registry,
@@ -48,8 +50,8 @@ export class WebhooksSweeper extends BackgroundLoop {
     const { holdMs, keepEndedMs } = this.limits;
     const { database, cipher } = this;
     const counts = [
-      await database.transaction(async (tx) => endDeliveries(tx, await findHeldTooLong(tx, holdMs, batch), heldTooLong)),
-      await database.transaction(async (tx) => endDeliveries(tx, await findNoLongerVisible(tx, batch), noLongerVisible)),
+      await this.inQueueTime(async (tx) => endDeliveries(tx, await findHeldTooLong(tx, holdMs, batch), heldTooLong)),
+      await this.inQueueTime(async (tx) => endDeliveries(tx, await findNoLongerVisible(tx, batch), noLongerVisible)),
       await database.transaction((tx) => deleteEnded(tx, keepEndedMs, batch)),
       await database.transaction((tx) => deleteRemains(tx, batch)),
       await database.transaction((tx) => reencryptSecrets(tx, cipher, batch)),
@@ -57,5 +59,12 @@ export class WebhooksSweeper extends BackgroundLoop {
     await database.transaction((tx) => deleteEndedSecrets(tx));
     this.outdatedSecrets.set(await countOutdatedSecrets(database, cipher.keyId));
     return counts.some((count) => count === batch);
+  }
+
+  private inQueueTime(work: (tx: Transaction) => Promise<number>): Promise<number> {
+    return this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
+      return work(tx);
+    });
   }
 }

@@ -3,6 +3,7 @@ import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { In, LessThan } from 'typeorm';
 import { WebhookEntity } from '../../database.js';
+import { queueNow } from '../queue/queue-clock.js';
 import type { WebhookInput } from './webhook.js';
 
 type Endpoints = Pick<Transaction, 'repository'>;
@@ -79,8 +80,8 @@ export async function disableWebhook(tx: Transaction, id: string, disabledReason
 /** Ends the pauses of an endpoint that was enabled again or has a new URL: makes up to 10,000 waiting retries due, and resets its health. */
 export async function retryAtOnce(tx: Transaction, webhookId: string): Promise<void> {
   await tx.execute(
-    `UPDATE webhook_deliveries SET due_at = now() WHERE id IN (
-       SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND due_at > now() AND lease IS NULL
+    `UPDATE webhook_deliveries SET due_at = ${queueNow} WHERE id IN (
+       SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND due_at > ${queueNow} AND lease IS NULL
        ORDER BY due_at LIMIT 10000 FOR NO KEY UPDATE SKIP LOCKED)`,
     [webhookId],
   );

@@ -20,6 +20,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { AllOrdersEnqueuer } from '../queue/enqueuers.js';
 import { DueSignal } from '../queue/due-signal.js';
+import { QueueClock } from '../queue/queue-clock.js';
 import { bringForward } from '../queue/queue.repository.js';
 import { lookNow } from '../queue/positions.repository.js';
 import { OwnerSync } from './owner-sync.js';
@@ -54,6 +55,7 @@ const lookUpLimitMs = 2_000;
 export class WebhooksService {
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly cipher: Cipher,
     private readonly guard: TargetGuard,
     private readonly owners: OwnerSync,
@@ -109,6 +111,7 @@ export class WebhooksService {
     assertMayUseWebhooks(principal);
     await this.assertReachable(webhook.url);
     const replaced = await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
       const before = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
       assertMayReplace(principal, before);
       assertVersion(before, ifVersion);

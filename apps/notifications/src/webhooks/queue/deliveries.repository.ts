@@ -5,6 +5,7 @@ import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { bringForward } from './queue.repository.js';
+import { queueAhead, queueNow } from './queue-clock.js';
 import { type EndpointProgress, longerPause, type OwnRange } from './positions.repository.js';
 
 /** The public fields of a delivery. `held` is a pending delivery of a disabled endpoint. */
@@ -61,7 +62,7 @@ export const enqueueWanted = `
     SELECT webhook_id, event_id, seq, order_id, of_others, order_id IS NOT NULL, body, traceparent, created_at,
       CASE WHEN order_id IS NULL OR (
         row_number() OVER (PARTITION BY webhook_id, order_id ORDER BY seq) = 1
-        AND (webhook_id, order_id) IN (SELECT webhook_id, order_id FROM lanes WHERE is_new)) THEN now() END
+        AND (webhook_id, order_id) IN (SELECT webhook_id, order_id FROM lanes WHERE is_new)) THEN ${queueNow} END
     FROM wanted ORDER BY seq, webhook_id
     RETURNING webhook_id, due_at
   ), turns AS (
@@ -69,7 +70,7 @@ export const enqueueWanted = `
     WHERE webhook_id = ANY (ARRAY(SELECT DISTINCT webhook_id FROM inserted WHERE due_at IS NOT NULL))
     ORDER BY webhook_id FOR NO KEY UPDATE
   ), moved AS (
-    UPDATE webhook_queues SET turn_at = least(turn_at, now()) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM turns))
+    UPDATE webhook_queues SET turn_at = least(turn_at, ${queueNow}) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM turns))
   )`;
 
 /** Limits the statements that follow in this transaction, because workers wait for the locks of a step. */
@@ -137,7 +138,7 @@ const enqueueByCursor: Statement = {
       FROM unnest($1::uuid[], $2::bigint[]) AS c (webhook_id, after)
       CROSS JOIN LATERAL (
         SELECT count(*) FROM (
-          SELECT FROM webhook_deliveries d WHERE d.webhook_id = c.webhook_id AND d.due_at <= now() LIMIT $6::bigint) AS first
+          SELECT FROM webhook_deliveries d WHERE d.webhook_id = c.webhook_id AND d.due_at <= ${queueNow} LIMIT $6::bigint) AS first
       ) AS due
     ), wanted AS MATERIALIZED (
       SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent,
@@ -155,7 +156,7 @@ const enqueueByCursor: Statement = {
       UPDATE webhook_cursors c SET
         watermark = CASE WHEN p.room = 0 THEN p.after WHEN enqueued.count = p.room THEN enqueued.seq ELSE p.up_to END,
         pause_ms = CASE WHEN p.room = 0 THEN ${longerPause} ELSE 0 END,
-        look_at = now() + CASE WHEN p.room = 0 THEN ${longerPause} ELSE 0 END * interval '1 millisecond'
+        look_at = ${queueNow} + CASE WHEN p.room = 0 THEN ${longerPause} ELSE 0 END * interval '1 millisecond'
       FROM places p LEFT JOIN enqueued USING (webhook_id) WHERE c.webhook_id = p.webhook_id
     )
     SELECT count(*)::integer AS count, array_agg(DISTINCT traceparent) AS causes FROM wanted`,
@@ -195,7 +196,7 @@ export async function enqueueForAll(
 export async function insertTest(tx: Transaction, webhookId: string, eventId: string, body: string): Promise<number> {
   const inserted = await tx.query<{ id: number }>(
     `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at)
-     VALUES ($1, $2, false, false, $3, now()) RETURNING id`,
+     VALUES ($1, $2, false, false, $3, ${queueNow}) RETURNING id`,
     [webhookId, eventId, body],
   );
   await bringForward(tx, [webhookId]);
@@ -206,7 +207,7 @@ export async function insertTest(tx: Transaction, webhookId: string, eventId: st
 export async function insertCopy(tx: Transaction, webhookId: string, deliveryId: number): Promise<number> {
   const inserted = await tx.query<{ id: number }>(
     `INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, traceparent, due_at)
-     SELECT webhook_id, event_id, seq, order_id, of_others, false, body, traceparent, now() FROM webhook_deliveries
+     SELECT webhook_id, event_id, seq, order_id, of_others, false, body, traceparent, ${queueNow} FROM webhook_deliveries
      WHERE id = $2 AND webhook_id = $1 RETURNING id`,
     [webhookId, deliveryId],
   );
@@ -216,7 +217,7 @@ export async function insertCopy(tx: Transaction, webhookId: string, deliveryId:
 
 const publicColumns = `d.id, d.event_id AS "eventId", d.order_id AS "orderId", d.attempts,
   CASE WHEN d.state = 'pending' AND w.state = 'disabled' THEN 'held' ELSE d.state END AS state,
-  CASE WHEN w.state = 'enabled' AND d.lease IS NULL THEN d.due_at END AS "nextAttemptAt"`;
+  CASE WHEN w.state = 'enabled' AND d.lease IS NULL THEN d.due_at - ${queueAhead} END AS "nextAttemptAt"`;
 
 export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryRecord | undefined> {
   const [delivery] = await db.query<DeliveryRecord>(

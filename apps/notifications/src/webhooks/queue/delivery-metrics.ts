@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
@@ -8,6 +8,7 @@ import { gauge, sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Counter, Registry } from 'prom-client';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type QueueLimits } from '../../options.js';
 import { slotsFor } from './fair-queue.js';
+import { QueueClock, queueNow } from './queue-clock.js';
 import type { Outcome } from './queue.repository.js';
 
 /** The pending work of all replicas together. */
@@ -43,21 +44,21 @@ const backlogSql = `
   SELECT coalesce(sum(b.count) FILTER (WHERE w.state = 'enabled'), 0)::bigint AS pending,
     coalesce(sum(b.count) FILTER (WHERE w.state = 'disabled'), 0)::bigint AS held,
     coalesce(sum(least(b.due, greatest(0, CASE WHEN q.silent_attempts < $2 THEN $1::bigint ELSE 1 END - b.claimed)))
-      FILTER (WHERE w.state = 'enabled' AND q.paused_until <= now()), 0)::bigint AS waiting,
+      FILTER (WHERE w.state = 'enabled' AND q.paused_until <= ${queueNow}), 0)::bigint AS waiting,
     coalesce(extract(epoch FROM now() - min(b.oldest) FILTER (WHERE w.state = 'enabled')), 0)::float8 AS "oldestSeconds",
     (SELECT count(*) FROM webhook_queues q JOIN webhooks e ON e.id = q.webhook_id
-     WHERE e.state = 'enabled' AND q.paused_until > now()) AS "pausedEndpoints",
+     WHERE e.state = 'enabled' AND q.paused_until > ${queueNow}) AS "pausedEndpoints",
     ${ageAfter('(SELECT watermark FROM webhook_watermark)')} AS "ownBehindSeconds",
     ${ageAfter("(SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks e ON e.id = c.webhook_id WHERE e.state = 'enabled')")} AS "allBehindSeconds",
     (SELECT coalesce(sum(f.watermark - c.watermark), 0)::bigint FROM feed_watermark f, webhook_cursors c
      JOIN webhooks e ON e.id = c.webhook_id WHERE e.state = 'enabled') AS "allBehindEvents"
   FROM (
-    SELECT webhook_id, count(*), min(created_at) AS oldest, count(*) FILTER (WHERE due_at <= now()) AS due,
-      count(*) FILTER (WHERE lease IS NOT NULL AND due_at > now()) AS claimed
+    SELECT webhook_id, count(*), min(created_at) AS oldest, count(*) FILTER (WHERE due_at <= ${queueNow}) AS due,
+      count(*) FILTER (WHERE lease IS NOT NULL AND due_at > ${queueNow}) AS claimed
     FROM webhook_deliveries WHERE ended_at IS NULL GROUP BY 1
   ) b JOIN webhooks w ON w.id = b.webhook_id JOIN webhook_queues q ON q.webhook_id = b.webhook_id`;
 
-export async function readBacklog(db: Pick<Database, 'query'>, { inFlight, silentAttempts }: QueueLimits): Promise<Backlog> {
+export async function readBacklog(db: Pick<Transaction, 'query'>, { inFlight, silentAttempts }: QueueLimits): Promise<Backlog> {
   return onlyRow(await db.query<Backlog>(backlogSql, [inFlight, silentAttempts]));
 }
 
@@ -80,6 +81,7 @@ export class DeliveryMetrics extends BackgroundLoop {
 
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly registry: Registry,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
@@ -146,7 +148,10 @@ export class DeliveryMetrics extends BackgroundLoop {
   }
 
   private async count(): Promise<boolean> {
-    this.backlog = await readBacklog(this.database, this.limits);
+    this.backlog = await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
+      return readBacklog(tx, this.limits);
+    });
     return false;
   }
 }

@@ -11,6 +11,7 @@ import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.
 import { enqueueForAll, enqueueOwn, limitStatements, type StepResult } from './deliveries.repository.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { DueSignal } from './due-signal.js';
+import { QueueClock } from './queue-clock.js';
 import { findCauses, findNextLook, lockCursors, lockWebhookWatermark, postpone } from './positions.repository.js';
 
 /** The number of deliveries of a step: halved after a step that took too long, doubled after one that succeeded. */
@@ -79,6 +80,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
 
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly due: DueSignal,
     private readonly metrics: DeliveryMetrics,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
@@ -115,7 +117,10 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
       this.size.halve();
       this.metrics.halved('all');
       // Other endpoints go first. Repeated halving isolates an endpoint that makes steps fail.
-      await this.database.transaction((tx) => postpone(tx, endpoints));
+      await this.database.transaction(async (tx) => {
+        await this.clock.begin(tx);
+        await postpone(tx, endpoints);
+      });
       if (!tooLarge) throw error;
       return true;
     }
@@ -129,6 +134,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
   private async step(onLocked: (webhookIds: readonly string[]) => void): Promise<{ count: number; nextLookMs: number | null }> {
     const { rows } = this.size;
     const { count, nextLook } = await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
       limitStatements(tx, this.limitMs);
       const cursors = await lockCursors(tx, this.size.endpoints(maxEndpoints));
       onLocked(cursors.map((one) => one.webhookId));
@@ -155,6 +161,7 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
 
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly due: DueSignal,
     private readonly metrics: DeliveryMetrics,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
@@ -187,6 +194,7 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
   private async step(): Promise<StepResult | undefined> {
     const { rows } = this.size;
     const result = await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
       limitStatements(tx, this.limitMs);
       const range = await lockWebhookWatermark(tx, rows);
       if (!range) return undefined;

@@ -1,6 +1,7 @@
 import type { Advance } from '@plant-shop/events/follower';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { queueNow } from './queue-clock.js';
 
 // Cursors: the last event whose deliveries to an endpoint of all orders are enqueued.
 
@@ -20,7 +21,7 @@ const lockBehind: Statement = {
   text: `
     SELECT c.webhook_id AS "webhookId", c.watermark AS after, f.watermark AS head, (SELECT count(*) FROM webhook_cursors) AS endpoints
     FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id, feed_watermark f
-    WHERE c.look_at <= now() AND c.watermark < f.watermark AND w.state <> 'deleted'
+    WHERE c.look_at <= ${queueNow} AND c.watermark < f.watermark AND w.state <> 'deleted'
     ORDER BY c.look_at, c.webhook_id LIMIT $1 FOR UPDATE OF c SKIP LOCKED`,
 };
 
@@ -32,7 +33,7 @@ export function lockCursors(tx: Transaction, limit: number): Promise<EndpointPro
 const nextLook: Statement = {
   name: 'webhooks-next-look',
   text: `
-    SELECT extract(epoch FROM min(c.look_at) - now())::float8 * 1000 AS "inMs"
+    SELECT extract(epoch FROM min(c.look_at) - ${queueNow})::float8 * 1000 AS "inMs"
     FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id, feed_watermark f
     WHERE c.watermark < f.watermark AND w.state <> 'deleted'`,
 };
@@ -51,13 +52,13 @@ export const longerPause = `least(${longestPauseMs}, greatest(${firstPauseMs}, 2
 
 /** Ends the pause of an endpoint's cursor, if it is an endpoint of all orders. */
 export async function lookNow(tx: Transaction, webhookId: string): Promise<void> {
-  await tx.execute('UPDATE webhook_cursors SET look_at = now(), pause_ms = 0 WHERE webhook_id = $1', [webhookId]);
+  await tx.execute(`UPDATE webhook_cursors SET look_at = ${queueNow}, pause_ms = 0 WHERE webhook_id = $1`, [webhookId]);
 }
 
 /** Postpones endpoints after a failed step, so that others go first. An endpoint that failed alone pauses for 1 s, then twice as long each time, up to 60 s. */
 export async function postpone(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
   await tx.execute(
-    `UPDATE webhook_cursors c SET look_at = now() + p.pause_ms * interval '1 millisecond', pause_ms = p.pause_ms
+    `UPDATE webhook_cursors c SET look_at = ${queueNow} + p.pause_ms * interval '1 millisecond', pause_ms = p.pause_ms
      FROM (
        SELECT webhook_id, CASE WHEN $2 THEN least(60000, greatest(1000, 2 * pause_ms)) ELSE 0 END AS pause_ms
        FROM webhook_cursors WHERE webhook_id = ANY($1) FOR UPDATE SKIP LOCKED

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
 import { TestWebhooks } from '../webhooks.spec.fixture.js';
+import { QueueClock } from './queue-clock.js';
 import { endTurns, noteHealth, takeTurns } from './queue.repository.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
@@ -11,12 +12,14 @@ const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50
 describe('the queue of an endpoint', () => {
   let shop: TestWebhooks;
   let database: Database;
+  let clock: QueueClock;
   beforeEach(async () => {
     shop = await TestWebhooks.start();
     await shop.create('http://127.0.0.1:9/hook');
     await shop.stopReplicas();
     const { connectionString } = shop.sql.options as { connectionString: string };
     database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '' }, 10), createLogger('test', 'fatal'));
+    clock = new QueueClock(database, createLogger('test', 'fatal'));
     await shop.sql.query('UPDATE webhook_queues SET turn_at = now()');
   });
   afterEach(async () => {
@@ -24,22 +27,27 @@ describe('the queue of an endpoint', () => {
     await shop.stop();
   });
 
+  const inQueueTime = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    database.transaction(async (tx) => {
+      await clock.begin(tx);
+      return work(tx);
+    });
   const isDue = async (): Promise<boolean> =>
     (await shop.sql.query('SELECT 1 FROM webhook_queues WHERE turn_at <= now()')).rowCount === 1;
 
   it('gives its turn to one worker, and others skip it', async () => {
-    await database.transaction(async (tx) => {
+    await inQueueTime(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
-      expect(await database.transaction((other) => takeTurns(other, 1, limits))).toEqual([]);
+      expect(await inQueueTime((other) => takeTurns(other, 1, limits))).toEqual([]);
       endTurns(tx, [{ turn: turn!, tokens: 1, pauseMs: 0 }]);
     });
     expect(await isDue()).toBe(false);
-    expect(await database.transaction((tx) => takeTurns(tx, 1, limits))).toEqual([]);
+    expect(await inQueueTime((tx) => takeTurns(tx, 1, limits))).toEqual([]);
   });
 
   it('does not block making a delivery during a turn, and does not overlook that delivery', async () => {
     const enqueuer = await shop.sql.connect();
-    await database.transaction(async (tx) => {
+    await inQueueTime(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
       await enqueuer.query('BEGIN');
       await enqueuer.query(
@@ -64,7 +72,7 @@ describe('the queue of an endpoint', () => {
     const { rows } = await shop.sql.query<{ webhookId: string }>('SELECT webhook_id AS "webhookId" FROM webhook_queues');
     const slow = { delivered: false, answered: true, prompt: false, silentAttempts: limits.silentAttempts, pauseMs: askedSeconds * 1_000 };
     const ofProduction = { ...limits, pauseMs: 60_000, longestPauseMs: 300_000 };
-    await database.transaction(async (tx) => noteHealth(tx, rows.map((row) => ({ ...row, ...slow })), ofProduction));
+    await inQueueTime(async (tx) => noteHealth(tx, rows.map((row) => ({ ...row, ...slow })), ofProduction));
     const paused = 'SELECT extract(epoch FROM paused_until - turn_at)::float8 AS seconds FROM webhook_queues';
     expect((await shop.sql.query<{ seconds: number }>(paused)).rows[0]!.seconds).toBeCloseTo(seconds, -1);
   });

@@ -1,9 +1,10 @@
 import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { QueueLimits } from '../../options.js';
+import { queueNow } from './queue-clock.js';
 import { type Turn } from './turn.js';
 
-// Claims and ends deliveries, in batches. Locks are always taken in the same order: lanes, deliveries, queues. Claiming waits for
+// Claims and ends deliveries, in batches. All times are the queue's (`QueueClock`). Locks are always taken in the same order: lanes, deliveries, queues. Claiming waits for
 // no lock before it ends its turns.
 
 /**
@@ -15,7 +16,7 @@ const lockTurns: Statement = {
   text: `
     SELECT id FROM (
       SELECT webhook_id AS id FROM webhook_queues q
-      WHERE turn_at <= now() AND (SELECT owner_id FROM webhooks w WHERE w.id = q.webhook_id) <> ALL ($2::uuid[])
+      WHERE turn_at <= ${queueNow} AND (SELECT owner_id FROM webhooks w WHERE w.id = q.webhook_id) <> ALL ($2::uuid[])
         AND webhook_id <> ALL ($3::uuid[])
       ORDER BY turn_at LIMIT 8 * $1::bigint
     ) AS due
@@ -35,17 +36,17 @@ const readTurns: Statement = {
     SELECT q.webhook_id AS "webhookId", w.owner_id AS "ownerId", q.xmin::text AS version, w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
       s.*,
       CASE WHEN q.tokens_at = '-infinity' THEN $2::float8
-        ELSE least($2, q.tokens + extract(epoch FROM now() - q.tokens_at)::float8 * $2) END AS tokens,
+        ELSE least($2, q.tokens + greatest(0, extract(epoch FROM ${queueNow} - q.tokens_at)::float8) * $2) END AS tokens,
       CASE WHEN q.paused_until = '-infinity' THEN 0
-        ELSE extract(epoch FROM q.paused_until - now())::float8 * 1000 END AS "pausedForMs",
+        ELSE extract(epoch FROM q.paused_until - ${queueNow})::float8 * 1000 END AS "pausedForMs",
       (SELECT count(*) FROM webhook_deliveries d
-       WHERE d.webhook_id = q.webhook_id AND d.lease IS NOT NULL AND d.due_at > now()) AS leased
+       WHERE d.webhook_id = q.webhook_id AND d.lease IS NOT NULL AND d.due_at > ${queueNow}) AS leased
     FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
     CROSS JOIN LATERAL (
       SELECT coalesce(array_agg(encrypted ORDER BY id DESC), '{}') AS secrets, min(id) AS "oldestSecret"
       FROM webhook_secrets WHERE webhook_id = w.id AND ends_at > now()
     ) s
-    WHERE q.webhook_id = ANY($1) AND q.turn_at <= now()`,
+    WHERE q.webhook_id = ANY($1) AND q.turn_at <= ${queueNow}`,
 };
 
 /**
@@ -88,11 +89,11 @@ const claim: Statement = {
       JOIN webhooks w ON w.id = turn.webhook_id
       CROSS JOIN LATERAL (
         SELECT id FROM webhook_deliveries d
-        WHERE d.webhook_id = turn.webhook_id AND d.due_at <= now() AND ${maySee}
+        WHERE d.webhook_id = turn.webhook_id AND d.due_at <= ${queueNow} AND ${maySee}
         ORDER BY d.due_at, d.id LIMIT turn.room FOR NO KEY UPDATE SKIP LOCKED
       ) d
     )
-    UPDATE webhook_deliveries d SET lease = $3, due_at = now() + $4 * interval '1 millisecond'
+    UPDATE webhook_deliveries d SET lease = $3, due_at = ${queueNow} + $4 * interval '1 millisecond'
     FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
     RETURNING d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", d.order_id AS "orderId", d.in_lane AS "inLane",
       d.body, d.traceparent, jsonb_array_length(d.attempts) AS "recordedAttempts", ${isWanted} AS "isWanted"`,
@@ -119,9 +120,9 @@ const endTurn: Statement = {
   name: 'webhooks-end-turns',
   text: `
     WITH held AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)
-    UPDATE webhook_queues q SET tokens = t.tokens, tokens_at = now(),
-      turn_at = CASE WHEN q.xmin::text <> t.version THEN least(q.turn_at, now()) WHEN t.pause_ms IS NULL THEN 'infinity' ELSE greatest(
-        now() + t.pause_ms * interval '1 millisecond',
+    UPDATE webhook_queues q SET tokens = t.tokens, tokens_at = ${queueNow},
+      turn_at = CASE WHEN q.xmin::text <> t.version THEN least(q.turn_at, ${queueNow}) WHEN t.pause_ms IS NULL THEN 'infinity' ELSE greatest(
+        ${queueNow} + t.pause_ms * interval '1 millisecond',
         coalesce((SELECT min(due_at) FROM webhook_deliveries d WHERE d.webhook_id = q.webhook_id
                   AND ${maySee}), 'infinity')) END
     FROM unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[]) AS t (webhook_id, version, tokens, pause_ms)
@@ -167,7 +168,7 @@ const record: Statement = {
   name: 'webhooks-record-outcomes',
   text: `
     UPDATE webhook_deliveries d SET state = t.state, attempts = d.attempts || t.attempt, lease = NULL,
-      due_at = CASE WHEN t.state = 'pending' THEN now() + t.pause_ms * interval '1 millisecond' END,
+      due_at = CASE WHEN t.state = 'pending' THEN ${queueNow} + t.pause_ms * interval '1 millisecond' END,
       ended_at = CASE WHEN t.state <> 'pending' THEN now() END
     FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[]) AS t (id, lease, state, attempt, pause_ms)
     WHERE d.id = t.id AND d.lease = t.lease RETURNING d.id`,
@@ -184,7 +185,7 @@ const moveLanes: Statement = {
         ORDER BY d.id LIMIT 1
       ) next ON true
     ), started AS (
-      UPDATE webhook_deliveries d SET due_at = now() FROM lane WHERE d.id = lane.id AND d.due_at IS NULL
+      UPDATE webhook_deliveries d SET due_at = ${queueNow} FROM lane WHERE d.id = lane.id AND d.due_at IS NULL
     )
     DELETE FROM webhook_lanes l USING lane
     WHERE lane.id IS NULL AND l.webhook_id = lane.webhook_id AND l.order_id = lane.order_id`,
@@ -259,13 +260,13 @@ const noteHealthOf: Statement = {
         AS t (webhook_id, delivered, answered, prompt, silent, pause_ms) USING (webhook_id)
       ORDER BY q.webhook_id FOR NO KEY UPDATE OF q
     )
-    UPDATE webhook_queues q SET turn_at = least(q.turn_at, now()), silent_attempts = h.silent_now,
-      failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, now()) END,
+    UPDATE webhook_queues q SET turn_at = least(q.turn_at, ${queueNow}), silent_attempts = h.silent_now,
+      failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, ${queueNow}) END,
       paused_until = CASE
-        WHEN h.silent_now >= $7 THEN greatest(q.paused_until, now() + interval '1 millisecond' * greatest(h.pause_ms,
+        WHEN h.silent_now >= $7 THEN greatest(q.paused_until, ${queueNow} + interval '1 millisecond' * greatest(h.pause_ms,
           -- Pauses do not grow for a receiver that responds, though slowly.
           CASE WHEN h.answered THEN $8::float8 ELSE least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) END))
-        WHEN h.pause_ms > 0 THEN greatest(q.paused_until, now() + h.pause_ms * interval '1 millisecond')
+        WHEN h.pause_ms > 0 THEN greatest(q.paused_until, ${queueNow} + h.pause_ms * interval '1 millisecond')
         ELSE q.paused_until END
     FROM health h WHERE q.webhook_id = h.webhook_id`,
 };
@@ -288,7 +289,7 @@ export function noteHealth(tx: Transaction, health: readonly Health[], limits: Q
 export async function findFailing(tx: Transaction, webhookIds: readonly string[], forMs: number): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
     `SELECT webhook_id AS id FROM webhook_queues
-     WHERE webhook_id = ANY($1) AND failing_since <= now() - $2 * interval '1 millisecond'`,
+     WHERE webhook_id = ANY($1) AND failing_since <= ${queueNow} - $2 * interval '1 millisecond'`,
     [webhookIds, forMs],
   );
   return rows.map((row) => row.id);
@@ -306,7 +307,7 @@ const renew: Statement = {
       SELECT d.id FROM webhook_deliveries d JOIN claims c ON c.id = d.id AND c.lease = d.lease WHERE c.holds
       FOR NO KEY UPDATE OF d SKIP LOCKED
     ), renewed AS (
-      UPDATE webhook_deliveries d SET due_at = now() + $5 * interval '1 millisecond' FROM free WHERE d.id = free.id RETURNING d.id
+      UPDATE webhook_deliveries d SET due_at = ${queueNow} + $5 * interval '1 millisecond' FROM free WHERE d.id = free.id RETURNING d.id
     )
     SELECT id, holds, id IN (SELECT id FROM renewed) AS "isRenewed" FROM claims`,
 };
@@ -342,7 +343,7 @@ export function renewLeases(tx: Transaction, claims: readonly Claim[], leaseMs: 
 /** Releases claims: their deliveries are due at once. Their endpoints need `bringForward`. */
 export function giveBack(tx: Transaction, claims: readonly Pick<Claim, 'id' | 'lease'>[]): void {
   tx.send(
-    `UPDATE webhook_deliveries d SET lease = NULL, due_at = now() FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease)
+    `UPDATE webhook_deliveries d SET lease = NULL, due_at = ${queueNow} FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease)
      WHERE d.id = t.id AND d.lease = t.lease`,
     [claims.map((one) => one.id), claims.map((one) => one.lease)],
   );
@@ -352,7 +353,7 @@ export function giveBack(tx: Transaction, claims: readonly Pick<Claim, 'id' | 'l
 export async function bringForward(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
   await tx.execute(
     `WITH turns AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)
-     UPDATE webhook_queues SET turn_at = least(turn_at, now()) WHERE webhook_id IN (SELECT webhook_id FROM turns)`,
+     UPDATE webhook_queues SET turn_at = least(turn_at, ${queueNow}) WHERE webhook_id IN (SELECT webhook_id FROM turns)`,
     [webhookIds],
   );
 }

@@ -1,4 +1,5 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { queueNow } from './queue-clock.js';
 import { advanceLanes, bringForward, type ClaimedDelivery, holdLanes, lanesOf } from './queue.repository.js';
 
 type Pending = Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
@@ -6,7 +7,7 @@ type Pending = Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
 const columns = `d.id, d.webhook_id AS "webhookId", d.order_id AS "orderId", d.in_lane AS "inLane"`;
 
 /** SQL: no worker holds the delivery. The lease of a crashed worker stays in the row after it has ended. */
-const isFree = '(d.lease IS NULL OR d.due_at <= now())';
+const isFree = `(d.lease IS NULL OR d.due_at <= ${queueNow})`;
 
 /** Returns deliveries of disabled endpoints that have been held for `holdMs`. */
 export function findHeldTooLong(tx: Transaction, holdMs: number, limit: number): Promise<Pending[]> {

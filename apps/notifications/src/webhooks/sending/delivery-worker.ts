@@ -16,6 +16,7 @@ import { OwnerSync } from '../endpoints/owner-sync.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
 import { FairQueue } from '../queue/fair-queue.js';
+import { QueueClock } from '../queue/queue-clock.js';
 import { bringForward, claimDue, type ClaimedDelivery, endTurns, findFailing, giveBack, noteHealth, type Outcome, recordOutcomes, takeTurns } from '../queue/queue.repository.js';
 import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
@@ -79,6 +80,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly sender: WebhookSender,
     private readonly cipher: Cipher,
     private readonly metrics: DeliveryMetrics,
@@ -89,7 +91,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   ) {
     this.options = webhooks;
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
-    this.leases = new Leases(database, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.cut.abort() }, logger);
+    this.leases = new Leases(database, clock, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.cut.abort() }, logger);
     this.queue = new FairQueue(webhooks.inFlight);
     this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
     this.unattempted = new Batcher<Unattempted, void>({ name: 'end claims without an attempt', lanes: 1, maxBatch: maxOutcomes }, (batch) => this.endAll(batch));
@@ -146,6 +148,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const lease = randomUUID();
     const { owners, endpoints } = this.queue.full();
     const { turns, claimed } = await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
       const due = await takeTurns(tx, maxTurns, limits, { owners: [...owners, ...this.owners.unchecked], endpoints });
       const requests = due.map((turn) => ({ ...turn, room: roomOf(turn, limits) }));
       const shares = this.queue.sharesOf(requests);
@@ -302,6 +305,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const health = healthOf(attempts, attemptLimitMs * prompt);
     const { written, failing } = await this.retried('recording outcomes of deliveries', () =>
       this.database.transaction(async (tx) => {
+        await this.clock.begin(tx);
         const written = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
         noteHealth(tx, health, limits);
         return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
@@ -334,6 +338,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const outcomes = batch.flatMap(({ outcome }) => (outcome ? [outcome] : []));
     const released = batch.flatMap(({ job, outcome }) => (outcome ? [] : [{ id: job.claimed.id, lease: job.lease }]));
     await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
       recordOutcomes(tx, outcomes);
       giveBack(tx, released);
       await bringForward(tx, [...new Set(batch.map(({ job }) => job.webhookId))]);

@@ -1,6 +1,7 @@
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { QueueClock } from '../queue/queue-clock.js';
 import { type ClaimedDelivery, renewLeases } from '../queue/queue.repository.js';
 
 interface Claim {
@@ -36,6 +37,7 @@ export class Leases<Job extends Claim> extends BackgroundLoop {
 
   constructor(
     private readonly database: Database,
+    private readonly clock: QueueClock,
     private readonly leaseMs: number,
     private readonly handler: LeaseHandler<Job>,
     logger: Logger,
@@ -64,7 +66,11 @@ export class Leases<Job extends Claim> extends BackgroundLoop {
     const due = [...this.until].flatMap(([job, until]) => (until < old && !this.handler.giveBack(job) ? [job] : []));
     if (due.length === 0) return false;
     const claims = due.map(({ claimed, lease, url, oldestSecret }) => ({ id: claimed.id, lease, url, oldestSecret }));
-    const renewals = new Map((await this.database.transaction((tx) => renewLeases(tx, claims, this.leaseMs))).map((one) => [one.id, one]));
+    const renewed = await this.database.transaction(async (tx) => {
+      await this.clock.begin(tx);
+      return renewLeases(tx, claims, this.leaseMs);
+    });
+    const renewals = new Map(renewed.map((one) => [one.id, one]));
     for (const job of due) {
       const { holds, isRenewed } = renewals.get(job.claimed.id) ?? {};
       if (!this.until.has(job)) continue;

@@ -1,0 +1,87 @@
+import { Injectable } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+
+/** SQL: the queue's time, which `QueueClock.begin` sets for the transaction. A subquery, so that it is evaluated once. */
+export const queueNow = `(SELECT current_setting('shop.queue_time')::timestamptz)`;
+
+/** SQL: how far the queue's time is ahead of the database's clock. */
+export const queueAhead = '(SELECT ahead FROM webhook_clock)';
+
+const intervalMs = 1_000;
+/** Larger differences are steps of the database's clock; smaller ones are delays and drift. */
+const toleranceMs = 500;
+/** How much slower than this process's monotonic clock the database's may run in a second. */
+const maxDriftMs = 2;
+/** How old `seen` may become. */
+const seenMs = 10_000;
+
+interface Reading {
+  /** The queue's time, in milliseconds since 1970. */
+  readonly time: number;
+  /** The time that some replica has seen. */
+  readonly seen: number;
+}
+
+const reading = `SELECT extract(epoch FROM clock_timestamp() + ahead)::float8 * 1000 AS time, extract(epoch FROM seen)::float8 * 1000 AS seen
+  FROM webhook_clock`;
+
+/**
+ * The time by which deliveries, turns and pauses are due. It follows the clock of notifications' database, and never goes back:
+ * otherwise everything would wait as long as that clock was set back. Each replica continues its last reading by its own monotonic
+ * clock, and compares it with the database every second. The first that finds the database's clock behind records the difference in
+ * `webhook_clock`. A clock set forward makes deliveries due early and ends leases, whose deliveries may be sent twice.
+ */
+@Injectable()
+export class QueueClock extends BackgroundLoop {
+  /** The last reading, and when it was made by `performance.now`. */
+  private last: { readonly time: number; readonly at: number } | undefined;
+
+  constructor(
+    private readonly database: Database,
+    @InjectLogger() logger: Logger,
+  ) {
+    super({ name: 'compare clocks', intervalMs, isTraced: false }, () => this.compare(), logger);
+  }
+
+  /** Sets the time of a transaction. Call it before any other function of the queue. */
+  async begin(tx: Transaction): Promise<void> {
+    if (!this.last) await this.compare();
+    const time = new Date(this.now ?? NaN).toISOString();
+    tx.send({ name: 'webhooks-set-time', text: `SELECT set_config('shop.queue_time', $1, true)` }, [time]);
+  }
+
+  private get now(): number | undefined {
+    return this.last && this.last.time + performance.now() - this.last.at;
+  }
+
+  private async compare(): Promise<boolean> {
+    const { time, seen } = onlyRow(await this.database.query<Reading>({ name: 'webhooks-read-clock', text: reading }));
+    const expected = Math.max(this.now ?? 0, seen);
+    if (time < expected - toleranceMs) await this.correct(expected);
+    else this.last = { time: Math.max(time, expected - maxDriftMs), at: performance.now() };
+    if (time > seen + seenMs) await this.noteSeen();
+    return false;
+  }
+
+  /** Moves the queue's time forward to what it should be, unless another replica has done so. */
+  private async correct(expected: number): Promise<void> {
+    this.last ??= { time: expected, at: performance.now() };
+    const byMs = await this.database.transaction(async (tx) => {
+      const { time } = onlyRow(await tx.query<Reading>(`${reading} FOR UPDATE`));
+      const back = (this.now ?? 0) - time;
+      if (back > toleranceMs) await tx.execute(`UPDATE webhook_clock SET ahead = ahead + $1 * interval '1 millisecond'`, [back]);
+      return back;
+    });
+    if (byMs > toleranceMs) this.logger.warn({ byMs }, "the clock of notifications' database was set back; the queue of webhooks continues");
+  }
+
+  private async noteSeen(): Promise<void> {
+    await this.database.transaction((tx) =>
+      tx.execute(`UPDATE webhook_clock SET seen = clock_timestamp() + ahead WHERE seen < clock_timestamp() + ahead - $1 * interval '1 millisecond'`, [seenMs]),
+    );
+  }
+}
