@@ -20,10 +20,28 @@ CREATE TABLE stock (
   supplied        units   NOT NULL,
   -- The latest attempt to retire the plant that was refused because of open orders; older attempts no longer matter.
   refused_attempt bigint  NOT NULL DEFAULT 0,
+  -- From this number of free units down the plant is low on stock. Null: 10 counts.
+  low_stock_at    units,
   version         bigint  NOT NULL DEFAULT 1,
   CONSTRAINT every_unit_is_somewhere CHECK (free + reserved + sold = supplied),
   CONSTRAINT retired_has_nothing_left CHECK (listing <> 'retired' OR (free = 0 AND reserved = 0))
 ) WITH (fillfactor = 70);
+
+-- Changes of free units by staff; append-only.
+CREATE TABLE stock_changes (
+  id       bigint         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  plant_id safe_id        NOT NULL,
+  at       timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  -- Units added.
+  by       bigint         NOT NULL,
+  -- Free units after the change.
+  free     units          NOT NULL,
+  -- Of an adjustment.
+  reason   text,
+  -- A user's UUID.
+  actor    uuid
+);
+CREATE INDEX stock_changes_by_plant ON stock_changes (plant_id, id DESC);
 
 -- The inventory is a compacted total and the few deltas since: a batch appends a row instead of waiting for one.
 CREATE TABLE inventory_total (

@@ -14,6 +14,8 @@ import { PaymentsController, PaymentsService } from './payments/payments.service
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
 import { RefundsController, RefundsDueGauge, RefundsService } from './refunds/refunds.js';
 import { ShipmentsController, ShipmentsService } from './shipments/shipments.js';
+import { AvailabilityController } from './stock/availability.js';
+import { StockChangesController } from './stock/stock-changes.js';
 import { InventoryCompactor, StockService } from './stock/stock.service.js';
 import { StockController } from './stock/stock.controller.js';
 
@@ -22,7 +24,7 @@ class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, PaymentsController, RefundsController, ShipmentsController, StockController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
+      controllers: [FeedController, OrdersController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,

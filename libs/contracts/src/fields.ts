@@ -1,5 +1,5 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { Converted, Nested } from '@plant-shop/platform/rpc/validation';
+import { Converted, Nested, Nullable } from '@plant-shop/platform/rpc/validation';
 import {
   ArrayMaxSize,
   IsArray,
@@ -56,6 +56,9 @@ export const IdToChange = (): PropertyDecorator =>
     Integer(0, Number.MAX_SAFE_INTEGER),
     Schema({ description: '0 or absent: it stays the same.' }),
   );
+
+/** Optional: absent keeps what there is, `null` ends it. */
+export const Clearable = (): PropertyDecorator => applyDecorators(IsOptional(), Nullable(), Schema({ clearable: true }));
 
 /** A boolean. Strings are not converted: "true" is refused. */
 export const Flag = (): PropertyDecorator =>
@@ -125,6 +128,16 @@ export const ObjectOf = (
   type: () => Type<object>,
   { message = 'must be a JSON object' }: { message?: string } = {},
 ): PropertyDecorator => applyDecorators(IsObject({ message }), Nested(type, message), Schema({ objectOf: type }));
+
+/** A list of 1 to `size` identifiers. */
+export const Ids = (size: number): PropertyDecorator =>
+  applyDecorators(
+    ListOf(size, 1),
+    IsInt({ each: true, message: 'must contain whole numbers' }),
+    Min(1, { each: true, message: 'must contain positive numbers' }),
+    Max(Number.MAX_SAFE_INTEGER, { each: true, message: `must contain numbers up to ${Number.MAX_SAFE_INTEGER}` }),
+    Schema({ items: { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } }),
+  );
 
 /** A list of objects of another class. */
 export const ObjectsOf = (

@@ -6,7 +6,8 @@ import { getMetadataStorage } from 'class-validator';
 
 /** A JSON Schema. Only the keywords that the code reads are listed. */
 export interface JsonSchema {
-  readonly type?: string;
+  /** A list of types if `null` is a value, too. */
+  readonly type?: string | readonly unknown[];
   readonly items?: JsonSchema;
   readonly [keyword: string]: unknown;
 }
@@ -15,6 +16,8 @@ export interface JsonSchema {
 export interface FieldSchema extends JsonSchema {
   /** The field is an object of this class; replaces all other keywords. */
   readonly objectOf?: () => Type<object>;
+  /** `null` is a value, too. */
+  readonly clearable?: true;
   readonly items?: FieldSchema;
 }
 

@@ -1,23 +1,70 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { anyKeyOr, permission } from './permissions.js';
-import { type AnswerOf, described, id, integer, objectOf } from './answers.js';
+import { anyKeyOr, limitedByCredential, permission } from './permissions.js';
+import { type AnswerOf, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import type { PlantStatus } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { ExpectedVersion, Id, Integer, ObjectOf } from './fields.js';
+import { Clearable, ExpectedVersion, Id, Ids, Integer, ObjectOf, PageRequest, Text } from './fields.js';
+import { Description } from './schema.js';
 
-// The units of each plant.
+// The units of each plant, as staff count them and as customers may know them.
+
+const maxUnits = 1_000_000_000;
 
 // Sent by clients
 
 export class StockChange {
-  @Integer(0, 1_000_000_000)
+  @Integer(0, maxUnits)
   free: number;
+
+  @Clearable()
+  @Integer(0, maxUnits)
+  @Description('From this number of free units down the plant is low on stock. Absent: it stays the same. Null: 10 counts.')
+  lowStockAt?: number | null;
+}
+
+export class StockAdjustment {
+  @Integer(-maxUnits, maxUnits)
+  @Description('Units to add to the free ones; below zero: to remove.')
+  by: number;
+
+  @Text({ max: 500 })
+  @Description('Why, for the history: a delivery, a loss, a count.')
+  reason: string;
 }
 
 // Requests
 
 export class GetStock {
+  @Id()
+  plantId: number;
+}
+
+export class GetAvailability {
+  @Id()
+  plantId: number;
+}
+
+export const maxAvailabilities = 100;
+
+export class ListAvailability {
+  @Ids(maxAvailabilities)
+  @Description('Ids of plants, at most 100. The answer is in their order, without those that there are not.')
+  ids: number[];
+}
+
+export class AdjustStock {
+  @Id()
+  plantId: number;
+
+  @ObjectOf(() => StockAdjustment)
+  adjustment: StockAdjustment;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class ListStockChanges extends PageRequest {
   @Id()
   plantId: number;
 }
@@ -51,9 +98,35 @@ const stockAnswer = objectOf('Stock', 'Units of one plant.')({
   free: described(units, 'Units that can be ordered.'),
   reserved: described(units, 'Units in placed orders.'),
   sold: described(units, 'Units in approved or delivered orders.'),
+  lowStockAt: optional(described(units, 'From this number of free units down the plant is low on stock. Absent: 10 counts.')),
 });
 
 export type Stock = AnswerOf<typeof stockAnswer>;
+
+export const availabilityStates = ['in-stock', 'low-stock', 'out-of-stock', 'not-for-sale'] as const;
+
+const availabilityAnswer = objectOf('Availability', 'Whether a plant can be ordered.')({
+  plantId: id,
+  state: described(
+    oneOf(availabilityStates),
+    '`low-stock`: few units are left. `not-for-sale`: the status of the plant is not available.',
+  ),
+  units: optional(described(units, 'Units that can be ordered. Absent if there are more than the shop shows, and if the plant is not for sale.')),
+});
+
+export type Availability = AnswerOf<typeof availabilityAnswer>;
+
+const stockChangeAnswer = objectOf('StockEntry', 'A change of free units by staff.')({
+  id,
+  at: instant,
+  by: described(integer(-Number.MAX_SAFE_INTEGER), 'Units added; below zero: removed.'),
+  free: described(units, 'Free units after the change.'),
+  reason: optional(described(text(500), 'Of an adjustment.')),
+  actor: optional(described(uuid, 'The id of the user who made it.')),
+  username: optional(described(text(), 'Absent if the user was deleted.')),
+});
+
+export type StockEntry = AnswerOf<typeof stockChangeAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
@@ -80,6 +153,54 @@ export const stockOperations = {
       access: permission('write:stock'),
       summary: 'Read the stock of a plant',
       answer: stockAnswer,
+    },
+  ),
+  getAvailability: forClients(
+    read<Availability>()('getAvailability', GetAvailability, { errors: ['plant-not-found'] }),
+    {
+      route: 'GET /v3/plant/:plantId/availability',
+      access: limitedByCredential,
+      summary: 'Read whether a plant can be ordered',
+      answer: availabilityAnswer,
+    },
+  ),
+  listAvailability: forClients(
+    read<Availability[]>()('listAvailability', ListAvailability),
+    {
+      route: 'GET /v3/plant/availability',
+      access: limitedByCredential,
+      summary: 'Read whether several plants can be ordered',
+      description: 'In the order of the ids, each once.',
+      query: ['ids'],
+      required: { ids: 'must be ids of plants, separated by commas' },
+      answer: listOf(availabilityAnswer, maxAvailabilities),
+    },
+  ),
+  adjustStock: forClients(
+    write<Stock>()('adjustStock', AdjustStock, {
+      errors: ['plant-not-found', 'insufficient-stock', 'precondition-failed', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/store/inventory/:plantId/adjustment',
+      access: permission('write:stock'),
+      summary: 'Add or remove free units of a plant',
+      description:
+        'For a delivery, a loss or a count. Orders placed in the meantime are not overlooked. Refused if there would be less than no free unit. ' +
+        'Send an Idempotency-Key to repeat the request safely.',
+      body: jsonObject('adjustment'),
+      answer: stockAnswer,
+    },
+  ),
+  listStockChanges: forClients(
+    read<StockEntry[]>()('listStockChanges', ListStockChanges, { errors: ['plant-not-found', 'invalid-cursor'] }),
+    {
+      route: 'GET /v3/store/inventory/:plantId/changes',
+      access: permission('write:stock'),
+      summary: "List the changes of a plant's stock by staff",
+      description: 'Newest first: by id, which increases. Orders change free units, too, and are not among them.',
+      query: ['limit', 'cursor'],
+      answer: listOf(stockChangeAnswer, 1_000),
     },
   ),
   /** Sets the free units. */

@@ -46,6 +46,10 @@ export function requiredQueryList(request: FastifyRequest, name: string, must: s
   return values;
 }
 
+/** Returns a required list of ids, with the same rules as in the path. @param must completes "<name> must …" in the error if it is missing */
+export const requiredQueryIds = (request: FastifyRequest, name: string, must: string): readonly number[] =>
+  requiredQueryList(request, name, must).map((one) => readId(name, one, badParameter));
+
 /** Returns `limit` and `cursor` of a list; the owning service checks the cursor. */
 export function pageOf(request: FastifyRequest): { limit?: number; cursor?: string } {
   const limit = queryOf(request).integer('limit', { min: 1, max: 1_000 }, badParameter);

@@ -70,7 +70,8 @@ export class Schemas {
   }
 
   /** Returns the schema of a field of a payload class. */
-  ofField({ objectOf, items, ...schema }: FieldSchema): JsonSchema {
+  ofField({ objectOf, items, clearable, ...schema }: FieldSchema): JsonSchema {
+    if (clearable) return { ...this.ofField({ ...schema, ...(objectOf && { objectOf }), ...(items && { items }) }), type: [schema.type, 'null'] };
     if (objectOf) return { ...this.ofClass(objectOf()), ...schema };
     return items ? { ...schema, items: this.ofField(items) } : schema;
   }

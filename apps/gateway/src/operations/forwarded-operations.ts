@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
-import { schemaOfClass } from '@plant-shop/contracts/schema';
+import { type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CachedReads } from '../reads/cached-reads.js';
-import { pageOf, pathId, pathText, queryId, queryList, queryText, requiredQueryList } from '../http/input.js';
+import { pageOf, pathId, pathText, queryId, queryList, queryText, requiredQueryIds, requiredQueryList } from '../http/input.js';
 import { isPaged, routeSpecOf } from '../http/route.js';
 import { Routes } from '../http/routes.js';
 import { type PageQuery, RpcForwarder, sendApiResponse } from '../http/rpc-forwarder.js';
@@ -135,7 +135,7 @@ function queryReaders({ query = [], required = {} }: ClientOperation, { payload 
   const readers = query
     .filter((name) => name !== 'limit' && name !== 'cursor')
     .map((name): Reader => {
-      const read = readerOf(name, properties[name]?.type, required[name]);
+      const read = readerOf(name, properties[name] ?? {}, required[name]);
       return (request, values) => {
         const value = read(request);
         if (value !== undefined) values[name] = value;
@@ -144,7 +144,8 @@ function queryReaders({ query = [], required = {} }: ClientOperation, { payload 
   return query.includes('cursor') ? [...readers, (request, values) => Object.assign(values, pageOf(request))] : readers;
 }
 
-function readerOf(name: string, type: string | undefined, must: string | undefined): (request: FastifyRequest) => unknown {
+function readerOf(name: string, { type, items }: JsonSchema, must: string | undefined): (request: FastifyRequest) => unknown {
+  if (items?.type === 'integer' && must !== undefined) return (request) => requiredQueryIds(request, name, must);
   if (type === 'array') return must === undefined ? (request) => queryList(request, name) : (request) => requiredQueryList(request, name, must);
   return type === 'integer' ? (request) => queryId(request, name) : (request) => queryText(request, name);
 }

@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import {
+  type AdjustStock,
   type GetStock,
   type Inventory,
   type ListStock,
@@ -11,7 +12,7 @@ import {
   type Stock,
   store,
 } from '@plant-shop/contracts/store';
-import type { Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { StockService } from './stock.service.js';
@@ -31,8 +32,13 @@ export class StockController {
   }
 
   @Answers(store.setStock)
-  setStock({ plantId, stock, ifVersion }: SetStock, context: RpcContext): Promise<Versioned<Stock>> {
-    return this.stock.set(context, plantId, stock.free, ifVersion);
+  setStock(request: SetStock, context: RpcContext): Promise<Versioned<Stock>> {
+    return this.stock.set(context, request);
+  }
+
+  @Answers(store.adjustStock)
+  adjustStock(request: AdjustStock, context: RpcContext): Promise<Versioned<Stock> | Replayed> {
+    return this.stock.adjust(context, request);
   }
 
   @Answers(store.openStock)

@@ -7,7 +7,7 @@ import type { StockState, Units } from './stock.js';
 type Reader = Pick<Transaction, 'query'>;
 
 const columns = `plant_id AS "plantId", incarnation, listing, listing_version AS "listingVersion",
-  refused_attempt AS "refusedAttempt", free, reserved, sold, version`;
+  refused_attempt AS "refusedAttempt", low_stock_at AS "lowStockAt", free, reserved, sold, version`;
 
 export async function findStock(db: Reader, plantId: number): Promise<StockState | undefined> {
   const [stock] = await db.query<StockState>({ name: 'find-stock', text: `SELECT ${columns} FROM stock WHERE plant_id = $1` }, [
@@ -56,7 +56,7 @@ export async function lockOrInsertStocks(tx: Transaction, plantIds: readonly num
   return lockStock(tx, plantIds);
 }
 
-type WrittenStock = Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion' | 'free'>;
+type WrittenStock = Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion' | 'free' | 'lowStockAt'>;
 
 const writtenStocks = new RowsParameter<WrittenStock>(
   ['plant_id', 'bigint', ({ plantId }) => plantId],
@@ -64,6 +64,7 @@ const writtenStocks = new RowsParameter<WrittenStock>(
   ['listing', 'text', ({ listing }) => listing],
   ['listing_version', 'bigint', ({ listingVersion }) => listingVersion],
   ['free', 'bigint', ({ free }) => free],
+  ['low_stock_at', 'bigint', ({ lowStockAt }) => lowStockAt],
 );
 
 /**
@@ -76,7 +77,7 @@ export async function writeStocks(tx: Transaction, stocks: readonly WrittenStock
     {
       name: 'write-stocks',
       text: `UPDATE stock SET incarnation = t.incarnation, listing = t.listing, listing_version = t.listing_version, free = t.free,
-               supplied = t.free + reserved + sold, version = version + 1
+               low_stock_at = t.low_stock_at, supplied = t.free + reserved + sold, version = version + 1
              FROM ${writtenStocks.from()} WHERE stock.plant_id = t.plant_id RETURNING stock.plant_id AS "plantId", version`,
     },
     writtenStocks.values(stocks),

@@ -1,25 +1,30 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import {
+  type AdjustStock,
   type Inventory,
   type ListStock,
   type OpenOrders,
   type OpenStock,
   type RetirePlant,
+  type SetStock,
   type Stock,
   store,
 } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { CoalescedRead } from '@plant-shop/platform/patterns/coalesced-read';
 import type { Logger } from '@plant-shop/platform/logging';
+import { invalidInput } from '@plant-shop/platform/errors';
+import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import { Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { assertNotAbandoned } from '@plant-shop/platform/patterns/saga/intent-table';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { STORE_OPTIONS, type StoreOptions } from '../config.js';
-import { addInventory, inventoryOf, noInventory, openStock, type StockState, subtractInventory } from './stock.js';
+import { addInventory, inventoryOf, noInventory, openStock, plantNotFound, requireStock, type StockState, subtractInventory } from './stock.js';
+import { appendStockChange } from './stock-changes.js';
 import {
   appendInventoryDelta,
   compactInventory,
@@ -57,18 +62,39 @@ export class StockService {
    * Sets a plant's free units, as counted by staff. Reserved and sold units stay as they are.
    * @throws DomainError `plant-not-found`, `precondition-failed`
    */
-  set(context: RpcContext, plantId: number, free: number, ifVersion?: number): Promise<Versioned<Stock>> {
+  set(context: RpcContext, { plantId, stock: { free, lowStockAt }, ifVersion }: SetStock): Promise<Versioned<Stock>> {
     return this.database.transaction(async (tx) => {
-      const [locked] = await lockStock(tx, [plantId]);
-      const stock = requireStock(plantId, locked);
-      if (ifVersion !== undefined && ifVersion !== stock.version) {
-        throw new DomainError('precondition-failed', `The stock is now at version ${stock.version}. Read it again.`);
-      }
-      const after = { ...stock, free };
-      const versions = await writeStockAndInventory(tx, [{ before: stock, after }]);
+      const before = await this.lock(tx, plantId, ifVersion);
+      const after = { ...before, free, lowStockAt: lowStockAt === undefined ? before.lowStockAt : lowStockAt };
       audit(tx, actorOf(context), store.setStock, plantId);
-      return versioned(after, versions.get(plantId) ?? stock.version);
+      return writeByStaff(tx, { before, after }, context);
     });
+  }
+
+  /**
+   * Adds free units, or removes them, with a reason for the history. Idempotent with an Idempotency-Key.
+   * @throws DomainError `plant-not-found`, `precondition-failed`; `insufficient-stock` if less than none would be free
+   */
+  adjust(context: RpcContext, { plantId, adjustment: { by, reason }, ifVersion }: AdjustStock): Promise<Versioned<Stock> | Replayed> {
+    return this.database.transaction((tx) =>
+      runOnce(tx, context.idempotency, async () => {
+        const before = await this.lock(tx, plantId, ifVersion);
+        const free = before.free + by;
+        if (free < 0) throw new DomainError('insufficient-stock', `Only ${before.free} units are free.`, { available: before.free });
+        if (free > maxFree) throw invalidInput([{ pointer: '/adjustment/by', detail: `must leave at most ${maxFree} free units` }]);
+        audit(tx, actorOf(context), store.adjustStock, plantId);
+        return writeByStaff(tx, { before, after: { ...before, free } }, context, reason);
+      }),
+    );
+  }
+
+  private async lock(tx: Transaction, plantId: number, ifVersion: number | undefined): Promise<StockState> {
+    const [locked] = await lockStock(tx, [plantId]);
+    const stock = requireStock(plantId, locked);
+    if (ifVersion !== undefined && ifVersion !== stock.version) {
+      throw new DomainError('precondition-failed', `The stock is now at version ${stock.version}. Read it again.`);
+    }
+    return stock;
   }
 
   /** Opens stock for a plant of a new incarnation, with `units` or `INITIAL_STOCK`. Ignores calls with a known or older incarnation. */
@@ -135,6 +161,9 @@ export class StockService {
   }
 }
 
+/** As of `PUT`. */
+const maxFree = 1_000_000_000;
+
 /** A plant's stock before and after a change. */
 interface Change {
   readonly before: StockState;
@@ -149,15 +178,16 @@ async function writeStockAndInventory(tx: Transaction, changes: readonly Change[
   return versions;
 }
 
-const plantNotFound = (plantId: number): DomainError => new DomainError('plant-not-found', `There is no plant ${plantId}.`);
-
-function requireStock(plantId: number, stock: StockState | undefined): StockState {
-  if (!stock || stock.listing === 'retired') throw plantNotFound(plantId);
-  return stock;
+/** Writes a locked row and its entry in the history. */
+async function writeByStaff(tx: Transaction, { before, after }: Change, context: RpcContext, reason?: string): Promise<Versioned<Stock>> {
+  const versions = await writeStockAndInventory(tx, [{ before, after }]);
+  const by = after.free - before.free;
+  if (by !== 0 || reason !== undefined) appendStockChange(tx, { plantId: after.plantId, by, free: after.free, reason, actor: context.principal.subject });
+  return versioned(after, versions.get(after.plantId) ?? before.version);
 }
 
-const versioned = ({ plantId, free, reserved, sold }: StockState, version: number): Versioned<Stock> =>
-  new Versioned({ plantId, free, reserved, sold }, version);
+const versioned = ({ plantId, free, reserved, sold, lowStockAt }: StockState, version: number): Versioned<Stock> =>
+  new Versioned({ plantId, free, reserved, sold, ...(lowStockAt !== null && { lowStockAt }) }, version);
 
 const batch = 5_000;
 

@@ -8,6 +8,7 @@ describe('an opening', () => {
     listing: 'retired',
     listingVersion: 20,
     refusedAttempt: 3,
+    lowStockAt: 5,
     free: 0,
     reserved: 0,
     sold: 9,
@@ -19,6 +20,7 @@ describe('an opening', () => {
     expect(openStock(stock, { ...opening, incarnation: 21 }, 42)).toEqual({
       ...stock,
       incarnation: 21,
+      lowStockAt: null,
       listing: 'pending',
       listingVersion: 31,
       free: 6,

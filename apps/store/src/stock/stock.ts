@@ -1,3 +1,4 @@
+import { DomainError } from '@plant-shop/contracts/errors';
 import type { PlantStatus } from '@plant-shop/contracts/catalog';
 import type { Inventory, OpenStock } from '@plant-shop/contracts/store';
 
@@ -17,7 +18,17 @@ export interface StockState extends Units {
   readonly listing: PlantListing;
   readonly listingVersion: number;
   readonly refusedAttempt: number;
+  /** From this number of free units down the plant is low on stock; null: 10 counts. */
+  readonly lowStockAt: number | null;
   readonly version: number;
+}
+
+export const plantNotFound = (plantId: number): DomainError => new DomainError('plant-not-found', `There is no plant ${plantId}.`);
+
+/** Returns the stock of a plant that there is. @throws DomainError `plant-not-found` */
+export function requireStock(plantId: number, stock: StockState | undefined): StockState {
+  if (!stock || stock.listing === 'retired') throw plantNotFound(plantId);
+  return stock;
 }
 
 /** Opens the stock of a new incarnation, with `units` or the initial stock. Returns undefined for a known or older incarnation. */
@@ -27,7 +38,7 @@ export function openStock(
   initialStock: number,
 ): StockState | undefined {
   if (incarnation <= stock.incarnation) return undefined;
-  return { ...stock, incarnation, listing: status, listingVersion: version, free: units ?? initialStock };
+  return { ...stock, incarnation, listing: status, listingVersion: version, free: units ?? initialStock, lowStockAt: null };
 }
 
 export const noUnits: Units = { free: 0, reserved: 0, sold: 0 };

@@ -456,6 +456,83 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/plant/{plantId}/availability": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read whether a plant can be ordered */
+        get: operations["getAvailability"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plant/availability": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read whether several plants can be ordered
+         * @description In the order of the ids, each once.
+         */
+        get: operations["listAvailability"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/inventory/{plantId}/adjustment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add or remove free units of a plant
+         * @description For a delivery, a loss or a count. Orders placed in the meantime are not overlooked. Refused if there would be less than no free unit. Send an Idempotency-Key to repeat the request safely.
+         */
+        post: operations["adjustStock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/inventory/{plantId}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes of a plant's stock by staff
+         * @description Newest first: by id, which increases. Orders change free units, too, and are not among them.
+         */
+        get: operations["listStockChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user": {
         parameters: {
             query?: never;
@@ -1394,9 +1471,63 @@ export interface components {
              * @description Units in approved or delivered orders.
              */
             sold: number;
+            /**
+             * Format: int64
+             * @description From this number of free units down the plant is low on stock. Absent: 10 counts.
+             */
+            lowStockAt?: number;
+        };
+        /** @description Whether a plant can be ordered. */
+        Availability: {
+            /** Format: int64 */
+            plantId: number;
+            /**
+             * @description `low-stock`: few units are left. `not-for-sale`: the status of the plant is not available.
+             * @enum {string}
+             */
+            state: "in-stock" | "low-stock" | "out-of-stock" | "not-for-sale";
+            /**
+             * Format: int64
+             * @description Units that can be ordered. Absent if there are more than the shop shows, and if the plant is not for sale.
+             */
+            units?: number;
+        };
+        StockAdjustment: {
+            /** @description Units to add to the free ones; below zero: to remove. */
+            by: number;
+            /** @description Why, for the history: a delivery, a loss, a count. */
+            reason: string;
+        };
+        /** @description A change of free units by staff. */
+        StockEntry: {
+            /** Format: int64 */
+            id: number;
+            /** Format: date-time */
+            at: string;
+            /**
+             * Format: int64
+             * @description Units added; below zero: removed.
+             */
+            by: number;
+            /**
+             * Format: int64
+             * @description Free units after the change.
+             */
+            free: number;
+            /** @description Of an adjustment. */
+            reason?: string;
+            /**
+             * Format: uuid
+             * @description The id of the user who made it.
+             */
+            actor?: string;
+            /** @description Absent if the user was deleted. */
+            username?: string;
         };
         StockChange: {
             free: number;
+            /** @description From this number of free units down the plant is low on stock. Absent: it stays the same. Null: 10 counts. */
+            lowStockAt?: number | null;
         };
         NewUser: {
             /**
@@ -2228,6 +2359,16 @@ export interface components {
         };
         /** @description Malformed request */
         "malformed-request": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not enough stock */
+        "insufficient-stock": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -4284,6 +4425,236 @@ export interface operations {
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    getAvailability: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000001 */
+                plantId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "plantId": 1000000001,
+                     *       "state": "low-stock",
+                     *       "units": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Availability"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            404: components["responses"]["plant-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    listAvailability: {
+        parameters: {
+            query: {
+                /**
+                 * @description Ids of plants, at most 100. The answer is in their order, without those that there are not.
+                 * @example [
+                 *       1000000001,
+                 *       1000000002,
+                 *       1000000003
+                 *     ]
+                 */
+                ids: number[];
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "plantId": 1000000001,
+                     *         "state": "low-stock",
+                     *         "units": 3
+                     *       },
+                     *       {
+                     *         "plantId": 1000000002,
+                     *         "state": "in-stock"
+                     *       },
+                     *       {
+                     *         "plantId": 1000000003,
+                     *         "state": "not-for-sale"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Availability"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            408: components["responses"]["request-timeout"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    adjustStock: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000001 */
+                plantId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "by": -2,
+                 *       "reason": "Frost damage"
+                 *     }
+                 */
+                "application/json": components["schemas"]["StockAdjustment"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "plantId": 1000000001,
+                     *       "free": 96,
+                     *       "reserved": 2,
+                     *       "sold": 0,
+                     *       "lowStockAt": 5
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Stock"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["plant-not-found"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["insufficient-stock"];
+            412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    listStockChanges: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000001 */
+                plantId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 12,
+                     *         "at": "2026-04-30T17:45:12.345Z",
+                     *         "by": -2,
+                     *         "free": 96,
+                     *         "reason": "Frost damage",
+                     *         "actor": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de",
+                     *         "username": "flora"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["StockEntry"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["plant-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
         };
     };
     listUsers: {

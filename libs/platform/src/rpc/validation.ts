@@ -27,6 +27,8 @@ interface Field {
   /** The name as part of a pointer. */
   readonly part: string;
   readonly optional: boolean;
+  /** `null` has a meaning of its own, and is returned. */
+  readonly nullable: boolean;
   readonly convert: ((value: unknown) => unknown) | undefined;
   readonly rules: readonly Rule[];
   /** For an object of another class, or a list of them. */
@@ -37,12 +39,16 @@ type Metadata = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValid
 
 const nestedKey = Symbol('nested');
 const convertKey = Symbol('convert');
+const nullableKey = Symbol('nullable');
 
 /** The field is an object of another class, or a list of them. @param message the error for a value that is no object */
 export const Nested = (type: () => Type<object>, message: string): PropertyDecorator =>
   applyDecorators(ValidateNested({ message }), (prototype: object, property: string | symbol) =>
     Reflect.defineMetadata(nestedKey, type, prototype, property),
   );
+
+/** In this field `null` differs from absence: it ends what the field sets. */
+export const Nullable = (): PropertyDecorator => (prototype, property) => Reflect.defineMetadata(nullableKey, true, prototype, property);
 
 /** Converts a value of the field before its rules apply. `undefined` makes it absent. */
 export const Converted =
@@ -77,8 +83,9 @@ function compile<T extends object>(type: Type<T>): CompiledValidator<T> {
   };
 }
 
-/** Returns the value of a field; undefined if it is absent or invalid. `null` means absent. */
+/** Returns the value of a field; undefined if it is absent or invalid. `null` means absent, unless the field is nullable. */
 function readField(field: Field, object: Members, pointer: string, errors: FieldError[]): unknown {
+  if (field.nullable && object[field.name] === null) return null;
   let value: unknown = object[field.name] ?? undefined;
   if (field.convert && value !== undefined) value = field.convert(value);
   if (value === undefined && field.optional) return undefined;
@@ -109,6 +116,7 @@ function fieldOf(type: Type<object>, name: string, all: readonly Metadata[]): Fi
     name,
     part: pointerPart(name),
     optional: all.some(isOptional),
+    nullable: Reflect.getMetadata(nullableKey, type.prototype as object, name) === true,
     convert: Reflect.getMetadata(convertKey, type.prototype as object, name) as Field['convert'],
     rules: all.filter((rule) => rule.type === 'customValidation').flatMap(checksOf),
     nested: nestedType && { validate: compiledValidatorOf(nestedType()), message: String(nested?.message) },

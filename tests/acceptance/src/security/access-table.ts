@@ -147,6 +147,13 @@ export const accessTable: readonly AccessRow[] = [
     }),
     row('readInventory', 'GET /v3/store/inventory', ['any key', 'write:orders', 'read:orders', 'write:stock']),
     row('getStock', 'GET /v3/store/inventory/987654321987654', ['write:stock']),
+  open('getAvailability', `GET ${plant}/availability`),
+  open('listAvailability', 'GET /v3/plant/availability?ids=987654321987654'),
+    row('adjustStock', 'POST /v3/store/inventory/987654321987654/adjustment', ['write:stock'], {
+      body: 'json',
+      change: async (request) => request('POST', `/v3/store/inventory/${(await createPlant()).id}/adjustment`, { by: 1, reason: 'delivery' }),
+    }),
+    row('listStockChanges', 'GET /v3/store/inventory/987654321987654/changes', ['write:stock']),
     row('setStock', 'PUT /v3/store/inventory/987654321987654', ['write:stock'], {
       body: 'json',
       change: async (request) => request('PUT', `/v3/store/inventory/${(await createPlant()).id}`, { free: 1 }),
