@@ -1,4 +1,4 @@
-import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
 import { type AnswerOf, described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
@@ -25,11 +25,11 @@ import { Description } from './schema.js';
 const Username = (): PropertyDecorator =>
   Pattern(
     username,
-    'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
+    'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout, me or createWithList',
     // The reserved names are case-insensitive, which a JSON Schema pattern cannot express.
-    { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout or createWithList.' },
+    { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout, me or createWithList.' },
   );
-const username = /^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
+const username = /^(?!(?:login|logout|me|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
 
 // Sent by clients
 
@@ -147,7 +147,7 @@ const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstNam
   email: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   phone: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
-  role: optional(described(oneOf<Role>(roles), 'Visible to callers with write:users.')),
+  role: optional(described(oneOf<Role>(roles), 'Visible to callers with write:users, and in GET /user/me.')),
 });
 
 // Answers
@@ -199,6 +199,16 @@ export const userOperations = {
       access: optionalCredential,
       summary: 'Read a user',
       description: 'E-mail address and telephone number are returned only to the user and to callers with `write:users`.',
+      answer: userAnswer,
+    },
+  ),
+  getOwnUser: forClients(
+    read<User>()('getOwnUser', NoPayload, { errors: ['user-not-found'], versioned: true }),
+    {
+      route: 'GET /v3/user/me',
+      access: authenticated,
+      summary: 'Read the user of the credential',
+      description: 'With the role.',
       answer: userAnswer,
     },
   ),

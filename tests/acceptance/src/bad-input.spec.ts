@@ -103,7 +103,7 @@ describe('invalid requests', () => {
     expect((await create({ name: 'x', tags: [{ name: 'a' }, { id: 1 }] })).errors?.[0]?.pointer).toBe('/tags/1/name');
   });
 
-  it.each(['login', 'logout', 'createWithList', '-x', '', 'a b', 'ü', 'x'.repeat(65)])(
+  it.each(['login', 'logout', 'createWithList', 'me', 'ME', '-x', '', 'a b', 'ü', 'x'.repeat(65)])(
     'the username "%s" is 400',
     async (username) => {
       const json = { username, password: 'secret word' };

@@ -23,6 +23,24 @@ describe('orders', () => {
     });
   });
 
+  it('anybody can see whether a plant can be ordered, and staff add and remove units with a reason', async () => {
+    const { id: plantId } = await createPlant({ quantity: 2 });
+    const state = () => ok(send('GET', `/v3/plant/${plantId}/availability`));
+    expect(await state()).toEqual({ plantId, state: 'low-stock', units: 2 });
+    const path = `/v3/store/inventory/${plantId}`;
+    const headers = { 'idempotency-key': `adjust-${plantId}` };
+    const adjust = (by: number) => send('POST', `${path}/adjustment`, { as: staff, json: { by, reason: 'A delivery' }, headers });
+    expect(await ok(adjust(40))).toEqual({ plantId, free: 42, reserved: 0, sold: 0 });
+    expect(await ok(adjust(40))).toMatchObject({ free: 42 });
+    await problem(send('POST', `${path}/adjustment`, { as: staff, json: { by: -43, reason: 'Frost' } }), 409, 'insufficient-stock');
+    expect(await state()).toEqual({ plantId, state: 'in-stock' });
+    await ok(send('PUT', path, { as: staff, json: { free: 42, lowStockAt: 50 } }));
+    expect(await ok(send('GET', `/v3/plant/availability?ids=987654321987654,${plantId}`))).toEqual([{ plantId, state: 'low-stock' }]);
+    expect(await ok(send('GET', `${path}/changes`, { as: staff }))).toEqual([
+      { id: expect.any(Number), at: expect.any(String), by: 40, free: 42, reason: 'A delivery', actor: expect.any(String), username: 'admin' },
+    ]);
+  });
+
   it('an order is approved when its payment succeeds, and then delivered, automatically in the demo', async () => {
     const { id: plantId } = await createPlant({ quantity: 1 });
     const { id } = await placeOrder({ plantId });

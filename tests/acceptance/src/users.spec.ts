@@ -52,6 +52,16 @@ describe('users', () => {
     await problem(send('GET', `/v3/user/${fresh('nobody')}`), 404, 'user-not-found');
   });
 
+  it('GET /user/me returns the user of any credential, with the role', async () => {
+    const customer = await newCustomer();
+    const own = await ok(send<User>('GET', '/v3/user/me', { as: customer }));
+    expect(own).toMatchObject({ username: customer.username, role: 'customer' });
+    const { key = '' } = await ok(send<{ key: string }>('POST', `/v3/user/${customer.username}/apiKeys`, { as: customer, json: { name: 'k' } }));
+    expect(await ok(send<User>('GET', '/v3/user/me', { as: { apiKey: key } }))).toEqual(own);
+    expect(await ok(send<User>('GET', '/v3/user/me', { as: staff }))).toMatchObject({ username: 'admin', role: 'admin' });
+    await problem(send('GET', '/v3/user/me'), 401, 'unauthorized');
+  });
+
   it('GET /user finds users by prefix and by role, for callers with write:users', async () => {
     const prefix = fresh('Found');
     const names = ['a', 'b', 'c'].map((one) => `${prefix}-${one}`);

@@ -14,6 +14,7 @@ import {
 } from '@plant-shop/contracts/identity';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import type { NoPayload } from '@plant-shop/platform/rpc/operation';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { UserDeletionsService } from './user-deletions.service.js';
 import { UsersService } from './users.service.js';
@@ -48,6 +49,11 @@ export class UsersController {
   @Answers(identity.getUser)
   getUser({ username }: GetUser, context: RpcContext): Promise<Versioned<User>> {
     return this.users.get(context, username);
+  }
+
+  @Answers(identity.getOwnUser)
+  getOwnUser(_: NoPayload, context: RpcContext): Promise<Versioned<User>> {
+    return this.users.getOwn(context);
   }
 
   @Answers(identity.listUsers)

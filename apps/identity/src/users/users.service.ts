@@ -11,7 +11,8 @@ import type { Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { byText, Paging } from '@plant-shop/platform/patterns/paging';
-import { auditUnlessSelf, changeUser, drawIds, findTakenNamesAndIds, findUser, findUsernames, insertUsers, listUsers, lockUser, setRole, type UserToInsert } from './users.repository.js';
+import { auditUnlessSelf, changeUser, drawIds, findTakenNamesAndIds, findUser,
+  findUserById, findUsernames, insertUsers, listUsers, lockUser, setRole, type UserToInsert } from './users.repository.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { fromDigest } from '../secrets/secrets.js';
@@ -93,6 +94,13 @@ export class UsersService {
     const user = await findUser(this.database, username);
     if (!user) throw userNotFound();
     return new Versioned(profileFor(context.principalIfAny, user), user.version);
+  }
+
+  /** @throws DomainError `user-not-found` if it was deleted meanwhile */
+  async getOwn({ principal }: RpcContext): Promise<Versioned<User>> {
+    const user = await findUserById(this.database, principal.subject);
+    if (!user) throw userNotFound();
+    return new Versioned(managedProfile(user), user.version);
   }
 
   /** @throws DomainError `forbidden`; CodedError `invalid-cursor` */

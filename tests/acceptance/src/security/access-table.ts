@@ -19,10 +19,11 @@ export type Permission = (typeof permissions)[number];
  *
  * - `open`: none; credentials, valid or not, are ignored.
  * - `optional`: none; valid credentials may show more, and invalid ones are ignored.
+ * - `anyone`: any valid credential.
  * - `self`: the session of the user in the path, or `write:users`.
  * - permissions: one of them; with `any key`, every valid API key too.
  */
-export type Needs = 'open' | 'optional' | 'self' | readonly (Permission | 'any key')[];
+export type Needs = 'open' | 'optional' | 'anyone' | 'self' | readonly (Permission | 'any key')[];
 
 export interface AccessRow {
   readonly operation: string;
@@ -148,7 +149,7 @@ export const accessTable: readonly AccessRow[] = [
     row('readInventory', 'GET /v3/store/inventory', ['any key', 'write:orders', 'read:orders', 'write:stock']),
     row('getStock', 'GET /v3/store/inventory/987654321987654', ['write:stock']),
   open('getAvailability', `GET ${plant}/availability`),
-  open('listAvailability', 'GET /v3/plant/availability?ids=987654321987654'),
+  open('listAvailability', 'GET /v3/plant/availability'),
     row('adjustStock', 'POST /v3/store/inventory/987654321987654/adjustment', ['write:stock'], {
       body: 'json',
       change: async (request) => request('POST', `/v3/store/inventory/${(await createPlant()).id}/adjustment`, { by: 1, reason: 'delivery' }),
@@ -164,6 +165,7 @@ export const accessTable: readonly AccessRow[] = [
   open('login', 'GET /v3/user/login'),
   open('logout', 'GET /v3/user/logout'),
     optional('getUser', `GET ${user}`),
+    row('getOwnUser', 'GET /v3/user/me', 'anyone'),
     row('listUsers', 'GET /v3/user', ['write:users']),
     row('setUserRole', `PUT ${user}/role`, ['write:users'], {
       body: 'json', json: { role: 'customer' },

@@ -150,12 +150,14 @@ function documentedNeeds({ security }: Operation): string {
 function expectedNeeds({ operation, needs }: AccessRow): string {
   // Logout uses a session if there is one, so the document lists it as optional.
   if (operation === 'logout') return 'optional';
+  if (needs === 'anyone') return 'self';
   return typeof needs === 'string' ? needs : [...needs].sort().join();
 }
 
 function expectedOf({ needs, passesOn = [] }: AccessRow, { carries }: Caller, user: string): Outcome {
   if (needs === 'open' || needs === 'optional') return 'allowed';
   if (carries === 'refused' || carries === undefined) return 'unauthorized';
+  if (needs === 'anyone') return 'allowed';
   const may = needs === 'self' ? carries.sessionOf === user || carries.permissions.includes('write:users') : needs.some((one) => (one === 'any key' ? carries.key === true : carries.permissions.includes(one)));
   return may && passesOn.every((one) => carries.permissions.includes(one)) ? 'allowed' : 'forbidden';
 }
