@@ -605,6 +605,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/user/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the user of the credential
+         * @description With the role.
+         */
+        get: operations["getOwnUser"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/{username}/role": {
         parameters: {
             query?: never;
@@ -1535,7 +1555,7 @@ export interface components {
              * @description 0 or absent: the shop assigns one.
              */
             id?: number;
-            /** @description Not login, logout or createWithList. */
+            /** @description Not login, logout, me or createWithList. */
             username: string;
             /** @description The minimum length is a setting of the shop. */
             password: string;
@@ -1558,7 +1578,7 @@ export interface components {
             phone?: string;
             userStatus?: number;
             /**
-             * @description Visible to callers with write:users.
+             * @description Visible to callers with write:users, and in GET /user/me.
              * @enum {string}
              */
             role?: "customer" | "staff" | "admin";
@@ -1573,7 +1593,7 @@ export interface components {
              * @description 0 or absent: it stays the same.
              */
             id?: number;
-            /** @description Not login, logout or createWithList. */
+            /** @description Not login, logout, me or createWithList. */
             username?: string;
             password?: string;
             firstName?: string;
@@ -5028,6 +5048,64 @@ export interface operations {
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    getOwnUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000003,
+                     *       "username": "ada",
+                     *       "firstName": "Ada",
+                     *       "lastName": "Lovelace",
+                     *       "email": "ada@shop.example",
+                     *       "phone": "+44 20 7946 0000",
+                     *       "userStatus": 1,
+                     *       "role": "customer"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The client already has this version */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["malformed-request"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            404: components["responses"]["user-not-found"];
+            408: components["responses"]["request-timeout"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
         };
     };
     setUserRole: {
