@@ -54,7 +54,7 @@ async function measure(folder, shutdown, { endpoints, seconds }) {
     import('./anchors/pgbench.mjs'),
     import('./goals/stream.mjs'),
   ]);
-  const defaults = { WEBHOOK_RATE_PER_ENDPOINT: '1000', WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '32' };
+  const defaults = { WEBHOOK_RATE_PER_ENDPOINT: '1000', WEBHOOK_RATE_PER_HOST: '1000000', WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '32' };
   const stack = await Stack.start(folder, { signal: stop.signal, env: { ...defaults, WEBHOOKS_PER_USER: '10000', STREAMS_PER_USER: '10000' } });
   shutdown.add('shop', () => stack.end());
   const database = stack.run.postgres.adminUrl.replace(/\/postgres$/, '/notifications');

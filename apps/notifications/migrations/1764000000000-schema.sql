@@ -62,6 +62,8 @@ CREATE TABLE webhooks (
   position        bigint      GENERATED ALWAYS AS IDENTITY UNIQUE,
   owner_id        uuid        NOT NULL,
   url             text        NOT NULL,
+  -- Of the URL, or its /64 for an IPv6 address: posts to one host are limited.
+  host            text        NOT NULL,
   event_types     text[]      NOT NULL CHECK (cardinality(event_types) > 0),
   order_id        bigint,
   plant_id        bigint,
@@ -145,9 +147,26 @@ CREATE TABLE webhook_queues (
   -- Nothing is sent before: it does not answer, or has asked for a pause.
   paused_until     timestamptz      NOT NULL DEFAULT '-infinity',
   -- Time of the first failure since the last success.
-  failing_since    timestamptz
+  failing_since    timestamptz,
+  -- The first and the last delivery of its last replay.
+  replayed_from    bigint,
+  replayed_to      bigint
 ) WITH (fillfactor = 50);
 CREATE INDEX webhook_queues_by_turn ON webhook_queues (turn_at);
+
+-- How many posts a host gets, of all endpoints and owners. A claim locks the row, so all replicas together keep to it.
+CREATE TABLE webhook_hosts (
+  host       text             PRIMARY KEY,
+  -- Posts a second.
+  rate       double precision NOT NULL,
+  -- Posts that the rate allows at `tokens_at`.
+  tokens     double precision NOT NULL,
+  tokens_at  timestamptz      NOT NULL,
+  -- Answers since `counted_at`: 2xx within a second, and others. They decide about the next rate.
+  counted_at timestamptz      NOT NULL,
+  good       integer          NOT NULL DEFAULT 0,
+  bad        integer          NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
 
 -- An endpoint's deliveries of one order, while some are pending: first in, first out. A transaction that adds or ends one holds the
 -- row, so that no successor is forgotten.

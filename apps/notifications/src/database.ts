@@ -12,6 +12,8 @@ export class WebhookEntity {
   @Column('bigint') readonly position: number;
   @Column('uuid') readonly ownerId: string;
   @Column('text') readonly url: string;
+  /** Limits of posts to one host apply to it. */
+  @Column('text') readonly host: string;
   @Column('text', { array: true }) readonly eventTypes: readonly EventType[];
   @Column('bigint', { nullable: true }) readonly orderId: number | null;
   @Column('bigint', { nullable: true }) readonly plantId: number | null;

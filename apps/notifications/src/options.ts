@@ -1,3 +1,5 @@
+import type { PendingLimits } from './webhooks/queue/pending-limits.js';
+
 /** What a replica does. Every replica copies the store's feed into the event log, so each role works without the other. */
 export const roles = ['both', 'stream', 'webhooks'] as const;
 
@@ -35,6 +37,9 @@ export interface WebhooksOptions {
   /** Concurrent attempts of one owner on this replica while no other owner has any. */
   readonly inFlight: number;
   readonly limits: QueueLimits;
+  /** Posts a second to one host, of all endpoints, owners and replicas, before it has shown that it takes more. */
+  readonly ratePerHost: number;
+  readonly pending: PendingLimits;
   /** Factor of the pauses between attempts, above 0 and at most 1; below 1 only in tests. `failingMs` and `holdMs` have it already. */
   readonly timeScale: number;
   /** Time limit of an attempt, from the lookup of the name to the end of the body. */

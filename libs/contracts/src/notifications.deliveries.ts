@@ -104,7 +104,7 @@ const forClients = forClientsUnder('Webhooks');
 export const deliveryOperations = {
   testWebhook: forClients(
     write<Delivery>()('testWebhook', TestWebhook, {
-      errors: ['forbidden', 'webhook-not-found', 'webhook-disabled', 'idempotency-key-reused'],
+      errors: ['forbidden', 'webhook-not-found', 'webhook-disabled', 'too-many-deliveries', 'idempotency-key-reused'],
     }),
     {
       route: 'POST /v3/webhooks/:webhookId/test',
@@ -131,7 +131,7 @@ export const deliveryOperations = {
   /** `delivery-not-found` also for deliveries that retention has deleted. */
   resendDelivery: forClients(
     write<Delivery>()('resendDelivery', ResendDelivery, {
-      errors: ['forbidden', 'webhook-not-found', 'delivery-not-found', 'webhook-disabled', 'idempotency-key-reused'],
+      errors: ['forbidden', 'webhook-not-found', 'delivery-not-found', 'webhook-disabled', 'too-many-deliveries', 'idempotency-key-reused'],
     }),
     {
       route: 'POST /v3/webhooks/:webhookId/deliveries/:deliveryId/resend',
@@ -143,13 +143,13 @@ export const deliveryOperations = {
   ),
   replayEvents: forClients(
     write<Replay>()('replayEvents', ReplayEvents, {
-      errors: ['forbidden', 'webhook-not-found', 'invalid-cursor', 'idempotency-key-reused'],
+      errors: ['forbidden', 'webhook-not-found', 'invalid-cursor', 'replay-in-progress', 'too-many-deliveries', 'idempotency-key-reused'],
     }),
     {
       route: 'POST /v3/webhooks/:webhookId/replay',
       access: permission('webhooks'),
       summary: 'Send past events again',
-      description: 'From a cursor or a time on. Sends all events that match the webhook, or only those that have failed.',
+      description: 'From a cursor or a time on. Sends all events that match the webhook, or only those that have failed. One replay at a time for each webhook.',
       body: jsonObject('replay'),
       answer: replayAnswer,
     },

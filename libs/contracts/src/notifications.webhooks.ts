@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import { permission } from './permissions.js';
-import { type AnswerOf, described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, boolean, described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
@@ -112,6 +112,7 @@ const webhookMembers = {
       'Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`).',
     ),
   ),
+  behind: optional(described(boolean, 'True if so many events wait for it that it can get no replay.')),
   createdAt: instant,
 };
 const webhookAnswer = objectOf('Webhook')(webhookMembers);

@@ -367,6 +367,20 @@ const kinds = {
     meaning: 'Nothing is sent to a disabled webhook; its events are held.',
     remedy: 'Enable the webhook first: replace it with the state "enabled".',
   },
+  'replay-in-progress': {
+    status: 409,
+    title: 'Replay in progress',
+    meaning: 'Deliveries of the last replay of this webhook were not attempted yet; `waiting` is their number.',
+    remedy: 'Replay again once they have been. `Retry-After` says when to ask.',
+  },
+  'too-many-deliveries': {
+    status: 429,
+    title: 'Too many deliveries waiting',
+    meaning:
+      'So many deliveries of this webhook, or of all your webhooks, wait to be sent (`waiting`) that none is added on request. Events of ' +
+      'orders are still enqueued.',
+    remedy: 'Wait until some have been sent, speed the receiver up, or delete webhooks that nobody reads.',
+  },
   'too-many-webhooks': {
     status: 409,
     title: 'Too many webhooks',

@@ -138,7 +138,7 @@ export class TestWebhooks {
   }
 
   private startOn(service: Service, options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<unknown> {
-    const config = testSettings(this.database.serviceUrl, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', ...variables });
+    const config = testSettings(this.database.serviceUrl, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', WEBHOOK_RATE_PER_HOST: '1000000', ...variables });
     return startNotifications(service, config, { pollMs: 50, sweepMs: 50, ...options });
   }
 

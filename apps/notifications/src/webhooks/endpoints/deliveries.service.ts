@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Delivery, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
@@ -17,7 +17,9 @@ import {
 } from '../queue/deliveries.repository.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { QueueClock } from '../queue/queue-clock.js';
+import { lockRoom, type PendingLimits } from '../queue/pending-limits.js';
 import { replayEvents } from '../queue/replay.js';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import type { WebhookEntity } from '../../database.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
@@ -25,11 +27,16 @@ import { findWebhook, lockWebhook } from './webhooks.repository.js';
 /** The operations on deliveries of the principal's own endpoints. */
 @Injectable()
 export class DeliveriesService {
+  private readonly limits: PendingLimits;
+
   constructor(
     private readonly database: Database,
     private readonly clock: QueueClock,
     private readonly due: DueSignal,
-  ) {}
+    @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
+  ) {
+    this.limits = webhooks.pending;
+  }
 
   test(context: RpcContext, webhookId: string): Promise<Delivery | Replayed> {
     return this.schedule(context, webhookId, async (tx, webhook) => {
@@ -59,19 +66,22 @@ export class DeliveriesService {
   }
 
   replay(context: RpcContext, webhookId: string, range: ReplayRange): Promise<Replay | Replayed> {
-    return this.schedule(context, webhookId, (tx, webhook) => replayEvents(tx, webhook.id, range));
+    return this.schedule(context, webhookId, (tx, webhook, room) => replayEvents(tx, webhook.id, range, room));
   }
 
-  /** Runs work that enqueues deliveries for the principal's own endpoint, once per Idempotency-Key. */
+  /** Runs work that enqueues up to `room` deliveries for the principal's own endpoint, once per Idempotency-Key. */
   private async schedule<T extends object>(
     { principal, idempotency }: RpcContext,
     webhookId: string,
-    work: (tx: Transaction, webhook: WebhookEntity) => Promise<T>,
+    work: (tx: Transaction, webhook: WebhookEntity, room: number) => Promise<T>,
   ): Promise<T | Replayed> {
     assertMayUseWebhooks(principal);
     const answer = await this.database.transaction(async (tx) => {
       await this.clock.begin(tx);
-      return runOnce(tx, idempotency, async () => work(tx, existingWebhook(await lockWebhook(tx, principal.subject, webhookId))));
+      return runOnce(tx, idempotency, async () => {
+        const webhook = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
+        return work(tx, webhook, await lockRoom(tx, webhook, this.limits));
+      });
     });
     this.due.notify();
     return answer;

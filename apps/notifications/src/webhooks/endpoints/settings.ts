@@ -51,6 +51,25 @@ export const webhookSettings = {
     min: 1,
     max: 1_000_000,
   }),
+  webhookRatePerHost: integer('WEBHOOK_RATE_PER_HOST', {
+    description:
+      'Posts to one host and second, of all endpoints and replicas. They double each second while most are answered with 2xx within a second',
+    default: '50',
+    min: 1,
+    max: 1_000_000,
+  }),
+  webhookPendingPerOwner: integer('WEBHOOK_PENDING_PER_OWNER', {
+    description: 'Deliveries of one owner that wait, beyond which tests, resends and replays get 429; events of orders are enqueued beyond it',
+    default: '100000',
+    min: 1,
+    max: 100_000_000,
+  }),
+  webhookPendingPerEndpoint: integer('WEBHOOK_PENDING_PER_ENDPOINT', {
+    description: 'The same for one endpoint, which then counts as behind',
+    default: '50000',
+    min: 1,
+    max: 100_000_000,
+  }),
   webhookSilentAttempts: integer('WEBHOOK_SILENT_ATTEMPTS', {
     description: 'Consecutive slow or unanswered attempts after which an endpoint gets one at a time with pauses; they grow while it does not respond at all',
     default: '5',
@@ -84,6 +103,8 @@ export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProd
     pauseMs: 5_000 * config.webhookTimeScale,
     longestPauseMs: 300_000 * config.webhookTimeScale,
   },
+  ratePerHost: config.webhookRatePerHost,
+  pending: { perOwner: config.webhookPendingPerOwner, perEndpoint: config.webhookPendingPerEndpoint },
   timeScale: config.webhookTimeScale,
   attemptLimitMs: 15_000,
   bodyLimitMs: 1_000,

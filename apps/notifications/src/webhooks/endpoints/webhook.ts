@@ -2,24 +2,28 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { defaultEventType } from '@plant-shop/contracts/events';
 import type { NewWebhook, Webhook } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/context';
+import { networkOf } from '@plant-shop/platform/http/request';
 import type { WebhookEntity } from '../../database.js';
+import { hostOf } from './target-guard.js';
 
 /** How long the previous secret also signs after a rotation, by default: time to deploy the new one to each receiver. */
 export const defaultGraceSeconds = 86_400;
 
 /** The fields that the owner sets. */
-export type WebhookInput = Pick<WebhookEntity, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
+export type WebhookInput = Pick<WebhookEntity, 'url' | 'host' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
 
 /** Applies defaults: no filters, no description, and the default event type. */
 export const toInput = ({ url, eventTypes = [defaultEventType], orderId, plantId, description }: NewWebhook): WebhookInput => ({
   url,
+  host: networkOf(hostOf(new URL(url))),
   eventTypes,
   orderId: orderId ?? null,
   plantId: plantId ?? null,
   description: description ?? null,
 });
 
-export const toWebhook = (record: WebhookEntity): Webhook => ({
+/** @param isBehind whether so many deliveries wait that requests may add no more */
+export const toWebhook = (record: WebhookEntity, isBehind = false): Webhook => ({
   id: record.id,
   url: record.url,
   eventTypes: record.eventTypes,
@@ -28,6 +32,7 @@ export const toWebhook = (record: WebhookEntity): Webhook => ({
   ...(record.description !== null && { description: record.description }),
   state: record.state,
   ...(record.disabledReason !== null && { disabledReason: record.disabledReason }),
+  ...(isBehind && { behind: true }),
   createdAt: record.createdAt.toISOString(),
 });
 

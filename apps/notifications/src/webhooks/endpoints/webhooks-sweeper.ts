@@ -14,6 +14,7 @@ import {
   findNoLongerVisible,
 } from '../queue/sweeps.repository.js';
 import type { WebhooksOptions } from '../../options.js';
+import { deleteUnusedHosts } from '../queue/host-rates.js';
 import { QueueClock } from '../queue/queue-clock.js';
 import { countOutdatedSecrets, deleteEndedSecrets, reencryptSecrets } from './signing-secrets.js';
 
@@ -57,6 +58,7 @@ export class WebhooksSweeper extends BackgroundLoop {
       await database.transaction((tx) => reencryptSecrets(tx, cipher, batch)),
     ];
     await database.transaction((tx) => deleteEndedSecrets(tx));
+    await database.transaction((tx) => deleteUnusedHosts(tx));
     this.outdatedSecrets.set(await countOutdatedSecrets(database, cipher.keyId));
     return counts.some((count) => count === batch);
   }

@@ -64,7 +64,7 @@ export const enqueueWanted = `
         row_number() OVER (PARTITION BY webhook_id, order_id ORDER BY seq) = 1
         AND (webhook_id, order_id) IN (SELECT webhook_id, order_id FROM lanes WHERE is_new)) THEN ${queueNow} END
     FROM wanted ORDER BY seq, webhook_id
-    RETURNING webhook_id, due_at
+    RETURNING id, webhook_id, due_at
   ), turns AS (
     SELECT webhook_id FROM webhook_queues
     WHERE webhook_id = ANY (ARRAY(SELECT DISTINCT webhook_id FROM inserted WHERE due_at IS NOT NULL))

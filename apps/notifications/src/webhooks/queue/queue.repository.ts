@@ -33,7 +33,7 @@ const isWanted = `(NOT d.in_lane OR (d.body::jsonb ->> 'event') = ANY (w.event_t
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
   text: `
-    SELECT q.webhook_id AS "webhookId", w.owner_id AS "ownerId", q.xmin::text AS version, w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
+    SELECT q.webhook_id AS "webhookId", w.owner_id AS "ownerId", q.xmin::text AS version, w.url, w.host, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
       s.*,
       CASE WHEN q.tokens_at = '-infinity' THEN $2::float8
         ELSE least($2, q.tokens + greatest(0, extract(epoch FROM ${queueNow} - q.tokens_at)::float8) * $2) END AS tokens,

@@ -58,10 +58,11 @@ describe('a replay', () => {
     events.push(...owner.happen({ orderId: 3 }));
     await owner.allEnded(webhook, 3);
     const fromCursor = encodeCursor({ epoch, seq: events[0]!.seq });
-    expect(await owner.replay(webhook.id, { fromCursor })).toEqual({ scheduled: 2 });
-    expect(await owner.replay(webhook.id, { since: between })).toEqual({ scheduled: 1 });
-    expect(await owner.replay(webhook.id, { until: between })).toEqual({ scheduled: 2 });
-    expect(await owner.replay(webhook.id, { fromCursor, until: between })).toEqual({ scheduled: 1 });
+    let deliveries = 3;
+    for (const [range, scheduled] of [[{ fromCursor }, 2], [{ since: between }, 1], [{ until: between }, 2], [{ fromCursor, until: between }, 1]] as const) {
+      expect(await owner.replay(webhook.id, range)).toEqual({ scheduled });
+      await owner.allEnded(webhook, (deliveries += scheduled));
+    }
     const wrong = ['nonsense', encodeCursor({ epoch: '00000000-0000-4000-8000-00000000abcd', seq: 1 }), encodeCursor({ epoch, seq: 1_000_000 })];
     for (const one of wrong) await expect(owner.replay(webhook.id, { fromCursor: one })).rejects.toMatchObject({ code: 'invalid-cursor' });
   });
@@ -83,6 +84,35 @@ describe('a replay', () => {
     expect(await owner.replay(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 0 });
   });
 
+  it.each([-600, 600])("finds events since a time, although this database's clock was set by %i s", async (seconds) => {
+    const webhook = await owner.create();
+    owner.happen({ orderId: 1 });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const since = new Date().toISOString();
+    const events = owner.happen({ orderId: 2 }, { orderId: 3 });
+    await owner.allEnded(webhook, 3);
+    await owner.shop.sql.query(`UPDATE event_log SET logged_at = logged_at + $1 * interval '1 second' WHERE seq >= $2`, [seconds, events[0]!.seq]);
+    expect(await owner.replay(webhook.id, { since })).toEqual({ scheduled: 2 });
+    await owner.allEnded(webhook, 5);
+    expect(await owner.replay(webhook.id, { since: new Date().toISOString() })).toEqual({ scheduled: 0 });
+  });
+
+  it('is one at a time, until all of it was attempted or waits behind a failure', async () => {
+    const { receiver } = owner;
+    const webhook = await owner.create();
+    owner.happen({ orderId: 1 }, { orderId: 1 }, { orderId: 2 });
+    await owner.allEnded(webhook, 3);
+    let answer: (() => void) | undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    receiver.answer = ({ body }, response) => void answered.then(() => response.writeHead(/"orderId":1,/.test(body) ? 500 : 200).end());
+    const codes = await Promise.all(Array.from({ length: 40 }, () => owner.replay(webhook.id).then(() => 'ok', ({ code }: { code: string }) => code)));
+    expect(codes.sort()).toEqual(['ok', ...Array<string>(39).fill('replay-in-progress')]);
+    await expect(owner.replay(webhook.id)).rejects.toMatchObject({ code: 'replay-in-progress', details: { waiting: 3 } });
+    answer!();
+    await owner.allEnded(webhook, 6);
+    expect(await owner.replay(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 0 });
+  });
+
   it('schedules at most 10,000 in one call, and returns a cursor to continue', async () => {
     // Disabled, because only scheduling matters here.
     const webhook = await owner.create();
@@ -92,6 +122,8 @@ describe('a replay', () => {
     await owner.shop.sql.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhook.id]);
     const first = await owner.replay(webhook.id);
     expect(first).toEqual({ scheduled: 10_000, cursor: expect.any(String) });
+    await expect(owner.replay(webhook.id, { fromCursor: first.cursor! })).rejects.toMatchObject({ code: 'replay-in-progress', details: { waiting: 10_000 } });
+    await owner.shop.sql.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhook.id]);
     expect(await owner.replay(webhook.id, { fromCursor: first.cursor! })).toEqual({ scheduled: 500 });
   });
 });

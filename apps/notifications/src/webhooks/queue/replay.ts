@@ -6,6 +6,7 @@ import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { decodeCursor, encodeCursor, noEpoch } from '../../log/history.js';
 import { enqueueWanted, isSubscribed } from './deliveries.repository.js';
+import { assertNoReplay, noteReplay } from './pending-limits.js';
 import { findEnqueuedUpTo } from './positions.repository.js';
 
 interface ReplayWindow {
@@ -22,13 +23,16 @@ interface ReplayCount {
   readonly scheduled: number;
   /** The number of the last scheduled event; 0 for none. */
   readonly last: number;
+  /** The ids of the first and the last delivery; null for none. */
+  readonly from: number | null;
+  readonly to: number | null;
 }
 
 const happened = (event: string): string => `(${event}.body::jsonb ->> 'timestamp')::timestamptz`;
 const inTime = (event: string): string => `($4::timestamptz IS NULL OR ${happened(event)} >= $4)
   AND ($5::timestamptz IS NULL OR ${happened(event)} < $5)`;
 
-const counted = 'SELECT count(*) AS scheduled, coalesce((SELECT max(seq) FROM wanted), 0) AS last FROM inserted';
+const counted = 'SELECT count(*) AS scheduled, coalesce((SELECT max(seq) FROM wanted), 0) AS last, min(id) AS from, max(id) AS to FROM inserted';
 
 /** Events of the log that the endpoint subscribes to and may see now. A repeated event is sent once, with its first number. */
 const logged = `
@@ -79,15 +83,20 @@ async function findLoggedSince(tx: Transaction, time: Date, oldest: number, head
 /** Limits of one call, deliveries enqueued and events scanned, so that it responds in time with any filter. */
 const maxScheduled = 10_000;
 const maxScanned = 100_000;
-/** Tolerance for differing clocks of the replicas that log events. */
-const clockSlackMs = 60_000;
+/**
+ * How much earlier than it happened an event may have been logged, by the clock of this database: both clocks may be ten minutes off,
+ * in opposite directions.
+ */
+const clockSlackMs = 20 * 60_000;
 
 /**
  * Schedules past events again, each behind its order's pending deliveries. Leaves out events whose deliveries are not enqueued yet: they
  * are delivered anyway, if the endpoint is enabled by then.
- * @throws CodedError `invalid-cursor`
+ * @param room the most deliveries that may be added
+ * @throws CodedError `invalid-cursor`, `replay-in-progress`
  */
-export async function replayEvents(tx: Transaction, webhookId: string, range: ReplayRange): Promise<Replay> {
+export async function replayEvents(tx: Transaction, webhookId: string, range: ReplayRange, room: number): Promise<Replay> {
+  await assertNoReplay(tx, webhookId);
   // The lock keeps retention from deleting events until the transaction ends.
   const oldest = await lockLogForShare(tx);
   const { seq: head, epoch } = await findWatermark(tx);
@@ -99,10 +108,11 @@ export async function replayEvents(tx: Transaction, webhookId: string, range: Re
     upTo: Math.max(after, Math.min(enqueued, after + maxScanned)),
     since: range.since ?? null,
     until: range.until ?? null,
-    limit: maxScheduled,
+    limit: Math.min(room, maxScheduled),
   };
-  const { scheduled, last } = range.onlyFailed ? await replayFailed(tx, window) : await replayLogged(tx, window);
-  const end = scheduled < maxScheduled ? window.upTo : last;
+  const { scheduled, last, from, to } = range.onlyFailed ? await replayFailed(tx, window) : await replayLogged(tx, window);
+  if (from !== null && to !== null) await noteReplay(tx, webhookId, from, to);
+  const end = scheduled < window.limit ? window.upTo : last;
   return { scheduled, ...(end < enqueued && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
 }
 
@@ -117,5 +127,12 @@ async function afterOf(
     if (cursor?.epoch === epoch && cursor.seq <= head) return cursor.seq;
     throw new CodedError('invalid-cursor', 'The cursor is not of this stream, or of an epoch that it no longer has. Use since.');
   }
-  return since === undefined ? 0 : (await findLoggedSince(tx, new Date(Date.parse(since) - clockSlackMs), oldest, head)) - 1;
+  if (since === undefined) return 0;
+  const logged = await findLoggedSince(tx, new Date(Date.parse(since) - clockSlackMs), oldest, head);
+  // Most events of the slack are older than `since`, and would use up the limit of events scanned.
+  const [first] = await tx.query<{ seq: number }>(
+    `SELECT seq FROM event_log l WHERE seq >= $1 AND ${happened('l')} >= $2 ORDER BY seq LIMIT 1`,
+    [logged, since],
+  );
+  return first ? first.seq - 1 : head;
 }

@@ -8,6 +8,7 @@ const turn = (given: Partial<Turn> = {}): Turn => ({
   version: '1',
   isEnabled: true,
   url: 'https://receiver.test',
+  host: 'receiver.test',
   secrets: [],
   oldestSecret: null,
   tokens: 100,

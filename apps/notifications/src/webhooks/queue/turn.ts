@@ -10,6 +10,7 @@ export interface Turn {
   readonly version: string;
   readonly isEnabled: boolean;
   readonly url: string;
+  readonly host: string;
   /** The secrets that sign now, encrypted, newest first. */
   readonly secrets: readonly Buffer[];
   /** The id of the one that ends first. */
@@ -36,13 +37,15 @@ const fullMs = 250;
 /**
  * Returns the minimum pause before the next turn: none if only the share of the free slots or the backlog was used up, longer if a limit
  * of the endpoint was reached, Infinity for a disabled endpoint.
- * @param room what the endpoint's limits allowed
+ * @param room what the limits of the endpoint and its host allowed
  * @param share how much of it got slots
+ * @param hostWaitMs how long its host's rate makes it wait, if it asked for more
  */
-export function pauseBeforeNextTurn(turn: Turn, room: number, share: number, claimed: number, limits: QueueLimits): number {
+export function pauseBeforeNextTurn(turn: Turn, room: number, share: number, claimed: number, limits: QueueLimits, hostWaitMs?: number): number {
   if (!turn.isEnabled) return Infinity;
   if (turn.pausedForMs > 0) return turn.pausedForMs;
   if (claimed < share || share < room) return 0;
+  if (hostWaitMs !== undefined) return hostWaitMs;
   if (turn.tokens - claimed < 1) return Math.max(20, ((1 - (turn.tokens - claimed)) * 1_000) / limits.perSecond);
   return fullMs;
 }

@@ -6,7 +6,7 @@ import { Cipher } from '@plant-shop/platform/cipher';
 import { isTransient } from '@plant-shop/platform/errors';
 import { Batcher } from '@plant-shop/platform/patterns/batcher';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
@@ -16,6 +16,7 @@ import { OwnerSync } from '../endpoints/owner-sync.js';
 import { disableWebhook } from '../endpoints/webhooks.repository.js';
 import { DeliveryMetrics } from '../queue/delivery-metrics.js';
 import { FairQueue } from '../queue/fair-queue.js';
+import { afterResults, burstOf, HostRates, type HostState, lockHosts, saveHosts } from '../queue/host-rates.js';
 import { QueueClock } from '../queue/queue-clock.js';
 import { bringForward, claimDue, type ClaimedDelivery, endTurns, findFailing, giveBack, noteHealth, type Outcome, recordOutcomes, takeTurns } from '../queue/queue.repository.js';
 import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
@@ -36,7 +37,7 @@ const prompt = 1 / 3;
 const finishMs = 1_500;
 
 /** What an attempt needs to know of its endpoint. */
-interface Target extends Pick<Turn, 'webhookId' | 'ownerId' | 'url' | 'oldestSecret'> {
+interface Target extends Pick<Turn, 'webhookId' | 'ownerId' | 'url' | 'host' | 'oldestSecret'> {
   readonly secrets: readonly string[];
 }
 
@@ -49,6 +50,8 @@ interface Job extends Target {
   /** Cuts the attempt. */
   readonly cut: AbortController;
 }
+
+type CountedHost = HostState & { readonly isNewCount: boolean };
 
 interface AttemptRecord {
   readonly job: Job;
@@ -72,6 +75,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private readonly results: Batcher<AttemptRecord, boolean>;
   private readonly unattempted: Batcher<Unattempted, void>;
   private readonly queue: FairQueue<Job>;
+  private readonly hosts = new HostRates();
   private readonly underWay = new Set<Job>();
   /** Deliveries whose outcomes are not recorded. */
   private readonly inProgress = new Set<Promise<void>>();
@@ -127,22 +131,24 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   /**
    * Claims deliveries for free slots (`FairQueue`), and begins their attempts. Claims nothing while identity's revocations cannot be
-   * followed, and nothing for owners that have to be checked first. Returns whether there may be more to do at once.
+   * followed, and nothing for owners that have to be checked first. Returns true if there may be more to do at once, or when to
+   * look again, in milliseconds.
    */
-  async claimAndSend(): Promise<boolean> {
+  async claimAndSend(): Promise<boolean | number> {
     if (this.isStopping || !this.owners.isReady || !this.queue.hasFreeSlots) return false;
     if (!this.revocations.isFresh) {
       // Owners may have lost their permissions. Another replica may be able to follow the revocations.
       this.giveBackWaiting();
       return false;
     }
-    const jobs = await this.claim();
+    const { jobs, waitMs } = await this.claim();
     this.queue.add(jobs);
     this.pump();
-    return jobs.length > 0;
+    return jobs.length > 0 || Math.min(waitMs, this.options.pollMs);
   }
 
-  private async claim(): Promise<Job[]> {
+  /** @returns jobs, and the shortest time that an endpoint has to wait for its host; Infinity if none does */
+  private async claim(): Promise<{ jobs: Job[]; waitMs: number }> {
     const { limits, leaseMs } = this.options;
     const claimedAt = performance.now();
     const lease = randomUUID();
@@ -150,14 +156,20 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const { turns, claimed } = await this.database.transaction(async (tx) => {
       await this.clock.begin(tx);
       const due = await takeTurns(tx, maxTurns, limits, { owners: [...owners, ...this.owners.unchecked], endpoints });
-      const requests = due.map((turn) => ({ ...turn, room: roomOf(turn, limits) }));
+      const asked = due.map((turn) => ({ ...turn, room: roomOf(turn, limits) }));
+      const hosts = await this.lockHosts(tx, asked);
+      const allowed = this.hosts.allot(asked.filter(({ room }) => room > 0), hosts);
+      const requests = asked.map((turn) => ({ ...turn, ...(allowed.get(turn.webhookId) ?? { waitMs: undefined }) }));
       const shares = this.queue.sharesOf(requests);
       // An endpoint without a slot keeps its turn, and is its owner's first when there is room again.
       const turns = requests.flatMap((turn, n) => {
         const share = shares[n] ?? 0;
         return share === 0 && turn.room > 0 ? [] : [{ turn, share }];
       });
-      if (turns.length === 0) return { turns, claimed: [] };
+      if (turns.length === 0) {
+        this.saveHosts(tx, [], hosts);
+        return { turns, claimed: [] };
+      }
       const claimed = await claimDue(tx, turns.map(({ turn, share }) => ({ webhookId: turn.webhookId, room: share })), lease, leaseMs);
       if (claimed.length > 0) tracing?.causedBy(claimed.map((one) => one.traceparent));
       const took = countByWebhook(claimed);
@@ -165,9 +177,10 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
         tx,
         turns.map(({ turn, share }) => {
           const count = took.get(turn.webhookId) ?? 0;
-          return { turn, tokens: turn.tokens - count, pauseMs: pauseBeforeNextTurn(turn, turn.room, share, count, limits) };
+          return { turn, tokens: turn.tokens - count, pauseMs: pauseBeforeNextTurn(turn, turn.room, share, count, limits, turn.waitMs) };
         }),
       );
+      this.saveHosts(tx, turns.map(({ turn }) => ({ ...turn, count: took.get(turn.webhookId) ?? 0 })), hosts);
       return { turns, claimed };
     }, { useGenericPlans: true });
     const targets = this.targetsOf(turns.map(({ turn }) => turn));
@@ -176,16 +189,39 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       return target ? [{ claimed: one, lease, claimedAt, cut: new AbortController(), ...target }] : [];
     });
     this.leases.add(jobs, claimedAt);
-    return jobs;
+    return { jobs, waitMs: Math.min(...turns.map(({ turn }) => turn.waitMs ?? Infinity)) };
+  }
+
+  /** Locks the hosts of endpoints that may send something, and takes the results of this replica's attempts into account. */
+  private async lockHosts(tx: Transaction, turns: readonly (Turn & { readonly room: number })[]): Promise<Map<string, CountedHost>> {
+    const names = [...new Set(turns.filter(({ room }) => room > 0).map(({ host }) => host))];
+    const { ratePerHost } = this.options;
+    const states = names.length === 0 ? [] : await lockHosts(tx, names, ratePerHost);
+    return new Map(
+      states.map((state) => {
+        const after = afterResults(state, this.hosts.takeResults(state.host), ratePerHost);
+        return [state.host, { ...after, tokens: Math.min(state.tokens, burstOf(after.rate)) }];
+      }),
+    );
+  }
+
+  private saveHosts(tx: Transaction, turns: readonly (Turn & { readonly count: number })[], hosts: ReadonlyMap<string, CountedHost>): void {
+    const counts = new Map<string, number>();
+    for (const turn of turns) {
+      if (turn.count === 0) continue;
+      counts.set(turn.host, (counts.get(turn.host) ?? 0) + turn.count);
+      this.hosts.noteServed(turn, turn.count);
+    }
+    if (hosts.size > 0) saveHosts(tx, [...hosts.values()].map((state) => ({ ...state, tokens: state.tokens - (counts.get(state.host) ?? 0) })));
   }
 
   /** Leaves out endpoints whose secrets cannot be decrypted: their deliveries wait until the lease ends. */
   private targetsOf(turns: readonly Turn[]): Map<string, Target> {
     const targets = new Map<string, Target>();
-    for (const { webhookId, ownerId, url, secrets, oldestSecret } of turns) {
+    for (const { webhookId, ownerId, url, host, secrets, oldestSecret } of turns) {
       try {
         const decrypted = secrets.map((bytes) => this.cipher.decrypt(bytes, webhookId));
-        if (decrypted.length > 0) targets.set(webhookId, { webhookId, ownerId, url, oldestSecret, secrets: decrypted });
+        if (decrypted.length > 0) targets.set(webhookId, { webhookId, ownerId, url, host, oldestSecret, secrets: decrypted });
       } catch (error) {
         this.logger.error({ err: error, webhook: webhookId }, 'the secrets of a webhook cannot be decrypted');
       }
@@ -248,6 +284,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async conclude(job: Job, sent: SendResult): Promise<void> {
     const outcome = outcomeOf(job.claimed, job.lease, sent, this.options.timeScale, Math.random());
     this.metrics.attempted(sent);
+    this.hosts.note(job.host, sent);
     try {
       if (await this.results.submit(0, { job, sent, outcome })) this.metrics.ended(outcome.state);
     } catch (error) {
