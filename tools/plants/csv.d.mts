@@ -1,11 +1,31 @@
 // For the console, which imports the same rules in the browser, without Node's types.
 export declare const COLUMNS: readonly string[];
-/** Yields the records of a CSV text that arrives in pieces. @throws Error if the text ends inside quotes */
-export declare function recordsOf(pieces: AsyncIterable<string>): AsyncGenerator<string[]>;
-/** Converts a record to a plant for the API. */
-export declare function plantOf(names: readonly string[], record: readonly string[]): Record<string, unknown>;
-/** Converts a plant from the API to a record. */
+export type Format = 'csv' | 'ndjson';
+/** A file that cannot be read as a whole; the message says where and what to do. */
+export declare class BadFile extends Error {}
+export interface SourceLine {
+  /** The number of the line in the file, as an editor shows it, where the row begins. */
+  readonly number: number;
+  /** A plant's JSON; empty for a line or row without content. */
+  readonly text: string;
+  /** Why the row cannot be sent; `text` is its content. */
+  readonly fault?: string;
+}
+/** Yields the lines of a file. @throws BadFile */
+export declare function sourceLines(format: Format, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SourceLine, void>;
+/** Yields the lines of a text, separated by newlines. @throws BadFile */
+export declare function linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string, void>;
+/** Returns a row in which spreadsheets run no formulas. */
+export declare function rowOf(values: readonly string[]): string;
+/** Returns the first row of a file. */
+export declare function headerOf(names: readonly string[]): string;
+/** Converts a plant from the API to a row. */
 export declare function recordOf(plant: object): string;
-export declare function header(): string;
-/** Converts a value to a field of a record. */
-export declare function quotedIfNeeded(value: string): string;
+/** A problem of the API. */
+export interface LineProblem {
+  readonly title?: string;
+  readonly detail?: string;
+  readonly errors?: readonly { readonly pointer?: string; readonly detail: string }[];
+}
+/** Returns why the shop refused a line. */
+export declare function whyOf(format: Format, problem: LineProblem): string;

@@ -1,106 +1,362 @@
-// Plants as CSV (RFC 4180).
+// Plants as files: CSV (RFC 4180, as spreadsheets write it) and NDJSON. Runs in Node and in browsers.
 
 export const COLUMNS = /** @type {const} */ (['id', 'name', 'status', 'category', 'tags', 'photoUrls', 'quantity']);
 
+/** The API's limit for a line. Also bounds the memory that a file without line ends, or with an open quote, may take. */
+const LONGEST = 512 * 1024;
+
+/** @typedef {'csv' | 'ndjson'} Format */
+
+/** A file that cannot be read as a whole; the message says where and what to do. */
+export class BadFile extends Error {}
+
 /**
- * Yields the records of a CSV text that arrives in pieces. Quoted fields may contain commas, line ends and doubled quotes.
- * @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<string[]>}
+ * A line of a file. `number` is that of the line in the file, as an editor shows it, where the row begins. `text` is a plant's JSON, and empty for a
+ * line or row without content. `fault`: the row cannot be sent, and `text` is its content.
+ * @typedef {{ number: number, text: string, fault?: string }} SourceLine
  */
-export async function* recordsOf(pieces) {
-  /** @type {string[]} */
-  let record = [];
-  let field = '';
-  let quoted = false;
-  // This quote may end the field or be the first of two.
-  let mayEnd = false;
-  let isFirst = true;
-  for await (let piece of pieces) {
-    if (isFirst && piece.startsWith('\ufeff')) piece = piece.slice(1);
-    isFirst = false;
-    for (const character of piece) {
-      if (quoted) {
-        if (mayEnd) {
-          mayEnd = false;
-          if (character === '"') {
-            field += '"';
-            continue;
-          }
-          quoted = false;
-        } else {
-          if (character === '"') mayEnd = true;
-          else field += character;
-          continue;
-        }
-      }
-      if (character === '"' && field === '') quoted = true;
-      else if (character === ',') {
-        record.push(field);
-        field = '';
-      } else if (character === '\n') {
-        record.push(field.replace(/\r$/, ''));
-        if (record.length > 1 || record[0] !== '') yield record;
-        record = [];
-        field = '';
-      } else field += character;
+
+/**
+ * Yields the lines of a file.
+ * @param {Format} format @param {AsyncIterable<Uint8Array>} bytes @returns {AsyncGenerator<SourceLine, void>}
+ */
+export async function* sourceLines(format, bytes) {
+  if (format === 'csv') yield* plantsOf(textOf(bytes));
+  else {
+    let number = 0;
+    for await (const line of linesOf(bytes)) yield { number: ++number, text: line.trim() === '' ? '' : line };
+  }
+}
+
+/** Yields the lines of a text, separated by newlines. @param {AsyncIterable<Uint8Array>} bytes @returns {AsyncGenerator<string, void>} */
+export async function* linesOf(bytes) {
+  let number = 0;
+  let rest = '';
+  for await (const piece of textOf(bytes)) {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    number += lines.length;
+    if (rest.length > LONGEST) throw new BadFile(`Line ${number + 1} is longer than the shop takes. NDJSON has one plant a line.`);
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}
+
+// Decoding
+
+/**
+ * Decodes UTF-8, or UTF-16 after a byte order mark. Refuses other bytes: replacing them would store damaged names.
+ * @param {AsyncIterable<Uint8Array>} chunks @returns {AsyncGenerator<string, void>}
+ */
+async function* textOf(chunks) {
+  /** The beginning of the file, or of a character that the next chunk completes. @type {Uint8Array} */
+  let held = new Uint8Array();
+  let encoding = '';
+  let line = 1;
+  let column = 1;
+  let endsInReturn = false;
+  const advance = (/** @type {string} */ text) => {
+    const ends = [...text.matchAll(/\r\n?|\n/g)];
+    const last = ends.at(-1);
+    line += ends.length - (endsInReturn && text.startsWith('\n') ? 1 : 0);
+    column = (last ? 1 : column) + [...text.slice(last ? last.index + last[0].length : 0)].length;
+    if (text !== '') endsInReturn = text.endsWith('\r');
+    return text;
+  };
+  const decoded = (/** @type {Uint8Array} */ bytes) => {
+    try {
+      return advance(new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes));
+    } catch {
+      advance(readable(encoding, bytes));
+      const name = encoding === 'utf-8' ? 'UTF-8' : 'UTF-16';
+      throw new BadFile(`Line ${line}, column ${column} is not ${name}. Save the file as “CSV UTF-8”, or as text in UTF-8.`);
+    }
+  };
+  for await (const chunk of chunks) {
+    let bytes = chunk;
+    if (held.length > 0) {
+      bytes = new Uint8Array(held.length + chunk.length);
+      bytes.set(held);
+      bytes.set(chunk, held.length);
+    }
+    if (encoding === '') {
+      held = bytes;
+      if (bytes.length < 3) continue;
+      [encoding, bytes] = withoutMark(bytes);
+    }
+    const end = endOfCharacters(encoding, bytes);
+    held = bytes.slice(end);
+    yield decoded(bytes.subarray(0, end));
+  }
+  if (encoding === '') [encoding, held] = withoutMark(held);
+  yield decoded(held);
+}
+
+/** @param {Uint8Array} bytes @returns {[encoding: string, bytes: Uint8Array]} */
+function withoutMark(bytes) {
+  const [a, b, c] = bytes;
+  if (a === 0xef && b === 0xbb && c === 0xbf) return ['utf-8', bytes.subarray(3)];
+  if (a === 0xff && b === 0xfe) return ['utf-16le', bytes.subarray(2)];
+  if (a === 0xfe && b === 0xff) return ['utf-16be', bytes.subarray(2)];
+  return ['utf-8', bytes];
+}
+
+/** Where the last character begins if it may be incomplete. @param {string} encoding @param {Uint8Array} bytes */
+function endOfCharacters(encoding, bytes) {
+  const { length } = bytes;
+  if (encoding === 'utf-8') {
+    for (let at = length - 1; at >= Math.max(0, length - 3); at--) if ((bytes[at] ?? 0) >= 0xc0) return at;
+    return length;
+  }
+  const even = length - (length % 2);
+  const high = bytes[encoding === 'utf-16le' ? even - 1 : even - 2] ?? 0;
+  return (high & 0xfc) === 0xd8 ? even - 2 : even;
+}
+
+/** The text before the first byte that cannot be decoded. @param {string} encoding @param {Uint8Array} bytes */
+function readable(encoding, bytes) {
+  const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true });
+  let text = '';
+  try {
+    for (let at = 0; at < bytes.length; at++) text += decoder.decode(bytes.subarray(at, at + 1), { stream: true });
+  } catch {
+    return text;
+  }
+  return text;
+}
+
+// Reading CSV
+
+const SEPARATORS = /** @type {const} */ ({ ',': 'comma', ';': 'semicolon', '\t': 'tab' });
+
+/** @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<SourceLine, void>} */
+async function* plantsOf(pieces) {
+  /** @type {Header | undefined} */
+  let names;
+  for await (const { number, cells, separator } of rowsOf(withFirstLine(pieces))) {
+    if (cells.every((cell) => cell.trim() === '')) yield { number, text: '' };
+    else if (names) yield { number, ...readRow(names, cells, separator) };
+    else names = readHeader(number, cells);
+  }
+  if (!names) throw new BadFile('The file is empty. Its first line must name the columns, id and name among them.');
+}
+
+/** Makes the first piece contain the first line that is not blank. @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<string, void>} */
+async function* withFirstLine(pieces) {
+  let begin = '';
+  let isWhole = false;
+  for await (const piece of pieces) {
+    if (isWhole) yield piece;
+    else {
+      begin += piece;
+      isWhole = /\S.*[\r\n]/.test(begin) || begin.length > LONGEST;
+      if (isWhole) yield begin;
     }
   }
-  if (quoted && !mayEnd) throw new Error('The file ends inside quotes.');
-  record.push(field);
-  if (record.length > 1 || record[0] !== '') yield record;
+  if (!isWhole) yield begin;
 }
 
 /**
- * Converts a record to a plant for the API. Leaves validation to the API: an id that is not a number is sent as text.
- * @param {readonly string[]} names of the columns @param {readonly string[]} record
+ * Returns what separates the cells, and the text after Excel's line `sep=;` if it begins with one. Otherwise it is what splits the first line into
+ * the most names of columns.
+ * @param {string} begin
  */
-export function plantOf(names, record) {
-  /** @type {Record<string, unknown>} */
-  const plant = {};
-  names.forEach((name, n) => {
-    const value = record[n] ?? '';
-    if (value === '') return;
-    if (name === 'id' || name === 'quantity') plant[name] = numberOf(value);
-    else if (name === 'category') plant['category'] = labelOf(value);
-    else if (name === 'tags') plant['tags'] = listOf(value).map(labelOf);
-    else if (name === 'photoUrls') plant['photoUrls'] = listOf(value);
-    else plant[name] = value;
-  });
-  return plant;
+function separatorOf(begin) {
+  const [line = ''] = /.*\S.*/.exec(begin) ?? [];
+  const named = /^sep=(.)$/i.exec(line)?.[1];
+  if (named) return { separator: named, text: begin.replace(line, '') };
+  const columnsBy = (/** @type {string} */ separator) => line.split(separator).filter((name) => columnOf(name.replaceAll('"', ''))).length;
+  const [separator = ','] = Object.keys(SEPARATORS).sort((a, b) => columnsBy(b) - columnsBy(a));
+  return { separator, text: begin };
 }
 
-/** @param {string} value */
-const numberOf = (value) => (/^\d{1,16}$/.test(value.trim()) ? Number(value) : value);
+/**
+ * Yields the rows of a CSV text. Quoted cells may contain separators, line ends and doubled quotes.
+ * @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<{ number: number, cells: string[], separator: string }, void>}
+ */
+async function* rowsOf(pieces) {
+  let separator = '';
+  /** @type {string[]} */
+  let cells = [];
+  let cell = '';
+  /** `closed`: at a quote that ends the cell, unless another follows. @type {'empty' | 'plain' | 'quoted' | 'closed'} */
+  let state = 'empty';
+  let line = 1;
+  let number = 1;
+  let quotedFrom = 0;
+  let length = 0;
+  let isAfterReturn = false;
+  for await (let piece of pieces) {
+    if (separator === '') ({ separator, text: piece } = separatorOf(piece));
+    for (const character of piece) {
+      const isRestOfEnd = isAfterReturn && character === '\n';
+      const isEnd = character === '\r' || (character === '\n' && !isRestOfEnd);
+      isAfterReturn = character === '\r';
+      if (isEnd) line++;
+      if (++length > LONGEST) throw new BadFile(state === 'quoted' ? unclosed(quotedFrom) : `The row of line ${number} is longer than the shop takes.`);
+      if (state === 'quoted') {
+        if (character === '"') state = 'closed';
+        else cell += character;
+      } else if (state === 'closed' && character === '"') {
+        state = 'quoted';
+        cell += character;
+      } else if (character === separator || isEnd) {
+        cells.push(cell);
+        cell = '';
+        state = 'empty';
+        if (!isEnd) continue;
+        yield { number, cells, separator };
+        cells = [];
+        number = line;
+        length = 0;
+      } else if (isRestOfEnd) length = 0;
+      else if (state === 'closed') {
+        if (character === ' ') continue;
+        throw new BadFile(`In line ${line}, text follows a quote that ends a cell. Quotes within a quoted cell must be doubled. Is the quote of line ${quotedFrom} closed?`);
+      } else if (state === 'empty' && character === '"') {
+        state = 'quoted';
+        cell = '';
+        quotedFrom = line;
+      } else {
+        if (character !== ' ') state = 'plain';
+        cell += character;
+      }
+    }
+  }
+  if (state === 'quoted') throw new BadFile(unclosed(quotedFrom));
+  if (length > 0) yield { number, cells: [...cells, cell], separator };
+}
 
-/** Splits a list separated by |, which values escape as \|. @param {string} value */
-const listOf = (value) => (value.match(/(?:\\[\s\S]|[^|\\])+/g) ?? []).map((one) => one.replace(/\\([\s\S])/g, '$1'));
+const unclosed = (/** @type {number} */ line) => `The quote of line ${line} is never closed. Close it, or double it if it belongs to the text.`;
+
+/** The columns by position; undefined for one without a name. @typedef {readonly ((typeof COLUMNS)[number] | undefined)[]} Header */
+
+const columnOf = (/** @type {string} */ name) => COLUMNS.find((one) => one.toLowerCase() === name.trim().toLowerCase());
+
+/** @param {number} number @param {readonly string[]} cells @returns {Header} */
+function readHeader(number, cells) {
+  const names = cells.map(columnOf);
+  const unknown = cells.map((cell) => cell.trim()).filter((cell, n) => cell !== '' && !names[n]);
+  const known = `The columns are ${COLUMNS.join(', ')}.`;
+  if (!names.includes('id') || !names.includes('name')) {
+    throw new BadFile(`Line ${number} must name the columns, id and name among them; it begins with “${cells.join(' ').slice(0, 40)}”. ${known}`);
+  }
+  if (unknown.length > 0) {
+    const suggested = unknown.map((name) => `“${name.slice(0, 40)}” (did you mean “${nearest(name)}”?)`);
+    throw new BadFile(`Line ${number} names columns that do not exist: ${suggested.join(', ')}. ${known}`);
+  }
+  const twice = names.find((name, n) => name && names.indexOf(name) !== n);
+  if (twice) throw new BadFile(`Line ${number} names the column “${twice}” twice.`);
+  return names;
+}
+
+/** The column with the most pairs of letters in common. @param {string} name */
+function nearest(name) {
+  const pairs = (/** @type {string} */ text) => [...` ${text.toLowerCase().replace(/[^a-z]/g, '')}`].map((letter, n, all) => letter + (all[n + 1] ?? ''));
+  const alike = (/** @type {string} */ column) => pairs(name).filter((pair) => pairs(column).includes(pair)).length / (pairs(name).length + pairs(column).length);
+  return [...COLUMNS].sort((a, b) => alike(b) - alike(a))[0];
+}
+
+/** @param {Header} names @param {readonly string[]} cells @param {string} separator @returns {{ text: string, fault?: string }} */
+function readRow(names, cells, separator) {
+  const refused = (/** @type {string} */ fault) => ({ text: cells.join(separator), fault });
+  const extra = cells.findLastIndex((cell) => cell.trim() !== '') + 1;
+  if (extra > names.length) {
+    const named = SEPARATORS[/** @type {keyof typeof SEPARATORS} */ (separator)] ?? 'separator';
+    return refused(`has ${extra} cells, the header ${names.length}. Put a cell that contains a ${named} in quotes.`);
+  }
+  /** @type {Record<string, unknown>} */
+  const plant = {};
+  for (const [n, name] of names.entries()) {
+    const value = unescaped(cells[n] ?? '');
+    if (value.trim() === '') continue;
+    if (!name) return refused(`column ${n + 1} has a value, but no name in the header.`);
+    if (name === 'id' || name === 'quantity') plant[name] = numberOf(value);
+    else if (name === 'status') plant[name] = value.trim();
+    else if (name === 'name') plant[name] = value;
+    else if (name === 'photoUrls') plant[name] = listOf(value);
+    else {
+      const texts = name === 'tags' ? listOf(value) : [value];
+      const wrong = texts.find((text) => !LABEL.test(text) && NUMBERED.test(text));
+      if (wrong !== undefined) return refused(`column ${name}: the id in “${wrong}” must be a whole number, without decimals, signs or leading zeros.`);
+      const labels = texts.map(labelOf);
+      plant[name] = name === 'tags' ? labels : labels[0];
+    }
+  }
+  return { text: JSON.stringify(plant) };
+}
+
+/** Leaves a value that is no whole number as text, for the shop to refuse. @param {string} value */
+const numberOf = (value) => (/^(0|[1-9]\d{0,15})$/.test(value.trim()) ? Number(value) : value);
+
+/** Splits a list separated by |. `\|` and `\\` stand for | and \. @param {string} value */
+const listOf = (value) =>
+  (value.match(/(?:\\[\\|]|[^|])+/g) ?? []).map((one) => one.trim().replace(/\\([\\|])/g, '$1')).filter((one) => one !== '');
+
+/** An id and a name. */
+const LABEL = /^\s*(0|[1-9]\d{0,15}):([\s\S]*)$/;
+/** What looks like an id and a name. */
+const NUMBERED = /^\s*[+-]?\d[\d.,' ]*(e[+-]?\d+)?\s*:/i;
 
 /** @param {string} value */
 function labelOf(value) {
-  const [, id, name] = /^(\d{1,16}):([\s\S]*)$/.exec(value) ?? [];
+  const [, id, name] = LABEL.exec(value) ?? [];
   if (id === undefined) return { name: value };
   return { id: Number(id), ...(name !== '' && { name }) };
 }
 
-/** @param {any} plant from the API @returns {string} one record */
+// Writing CSV
+
+/** What a spreadsheet would run as a formula; also such a text after apostrophes, so that `unescaped` reverses `escaped`. */
+const FORMULA = /^'*\s*[=+\-@＝＋－＠\t\r\n]/;
+
+const escaped = (/** @type {string} */ value) => (FORMULA.test(value) ? `'${value}` : value);
+const unescaped = (/** @type {string} */ value) => (value.startsWith("'") && FORMULA.test(value) ? value.slice(1) : value);
+
+/**
+ * Returns a row that spreadsheets show as it is: values that they would run as a formula begin with an apostrophe.
+ * @param {readonly string[]} values
+ */
+export const rowOf = (values) =>
+  `${values.map(escaped).map((value) => (/[",;\r\n\t]|^\s|\s$|^\ufeff/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(',')}\r\n`;
+
+/** The first row of a file. The byte order mark tells Excel that it is UTF-8. @param {readonly string[]} names */
+export const headerOf = (names) => `\ufeff${rowOf(names)}`;
+
+/** @param {any} plant from the API @returns {string} one row */
 export function recordOf(plant) {
+  const list = (/** @type {string[]} */ texts) => texts.map((text) => text.replace(/[\\|]/g, '\\$&')).join('|');
   /** @type {Record<string, string>} */
   const values = {
     id: String(plant.id),
     name: plant.name,
     status: plant.status,
-    category: plant.category ? textOf(plant.category) : '',
-    tags: plant.tags.map((/** @type {any} */ tag) => escaped(textOf(tag))).join('|'),
-    photoUrls: plant.photoUrls.map(escaped).join('|'),
+    category: plant.category ? labelText(plant.category) : '',
+    tags: list(plant.tags.map(labelText)),
+    photoUrls: list(plant.photoUrls),
   };
-  return `${COLUMNS.map((name) => quotedIfNeeded(values[name] ?? '')).join(',')}\r\n`;
+  return rowOf(COLUMNS.map((name) => values[name] ?? ''));
 }
 
-export const header = () => `${COLUMNS.join(',')}\r\n`;
-
 /** @param {{ id?: number, name?: string }} label */
-const textOf = ({ id, name }) => `${id === undefined ? '' : `${id}:`}${name ?? ''}`;
+const labelText = ({ id, name }) => `${id === undefined ? '' : `${id}:`}${name ?? ''}`;
 
-const escaped = (/** @type {string} */ value) => value.replace(/[\\|]/g, '\\$&');
+// Refusals
 
-/** @param {string} value */
-export const quotedIfNeeded = (value) => (/[",\r\n]|^\s|\s$|^\ufeff/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+/**
+ * Why the shop refused a line.
+ * @param {Format} format
+ * @param {{ title?: string, detail?: string, errors?: readonly { pointer?: string, detail: string }[] }} problem
+ */
+export function whyOf(format, { errors = [], detail, title }) {
+  if (errors.length === 0) return detail ?? title ?? 'The shop did not say why.';
+  return errors.map(({ pointer = '', detail: fault }) => `${placeOf(format, pointer)} ${fault}`).join('; ');
+}
+
+/** @param {Format} format @param {string} pointer */
+function placeOf(format, pointer) {
+  const [, name = '', entry = ''] = pointer.split('/');
+  if (name === '') return 'the line';
+  if (format === 'ndjson') return pointer.slice(1);
+  return `column ${name}${/^\d+$/.test(entry) ? `, value ${Number(entry) + 1},` : ''}`;
+}

@@ -3,13 +3,12 @@ import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StartError } from '../start/errors.mjs';
-import { header, recordOf } from './csv.mjs';
-import { linesOf } from './lines.mjs';
+import { COLUMNS, headerOf, linesOf, recordOf } from './csv.mjs';
 import { Progress } from './progress.mjs';
 
 /**
  * Exports to a temporary file, and replaces the target when the export is complete.
- * @param {{ path: string, format: import('./options.mjs').Format }} file @param {import('./import.mjs').Shop} shop @returns {Promise<number>} the exit code
+ * @param {{ path: string, format: import('./csv.mjs').Format }} file @param {import('./import.mjs').Shop} shop @returns {Promise<number>} the exit code
  */
 export async function exportTo({ path, format }, { url, key, signal }) {
   const response = await fetch(new URL('/v3/plant/export', url), { headers: { api_key: key }, signal });
@@ -19,8 +18,7 @@ export async function exportTo({ path, format }, { url, key, signal }) {
   let plants = 0;
   const body = Readable.fromWeb(/** @type {any} */ (response.body));
   async function* written() {
-    if (format === 'csv') yield header();
-    // Only now: readline would lose lines that arrive before they are read.
+    if (format === 'csv') yield headerOf(COLUMNS);
     for await (const line of linesOf(body)) {
       yield format === 'csv' ? recordOf(JSON.parse(line)) : `${line}\n`;
       progress.show(++plants);

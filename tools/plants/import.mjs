@@ -5,8 +5,7 @@ import { request as requestHttps } from 'node:https';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../start/errors.mjs';
-import { plantOf, recordsOf } from './csv.mjs';
-import { linesOf } from './lines.mjs';
+import { BadFile, linesOf, sourceLines, whyOf } from './csv.mjs';
 import { Progress } from './progress.mjs';
 
 /** Consecutive requests that process no line. */
@@ -26,14 +25,17 @@ const TRIES = 6;
  * @typedef {{ result: keyof Sum, line: number, problem: Problem } | { result?: undefined, complete: boolean, problem?: Problem }} Result
  */
 
+/** @typedef {{ path: string, format: import('./csv.mjs').Format }} File */
+
 /**
- * Sends a file, in several requests if one does not process all of it.
- * @param {{ path: string, format: import('./options.mjs').Format }} file @param {Shop} shop @returns {Promise<number>} the exit code
+ * Checks a file, then sends it, in several requests if one does not process all of it.
+ * @param {File} file @param {Shop} shop @returns {Promise<number>} the exit code
  */
 export async function importFrom(file, shop) {
   const { size } = await stat(file.path).catch(() => {
     throw new StartError(`${file.path} cannot be read.`);
   });
+  const blank = await check(file);
   const progress = new Progress();
   const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
   let processed = 0;
@@ -42,58 +44,114 @@ export async function importFrom(file, shop) {
     if (outcome.processed > processed) tries = 0;
     processed = outcome.processed;
     if (outcome.complete) break;
-    if (shop.signal.aborted || tries >= TRIES) throw new StartError(`${processed} lines were processed. ${outcome.why} Start the import again to continue.`);
-    await sleep(Math.min(500 * 2 ** tries, 8_000), undefined, { signal: shop.signal }).catch(() => undefined);
+    if (shop.signal.aborted || tries >= TRIES) throw new StartError(`${upTo(processed)} ${outcome.why} Start the import again to continue.`);
+    await sleep(Math.max(outcome.retryAfterMs ?? 0, Math.min(500 * 2 ** tries, 8_000)), undefined, { signal: shop.signal }).catch(() => undefined);
   }
   progress.end();
   const { created, updated, unchanged, refused } = sum;
-  console.log(`${created} created, ${updated} updated, ${unchanged} unchanged, ${refused} refused, ${progress.rate(created + updated + unchanged + refused)}`);
+  const skipped = blank === 0 ? '' : `${blank} blank lines skipped, `;
+  console.log(`${created} created, ${updated} updated, ${unchanged} unchanged, ${refused} refused, ${skipped}${progress.rate(created + updated + unchanged + refused)}`);
   return refused === 0 ? 0 : 1;
 }
 
+const upTo = (/** @type {number} */ line) => (line === 0 ? 'Nothing was imported.' : `The file was imported up to line ${line}.`);
+
+/** Reads a file to its end, so that nothing of a damaged one is stored. @param {File} file @returns {Promise<number>} its blank lines */
+async function check({ path, format }) {
+  let blank = 0;
+  try {
+    for await (const { text } of sourceLines(format, createReadStream(path))) if (text === '') blank++;
+  } catch (error) {
+    throw new StartError(`${path} cannot be imported. ${/** @type {Error} */ (error).message}`);
+  }
+  return blank;
+}
+
 /**
- * @param {Parameters<typeof importFrom>[0]} file @param {Shop} shop
- * @param {{ skip: number, size: number, sum: Sum, progress: Progress }} state
- * @returns {Promise<{ processed: number, complete: boolean, why: string }>} processed lines of the file, including those of earlier requests
+ * @param {File} file @param {Shop} shop
+ * @param {{ skip: number, size: number, sum: Sum, progress: Progress }} state `skip`: the last line of the file that was processed
+ * @returns {Promise<{ processed: number, complete: boolean, why: string, retryAfterMs?: number }>}
  */
 async function importOnce(file, shop, { skip, size, sum, progress }) {
   const source = createReadStream(file.path);
-  const lines = file.format === 'csv' ? linesOfCsv(source) : linesOf(source);
-  const body = Readable.from(after(lines, skip), { objectMode: false });
+  /** Lines that were sent, or refused here, and have no result yet. @type {import('./csv.mjs').SourceLine[]} */
+  const open = [];
   let processed = skip;
+  const refuse = (/** @type {string} */ why) => {
+    sum.refused++;
+    progress.end();
+    console.error(`line ${processed}: ${why}`);
+  };
+  /** Takes the next line that was sent, after those before it that were not. */
+  const take = () => {
+    for (let next = open.shift(); next; next = open.shift()) {
+      processed = next.number;
+      if (next.fault === undefined) return;
+      refuse(next.fault);
+    }
+  };
   /** @type {{ complete: boolean, problem?: Problem } | undefined} */
   let last;
+  /** @type {BadFile | undefined} */
+  let unreadable;
   try {
-    for await (const text of linesOf(await post(shop, body))) {
+    for await (const text of linesOf(await post(shop, Readable.from(unprocessed(), { objectMode: false })))) {
       /** @type {Result} */
       const result = JSON.parse(text);
       if (result.result === undefined) {
         last = result;
         break;
       }
-      processed = skip + result.line;
-      sum[result.result]++;
-      if (result.result === 'refused') {
-        progress.end();
-        console.error(`line ${processed}: ${faultsOf(result.problem)}`);
-      }
+      take();
+      if (result.result === 'refused') refuse(whyOf(file.format, result.problem));
+      else sum[result.result]++;
       progress.show(processed, size === 0 ? 1 : source.bytesRead / size);
     }
   } catch (error) {
     if (error instanceof StartError) throw error;
+    if (unreadable) throw new StartError(`${upTo(processed)} The file has changed meanwhile. ${unreadable.message}`);
+    if (error instanceof Busy) return { processed, complete: false, why: error.message, retryAfterMs: error.retryAfterMs };
     return { processed, complete: false, why: `The connection was lost (${/** @type {Error} */ (error).message}).` };
   } finally {
     source.destroy();
   }
-  const status = last?.problem?.status ?? 0;
+  const complete = last?.complete === true;
+  if (complete) take();
   const why = last?.problem?.detail ?? last?.problem?.title ?? 'The response was cut off.';
-  if (status >= 400 && status < 500 && status !== 408) throw new StartError(`${processed} lines were processed. ${why}`);
-  return { processed, complete: last?.complete === true, why };
+  if (isFinal(last?.problem?.status ?? 0)) throw new StartError(`${upTo(processed)} ${why}`);
+  return { processed, complete, why };
+
+  /** Groups the lines after `skip` into pieces. */
+  async function* unprocessed() {
+    let piece = '';
+    try {
+      for await (const line of sourceLines(file.format, source)) {
+        if (line.text === '' || line.number <= skip) continue;
+        open.push(line);
+        if (line.fault === undefined) piece += `${line.text}\n`;
+        if (piece.length < 32_768) continue;
+        yield piece;
+        piece = '';
+      }
+    } catch (error) {
+      if (error instanceof BadFile) unreadable = error;
+      throw error;
+    }
+    if (piece !== '') yield piece;
+  }
 }
 
-/** @param {Problem} problem */
-const faultsOf = (problem) =>
-  problem.errors ? problem.errors.map((one) => `${one.pointer || 'the line'} ${one.detail}`).join('; ') : problem.detail;
+/** Whether repeating a request is useless. @param {number} status */
+const isFinal = (status) => status >= 400 && status < 500 && status !== 408 && status !== 429;
+
+/** The shop took nothing of a request, which may be repeated after a pause. */
+class Busy extends Error {
+  /** @param {string} message @param {string | undefined} retryAfter */
+  constructor(message, retryAfter) {
+    super(message);
+    this.retryAfterMs = (Number(retryAfter) || 0) * 1_000;
+  }
+}
 
 /**
  * Sends by `node:http`, which delivers the response while the body is being sent.
@@ -107,37 +165,13 @@ function post({ url, key, signal }, body) {
     const sent = send(target, { method: 'POST', headers, signal, ...(target.protocol === 'http:' && { agent: new Agent() }) }, (response) => {
       if (response.statusCode === 200) return resolve(response);
       response.setEncoding('utf8');
-      response.toArray().then((parts) => reject(new StartError(`The shop refuses the import: ${parts.join('')}`)), reject);
+      const text = response.toArray().then((parts) => parts.join(''));
+      const { statusCode = 0, headers: { 'retry-after': retryAfter } } = response;
+      if (isFinal(statusCode)) text.then((why) => reject(new StartError(`The shop refuses the import: ${why}`)), reject);
+      else text.then((why) => reject(new Busy(`The shop cannot take the import now: ${why}`, retryAfter)), reject);
     });
     sent.on('error', reject);
     body.on('error', (error) => sent.destroy(error));
     body.pipe(sent);
   });
-}
-
-/** @param {Readable} source */
-async function* linesOfCsv(source) {
-  /** @type {string[] | undefined} */
-  let names;
-  for await (const record of recordsOf(source.setEncoding('utf8'))) {
-    if (names) yield JSON.stringify(plantOf(names, record));
-    else {
-      names = record.map((name) => name.trim());
-      if (!names.includes('id') || !names.includes('name')) throw new StartError('The first line of the file must name its columns, including id and name.');
-    }
-  }
-}
-
-/** Groups lines into pieces. @param {AsyncIterable<string>} lines @param {number} skip */
-async function* after(lines, skip) {
-  let number = 0;
-  let piece = '';
-  for await (const line of lines) {
-    if (++number <= skip) continue;
-    piece += `${line}\n`;
-    if (piece.length < 32_768) continue;
-    yield piece;
-    piece = '';
-  }
-  if (piece !== '') yield piece;
 }

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { PassThrough } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { exportTo } from './export.mjs';
 import { importFrom } from './import.mjs';
-import { linesOf } from './lines.mjs';
+import { linesOf } from './csv.mjs';
 
 /** @type {string} */
 let folder;
@@ -32,7 +31,7 @@ afterEach(() => {
 });
 
 const plant = (/** @type {number} */ id) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' });
-const file = (/** @type {string} */ name) => ({ path: join(folder, name), format: /** @type {import('./options.mjs').Format} */ (name.endsWith('csv') ? 'csv' : 'ndjson') });
+const file = (/** @type {string} */ name) => ({ path: join(folder, name), format: /** @type {import('./csv.mjs').Format} */ (name.endsWith('csv') ? 'csv' : 'ndjson') });
 
 test('an import that is cut off resumes at the first unprocessed line', async () => {
   /** @type {number[]} */
@@ -72,26 +71,68 @@ test('an export that is cut off leaves the file unchanged', async () => {
   assert.equal(readFileSync(file('plants.csv').path, 'utf8'), 'before');
 });
 
-test('a connection error after the last line is ignored', async () => {
-  const input = new PassThrough();
-  input.write('one\ntwo\nthree\n');
-  for await (const line of linesOf(input)) if (line === 'two') break;
-  input.destroy(new Error('aborted'));
-  await new Promise((resolve) => input.once('close', resolve));
-  const broken = new PassThrough();
-  broken.write('one\n');
-  await assert.rejects(async () => {
-    for await (const line of linesOf(broken)) if (line === 'one') broken.destroy(new Error('lost'));
-  }, /lost/);
+/** Runs an import and returns its exit code and what it printed. @param {string} name @param {string | Uint8Array} content */
+async function imported(name, content) {
+  writeFileSync(file(name).path, content);
+  /** @type {string[]} */
+  const printed = [];
+  const { error, log } = console;
+  console.error = console.log = (text) => printed.push(text);
+  try {
+    return { code: await importFrom(file(name), shop), printed };
+  } finally {
+    Object.assign(console, { error, log });
+  }
+}
+
+/** Accepts lines, except those of plants named Bad. */
+const accepting = (/** @type {unknown[]} */ taken) => async (/** @type {import('node:http').IncomingMessage} */ request, /** @type {import('node:http').ServerResponse} */ response) => {
+  let line = 0;
+  for await (const text of linesOf(request)) {
+    const { name } = JSON.parse(text);
+    taken.push(name);
+    const problem = { errors: [{ pointer: '/status', detail: 'must be sold' }] };
+    response.write(`${JSON.stringify({ line: ++line, result: name === 'Bad' ? 'refused' : 'created', problem })}\n`);
+  }
+  response.end(`${JSON.stringify({ complete: true })}\n`);
+};
+
+test('refused rows are reported with their line and column, and blank ones are counted', async () => {
+  /** @type {unknown[]} */
+  const taken = [];
+  answer = accepting(taken);
+  const { code, printed } = await imported('plants.csv', 'id,name,status\r\n1,"Two\r\nlines",\r\n,,\r\n2,Bad,x\r\n3,a,b,c\r\n4,Good,\r\n5,a,b,c\r\n,,\r\n');
+  assert.equal(code, 1);
+  assert.deepEqual(taken, ['Two\r\nlines', 'Bad', 'Good']);
+  assert.deepEqual(printed.slice(0, 3), [
+    'line 5: column status must be sold',
+    'line 6: has 4 cells, the header 3. Put a cell that contains a comma in quotes.',
+    'line 8: has 4 cells, the header 3. Put a cell that contains a comma in quotes.',
+  ]);
+  assert.match(printed[3] ?? '', /^2 created, 0 updated, 0 unchanged, 3 refused, 2 blank lines skipped/);
 });
 
-test('lines that arrive before they are read are not lost', async () => {
-  const input = new PassThrough();
-  const lines = linesOf(input);
-  input.write('one\ntwo\n');
-  await new Promise((resolve) => setImmediate(resolve));
-  input.end('three\n');
-  const seen = [];
-  for await (const line of lines) seen.push(line);
-  assert.deepEqual(seen, ['one', 'two', 'three']);
+test('nothing of a file is sent that is damaged anywhere', async () => {
+  answer = () => assert.fail('a request');
+  await assert.rejects(imported('plants.csv', `id,name\n${'1,x\n'.repeat(50_000)}2,"y\n`), /plants\.csv cannot be imported\. The quote of line 50002 is never closed/);
+  await assert.rejects(imported('plants.ndjson', Buffer.from('{"id":1}\n{"id":2,"name":"\xe9"}\n', 'latin1')), /Line 2, column 17 is not UTF-8/);
+});
+
+test('an import waits for a shop that is busy, as long as it says', async () => {
+  /** @type {unknown[]} */
+  const taken = [];
+  let refusals = 0;
+  /** @type {number[]} */
+  const times = [];
+  answer = (request, response) => {
+    times.push(performance.now());
+    if (refusals++ < 2) return response.writeHead(refusals === 1 ? 503 : 429, { 'retry-after': '2' }).end('{"code":"overloaded"}');
+    return accepting(taken)(request, response);
+  };
+  assert.equal((await imported('plants.ndjson', '{"name":"a"}\n')).code, 0);
+  assert.deepEqual(taken, ['a']);
+  // A timer may fire a millisecond early.
+  assert.ok(times.every((time, n) => n === 0 || time - (times[n - 1] ?? 0) > 1_990), String(times));
+  answer = (_, response) => response.writeHead(403).end('{"code":"forbidden"}');
+  await assert.rejects(imported('plants.ndjson', '{"name":"a"}\n'), /refuses the import: .*forbidden/);
 });

@@ -100,13 +100,13 @@ export class PlantReplacement extends PlantAttributes {
   id: number;
 }
 
-/** One line of an import: the members of PUT, and the initial units of a new plant. */
+/** One line of an import: the members of PUT, and free units. */
 export class ImportedPlant extends PlantAttributes {
   @Id()
   id: number;
 
   @IsOptional()
-  @Description('Free units of a new plant. Default: a setting of the shop. An existing plant keeps its stock.')
+  @Description('Free units. Default: a setting of the shop for a new plant; an existing one keeps its stock. Setting that of an existing plant needs `write:stock`.')
   @Integer(0, 1_000_000_000)
   quantity?: number;
 }

@@ -8,7 +8,7 @@ import { idsOfLabels, labelKey, labelsToFill } from '../labels/labels.js';
 import { findPendingPlants, intendToList, intendToOpen } from '../plants/stock-intents.repository.js';
 import { type PendingPlant } from '../plants/stock-intent.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
-import { changeOf, type PlantChange, rounds, validateLines, type ValidLine } from './import.js';
+import { changeOf, type PlantChange, resultOf, rounds, validateLines, type ValidLine } from './import.js';
 import { claimPlants, insertPlants, writePlants } from './import.repository.js';
 
 @Injectable()
@@ -27,9 +27,7 @@ export class ImportService {
     const results = new Map(refused);
     for (const round of rounds(valid)) {
       const { changes, pending } = await this.write(context, round);
-      for (const change of changes) {
-        results.set(change.line, { id: change.kind === 'created' ? change.id : change.before.id, result: change.kind });
-      }
+      for (const change of changes) results.set(change.line, resultOf(change));
       await this.intents.syncAll(context, pending);
     }
     return lines.flatMap((_, line) => results.get(line) ?? []);
@@ -41,7 +39,7 @@ export class ImportService {
     const plantIds = lines.map(({ plant }) => plant.id);
     return this.database.transaction(async (tx) => {
       const before = await claimPlants(tx, plantIds);
-      const changes = lines.map((one) => changeOf(one, before.get(one.plant.id), ids));
+      const changes = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock')));
       await this.writeChanges(tx, context, changes);
       return { changes, pending: await findPendingPlants(tx, plantIds) };
     });

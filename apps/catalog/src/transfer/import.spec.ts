@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PlantState } from '../plants/plant.js';
-import { changeOf, rounds, validateLines } from './import.js';
+import { changeOf, resultOf, rounds, validateLines } from './import.js';
 
 const monstera: PlantState = {
   id: 7,
@@ -38,21 +38,26 @@ describe('a line of an import', () => {
   });
 
   it('creates a plant with a new id', () => {
-    expect(changeOf(line({ quantity: 3 }), undefined, labels)).toMatchObject({ kind: 'created', id: 7, units: 3, attributes: { status: 'available', tags: [] } });
+    expect(changeOf(line({ quantity: 3 }), undefined, labels, true)).toMatchObject({ kind: 'created', id: 7, units: 3, attributes: { status: 'available', tags: [] } });
   });
 
   it('replaces all attributes of an existing plant, except an omitted status', () => {
-    expect(changeOf(line({ quantity: 3 }), monstera, labels)).toMatchObject({
+    expect(changeOf(line({ quantity: 3 }), monstera, labels, true)).toMatchObject({
       kind: 'updated',
       after: { id: 7, version: 3, category: null, photoUrls: [], tags: [], status: 'sold' },
     });
   });
 
+  it('is refused with a quantity for an existing plant if the caller may not set stock', () => {
+    expect(resultOf(changeOf(line({ quantity: 0 }), monstera, labels, false))).toMatchObject({ id: 7, refused: { code: 'forbidden' } });
+    expect(changeOf(line({}), monstera, labels, false).kind).toBe('updated');
+  });
+
   it('changes nothing if everything is equal', () => {
     const same = { category: { name: 'Foliage' }, photoUrls: ['https://photos.test/1'], tags: [{ name: 'shade' }] };
-    expect(changeOf(line(same), monstera, labels).kind).toBe('unchanged');
+    expect(changeOf(line(same), monstera, labels, true).kind).toBe('unchanged');
     for (const other of [{ status: 'available' as const }, { category: { id: 5, name: 'Foliage' } }, { tags: [] }, { photoUrls: ['https://photos.test/2'] }, { name: 'Other' }]) {
-      expect(changeOf(line({ ...same, ...other }), monstera, labels).kind).toBe('updated');
+      expect(changeOf(line({ ...same, ...other }), monstera, labels, true).kind).toBe('updated');
     }
   });
 

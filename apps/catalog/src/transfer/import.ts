@@ -63,14 +63,24 @@ export function rounds(lines: readonly ValidLine[]): ValidLine[][] {
 export type PlantChange =
   | { readonly kind: 'created'; readonly line: number; readonly id: number; readonly attributes: PlantAttributes; readonly units: number | null }
   | { readonly kind: 'updated'; readonly line: number; readonly before: PlantState; readonly after: PlantState }
-  | { readonly kind: 'unchanged'; readonly line: number; readonly before: PlantState };
+  | { readonly kind: 'unchanged'; readonly line: number; readonly before: PlantState }
+  | { readonly kind: 'forbidden'; readonly line: number; readonly id: number };
 
-export function changeOf({ line, plant }: ValidLine, before: PlantState | undefined, labels: LabelIds): PlantChange {
+/** @param maySetStock whether the line may have a quantity for an existing plant, which the gateway then sets in the store */
+export function changeOf({ line, plant }: ValidLine, before: PlantState | undefined, labels: LabelIds, maySetStock: boolean): PlantChange {
   const { id, quantity } = plant;
   if (!before) return { kind: 'created', line, id, attributes: attributesOf(plant, labels, 'available'), units: quantity ?? null };
+  if (quantity !== undefined && !maySetStock) return { kind: 'forbidden', line, id };
   const attributes = attributesOf(plant, labels, before.status);
   if (isSame(before, attributes)) return { kind: 'unchanged', line, before };
   return { kind: 'updated', line, before, after: { ...before, ...attributes } };
+}
+
+export function resultOf(change: PlantChange): ImportLineResult {
+  if (change.kind === 'created') return { id: change.id, result: 'created' };
+  if (change.kind !== 'forbidden') return { id: change.before.id, result: change.kind };
+  const detail = `Plant ${change.id} exists, and setting its stock needs the permission write:stock. Omit the quantity, or use another credential.`;
+  return { id: change.id, refused: { code: 'forbidden', detail } };
 }
 
 /** Compares member by member, not as JSON: Postgres reorders the members of jsonb objects. */

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.stop());
 
-const staff = { subject: 'user-1', permissions: [], shown: ['apiKey'] };
+const staff = { subject: 'user-1', permissions: ['write:plants', 'write:stock'], shown: ['apiKey'] };
 const importAll = (plants: readonly object[], budgetMs?: number): Promise<ImportLineResult[]> =>
   shop.caller.call(catalog.importPlants, { lines: plants.map((one) => JSON.stringify(one)) }, staff, budgetMs);
 const results = async (plants: readonly object[]): Promise<unknown[]> =>

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { catalog, ImportedPlant, type ImportLineResult, maxImportLines, plantAnswer } from '@plant-shop/contracts/catalog';
 import { HttpError, problemTypeUrl } from '@plant-shop/contracts/problem';
 import { isProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
+import { store } from '@plant-shop/contracts/store';
 import { CodedError, type FieldError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
 import { checkContent } from '../http/json-body.js';
@@ -115,7 +116,7 @@ export async function* importLines(request: FastifyRequest, parts: ImportContext
       if (!batch.isEmpty && request.raw.readableLength === 0) yield await send(request, parts, batch.take(), totals);
     }
     const rest = reader.rest();
-    const isTruncated = rest !== undefined && faultOf(rest) === undefined && parsed(rest.bytes) === undefined;
+    const isTruncated = rest !== undefined && check(rest).refused === undefined && parsed(rest.bytes) === undefined;
     if (rest && !isTruncated && !batch.add(rest)) {
       yield await send(request, parts, batch.take(), totals);
       batch.add(rest);
@@ -156,14 +157,14 @@ class Batch {
 /** Imports a batch and returns its result lines. @throws CodedError if the import cannot continue; then none of the lines counts */
 async function send(request: FastifyRequest, parts: ImportContext, lines: readonly Line[], totals: Totals): Promise<string> {
   await parts.recheckCredential();
-  const refused = new Map(lines.map((one) => [one, faultOf(one)]));
-  const good = lines.filter((one) => refused.get(one) === undefined);
-  const results = good.length === 0 ? [] : await ask(request, parts, good);
+  const checked = lines.map((one) => ({ one, ...check(one) }));
+  const good = checked.filter(({ refused }) => refused === undefined);
+  const results = good.length === 0 ? [] : await ask(request, parts, good.map(({ one }) => one));
+  await setStocks(request, parts, good, results);
   let written = '';
   let next = 0;
-  for (const one of lines) {
-    const fault = refused.get(one);
-    const result: ImportLineResult | undefined = fault ? { refused: fault } : results[next++];
+  for (const { one, refused } of checked) {
+    const result: ImportLineResult | undefined = refused ? { refused } : results[next++];
     if (!result) throw new Error('the catalog answered fewer lines than it was sent');
     if ('refused' in result) {
       totals.refused++;
@@ -179,12 +180,21 @@ async function send(request: FastifyRequest, parts: ImportContext, lines: readon
   return written;
 }
 
-async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, lines: readonly Line[]): Promise<readonly ImportLineResult[]> {
+async function ask(request: FastifyRequest, parts: ImportContext, lines: readonly Line[]): Promise<ImportLineResult[]> {
+  try {
+    const payload = { lines: lines.map(({ bytes }) => bytes.toString('utf8')) };
+    return await repeatedly(parts, () => parts.forwarder.call(request, catalog.importPlants, payload));
+  } catch (error) {
+    if (error instanceof CodedError && error.code === 'payload-too-large') return await oneByOne(request, parts, lines);
+    throw error;
+  }
+}
+
+async function repeatedly<T>({ stop }: ImportContext, call: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await forwarder.call(request, catalog.importPlants, { lines: lines.map(({ bytes }) => bytes.toString('utf8')) });
+      return await call();
     } catch (error) {
-      if (error instanceof CodedError && error.code === 'payload-too-large') return await oneByOne(request, { forwarder, stop }, lines);
       const waitMs = retryAfterMs[attempt];
       if (waitMs === undefined || stop.aborted || !isTransient(error)) throw error;
       await sleep(waitMs);
@@ -192,15 +202,36 @@ async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, 
   }
 }
 
+/**
+ * Sets the stock of existing plants whose lines have a quantity; the catalog opened that of new ones, and refused lines of callers who may not
+ * set it. Changes the results. Of two lines with the same id, the later one wins.
+ */
+async function setStocks(request: FastifyRequest, parts: ImportContext, lines: readonly CheckedLine[], results: ImportLineResult[]): Promise<void> {
+  const indexes = new Map<number, number>();
+  for (const [n, { quantity }] of lines.entries()) {
+    const result = results[n];
+    if (quantity !== undefined && result && 'result' in result && result.result !== 'created') indexes.set(result.id, n);
+  }
+  await Promise.all([...indexes].map(async ([plantId, n]) => {
+    try {
+      await repeatedly(parts, () => parts.forwarder.call(request, store.setStock, { plantId, stock: { free: lines[n]?.quantity } }));
+      results[n] = { id: plantId, result: 'updated' };
+    } catch (error) {
+      if (!(error instanceof CodedError) || error.code !== 'plant-not-found') throw error;
+      results[n] = { id: plantId, refused: { code: error.code, detail: error.message } };
+    }
+  }));
+}
+
 /** Sends lines one by one that exceed a call once they are JSON-encoded; rare, since quotes must double its size. */
 async function oneByOne(
   request: FastifyRequest,
-  parts: Pick<ImportContext, 'forwarder' | 'stop'>,
+  parts: ImportContext,
   lines: readonly Line[],
-): Promise<readonly ImportLineResult[]> {
+): Promise<ImportLineResult[]> {
   if (lines.length === 1) return [{ refused: tooLong }];
   const results: ImportLineResult[] = [];
-  for (const one of lines) results.push(...(await ask(request, parts as ImportContext, [one])));
+  for (const one of lines) results.push(...(await ask(request, parts, [one])));
   return results;
 }
 
@@ -210,18 +241,27 @@ const tooLong: Refusal = { code: 'payload-too-large', detail: `A line may have a
 
 const shape = shapeOf(ImportedPlant, [plantAnswer]);
 
+interface CheckedLine {
+  readonly refused?: Refusal;
+  /** The units that it sets; the catalog validates them. */
+  readonly quantity?: unknown;
+}
+
 /** Checks a line as a JSON body is checked, apart from its syntax, which the catalog checks. */
-function faultOf({ bytes, tooLong: isTooLong }: Line): Refusal | undefined {
-  if (isTooLong) return tooLong;
-  if (!isUtf8(bytes)) return { code: 'malformed-json', detail: 'The line is not UTF-8.' };
+function check({ bytes, tooLong: isTooLong }: Line): CheckedLine {
+  if (isTooLong) return { refused: tooLong };
+  if (!isUtf8(bytes)) return { refused: { code: 'malformed-json', detail: 'The line is not UTF-8.' } };
   try {
     checkContent(bytes);
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
-    return badLine(error.details.errors?.filter((one) => 'pointer' in one) ?? []);
+    return { refused: badLine(error.details.errors?.filter((one) => 'pointer' in one) ?? []) };
   }
-  const undeclared = undeclaredMembers(shape, parsed(bytes));
-  return undeclared.length > 0 ? badLine(undeclared) : undefined;
+  const value = parsed(bytes);
+  const undeclared = undeclaredMembers(shape, value);
+  if (undeclared.length > 0) return { refused: badLine(undeclared) };
+  const { quantity } = (value ?? {}) as { readonly quantity?: unknown };
+  return quantity === undefined || quantity === null ? {} : { quantity };
 }
 
 const badLine = (errors: readonly FieldError[]): Refusal => ({ code: 'invalid-input', detail: 'Correct the fields named in errors and send the line again.', errors });

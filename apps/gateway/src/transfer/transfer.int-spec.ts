@@ -4,6 +4,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { catalog, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { store } from '@plant-shop/contracts/store';
 import { theService, unavailable } from '@plant-shop/platform/errors';
 import { fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
@@ -24,6 +26,8 @@ interface Result {
 describe('import and export', () => {
   let shop: Shop;
   const batches: number[] = [];
+  const stocks: unknown[] = [];
+  let stockFails = 0;
   let fails = 0;
   let blocked: Promise<unknown> | undefined;
 
@@ -33,7 +37,8 @@ describe('import and export', () => {
     if (fails-- > 0) throw unavailable(theService('catalog'));
     return lines.map((line) => {
       if (!line.startsWith('{')) return { refused: { code: 'malformed-json', detail: 'The line is not JSON.' } };
-      return { id: (JSON.parse(line) as { id: number }).id, result: 'created' };
+      const { id } = JSON.parse(line) as { id: number };
+      return { id, result: id >= 700 ? 'unchanged' : 'created' };
     });
   };
 
@@ -48,6 +53,14 @@ describe('import and export', () => {
             return after > 4 ? { plants: [] } : { plants: [plant(after + 1), plant(after + 2)], next: after + 2 };
           }),
           fake(catalog.endExport, ({ snapshot }) => ({ snapshot })),
+        ],
+        store: [
+          fake(store.setStock, ({ plantId, stock: { free } }) => {
+            if (stockFails-- > 0) throw unavailable(theService('store'));
+            if (plantId === 704) throw new DomainError('plant-not-found', 'There is no plant 704.');
+            stocks.push([plantId, free]);
+            return { plantId, free, reserved: 0, sold: 0 };
+          }),
         ],
       },
       options,
@@ -101,6 +114,21 @@ describe('import and export', () => {
       { line: 6, id: 6, result: 'created' },
       { lines: 6, created: 2, updated: 0, unchanged: 0, refused: 3, complete: true },
     ]);
+  });
+
+  it('sets the stock of existing plants that have a quantity', async () => {
+    stockFails = 2;
+    const results = await importing('{"id":1,"quantity":5}\n{"id":701,"quantity":0}\n{"id":702,"quantity":null}\n{"id":703,"quantity":1}\n{"id":704,"quantity":1}\n{"id":703,"quantity":2}\n');
+    expect(results.slice(0, 6).map(({ id, result, problem }) => [id, result, problem?.code])).toEqual([
+      [1, 'created', undefined],
+      [701, 'updated', undefined],
+      [702, 'unchanged', undefined],
+      [703, 'unchanged', undefined],
+      [704, 'refused', 'plant-not-found'],
+      [703, 'updated', undefined],
+    ]);
+    expect(stocks).toHaveLength(2);
+    expect(stocks).toEqual(expect.arrayContaining([[701, 0], [703, 2]]));
   });
 
   it('refuses lines that a body may not contain either, and sends the others', async () => {

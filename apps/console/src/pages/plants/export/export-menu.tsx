@@ -7,7 +7,7 @@ import { sayDone } from '../../../ui/done.js';
 import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
-import type { Format } from '../import/source-lines.js';
+import type { Format } from '../../../../../../tools/plants/csv.mjs';
 import { exportPlants } from './export-plants.js';
 
 /** Exports all plants to a file, regardless of the search. */

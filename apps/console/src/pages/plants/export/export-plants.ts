@@ -1,6 +1,6 @@
 import type { Shop } from '@plant-shop/client';
-import { header, recordOf } from '../../../../../../tools/plants/csv.mjs';
-import type { Format } from '../import/source-lines.js';
+import { COLUMNS, type Format, headerOf, linesOf, recordOf } from '../../../../../../tools/plants/csv.mjs';
+import { chunksOf } from '../import/pieces.js';
 
 /** Lines per Blob part, which the browser may keep on disk. */
 const partLines = 2_000;
@@ -13,9 +13,9 @@ const partLines = 2_000;
 export async function exportPlants(shop: Shop, format: Format, onProgress: (plants: number) => void): Promise<Blob> {
   const { data } = await shop.GET('/plant/export', { parseAs: 'stream' });
   const parts: Blob[] = [];
-  let lines: string[] = format === 'csv' ? [header()] : [];
+  let lines: string[] = format === 'csv' ? [headerOf(COLUMNS)] : [];
   let plants = 0;
-  for await (const line of linesOf(data)) {
+  for await (const line of linesOf(whole(data))) {
     lines.push(format === 'csv' ? recordOf(JSON.parse(line) as object) : `${line}\n`);
     plants += 1;
     if (lines.length < partLines) continue;
@@ -27,23 +27,10 @@ export async function exportPlants(shop: Shop, format: Format, onProgress: (plan
   return new Blob([...parts, ...lines], { type: format === 'csv' ? 'text/csv' : 'application/x-ndjson' });
 }
 
-async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string> {
-  if (!stream) return;
-  const reader = stream.getReader();
-  const decoder = new TextDecoder();
-  let rest = '';
+async function* whole(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
   try {
-    for (;;) {
-      const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw new Error('The export was cut off before its end, so there is no file. Start it again.', { cause });
-      });
-      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n');
-      rest = lines.pop() ?? '';
-      yield* lines;
-      if (done) break;
-    }
-    if (rest !== '') yield rest;
-  } finally {
-    await reader.cancel();
+    if (stream) yield* chunksOf(stream);
+  } catch (cause) {
+    throw new Error('The export was cut off before its end, so there is no file. Start it again.', { cause });
   }
 }

@@ -16,7 +16,7 @@ export function ImportPage(): ReactNode {
   return (
     <>
       <AnchorLink to="/plants" size="sm">All plants</AnchorLink>
-      <PageHeader title="Import plants" text="Creates the plants of a file, and replaces existing ones with the same ids. The stock of existing plants does not change." />
+      <PageHeader title="Import plants" text="Creates the plants of a file, and replaces existing ones with the same ids. The stock of existing plants changes only where the file has a quantity." />
       {running ? <ImportProgress import={running} onAnother={() => currentImport.set(undefined)} /> : <ChooseFile />}
     </>
   );
@@ -45,9 +45,9 @@ function ChooseFile(): ReactNode {
       </FileDropZone>
       <Card title="File format">
         <List size="sm" spacing={4}>
-          <List.Item><b>CSV</b> has a row of names first: <Code>id</Code> and <Code>name</Code>, and if you like <Code>status</Code>, <Code>category</Code>, <Code>tags</Code>, <Code>photoUrls</Code> and <Code>quantity</Code>. Several tags are separated by <Code>|</Code>. Columns are separated by commas.</List.Item>
+          <List.Item><b>CSV</b> has a row of names first: <Code>id</Code> and <Code>name</Code>, and if you like <Code>status</Code>, <Code>category</Code>, <Code>tags</Code>, <Code>photoUrls</Code> and <Code>quantity</Code>. Several tags are separated by <Code>|</Code>. Commas, semicolons or tabs separate the columns.</List.Item>
           <List.Item><b>NDJSON</b> has one plant a line: <Code>{'{"id":7,"name":"Fern","tags":[{"name":"shade"}],"quantity":12}'}</Code></List.Item>
-          <List.Item>An export of plants can be imported as it is. Text is UTF-8.</List.Item>
+          <List.Item>An export of plants can be imported as it is. Text is UTF-8 (“CSV UTF-8” in Excel).</List.Item>
         </List>
       </Card>
     </Stack>

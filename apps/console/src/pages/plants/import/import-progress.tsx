@@ -49,22 +49,19 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
   );
 }
 
-const unitOf = ({ format }: ImportState): string => (format === 'csv' ? 'row' : 'line');
-
 function phaseText(state: ImportState): string {
-  const { phase, part, lastLine } = state;
-  const until = lastLine === 0 ? 'Nothing has been imported yet.' : `Imported up to ${unitOf(state)} ${formatNumber(lastLine)}.`;
+  const { phase, part, lastLine, blank } = state;
+  const until = lastLine === 0 ? 'Nothing has been imported yet.' : `Imported up to line ${formatNumber(lastLine)}.`;
   if (phase === 'running') return `${String(Math.floor(part * 100))} %. You can use other pages of the console meanwhile; keep this tab open.`;
-  if (phase === 'done') return 'Done.';
+  if (phase === 'done') return blank === 0 ? 'Done.' : `Done. Skipped ${counted(blank, 'blank line')}.`;
   return phase === 'stopped' ? `Stopped. ${until}` : until;
 }
 
 function Refused({ import: one, state }: { readonly import: PlantImport; readonly state: ImportState }): ReactNode {
   const { refused, refusedLines } = state;
-  const unit = unitOf(state);
   return (
     <Card
-      title={counted(refused, `refused ${unit}`)}
+      title={counted(refused, 'refused line')}
       aside={<Button variant="default" leftSection={<IconDownload size={16} />} onClick={() => download(one.report(), `${state.fileName.replace(/\.\w+$/, '')}-refused.csv`)}>Download the report</Button>}
     >
       <Text size="sm" c="dimmed" mb="xs">Correct them in a copy of the file and import it: plants that are imported already do not change.</Text>
@@ -72,7 +69,7 @@ function Refused({ import: one, state }: { readonly import: PlantImport; readonl
         <Table stickyHeader aria-label="Refused">
           <Table.Thead>
             <Table.Tr>
-              <Table.Th scope="col">{unit === 'row' ? 'Row' : 'Line'}</Table.Th>
+              <Table.Th scope="col">Line</Table.Th>
               <Table.Th scope="col">Plant</Table.Th>
               <Table.Th scope="col">Problem</Table.Th>
               <Table.Th scope="col">Content</Table.Th>

@@ -1,15 +1,15 @@
-import type { SourceLine } from './source-lines.js';
+import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
 
 /** Size of a request: browsers cannot stream a request body. */
 const mostLines = 1_000;
 const mostCharacters = 512 * 1024;
 
-/** Groups lines into requests. @param skip omits lines up to this number */
+/** Groups lines into requests. @param skip omits lines up to this number, and blank ones */
 export async function* piecesOf(lines: AsyncIterable<SourceLine>, skip = 0): AsyncGenerator<readonly SourceLine[]> {
   let piece: SourceLine[] = [];
   let characters = 0;
   for await (const line of lines) {
-    if (line.number <= skip) continue;
+    if (line.number <= skip || line.text === '') continue;
     if (piece.length > 0 && (piece.length === mostLines || characters + line.text.length > mostCharacters)) {
       yield piece;
       piece = [];
@@ -19,4 +19,21 @@ export async function* piecesOf(lines: AsyncIterable<SourceLine>, skip = 0): Asy
     characters += line.text.length;
   }
   if (piece.length > 0) yield piece;
+}
+
+/** Browsers read files in chunks of megabytes. Smaller ones make progress smoother and keep the page responsive. */
+const stepBytes = 16 * 1024;
+
+/** Reads a stream, also in browsers whose streams cannot be iterated. */
+export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      for (let at = 0; at < value.length; at += stepBytes) yield value.subarray(at, at + stepBytes);
+    }
+  } finally {
+    await reader.cancel();
+  }
 }

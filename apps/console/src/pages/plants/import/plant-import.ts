@@ -1,8 +1,10 @@
 import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
-import { type LineProblem, type RefusedLine, reportHeader, reportRecord, whyOf } from './report.js';
-import { BadFile, type Format, formatOf, linesOf, type SourceLine } from './source-lines.js';
-import { piecesOf } from './pieces.js';
+import { type Format, type LineProblem, type SourceLine, sourceLines, whyOf } from '../../../../../../tools/plants/csv.mjs';
+import { type RefusedLine, reportHeader, reportRow } from './report.js';
+import { chunksOf, piecesOf } from './pieces.js';
+
+export const formatOf = (name: string): Format => (/\.csv$/i.test(name) ? 'csv' : 'ndjson');
 
 export interface ImportState {
   readonly phase: 'running' | 'done' | 'stopped' | 'failed';
@@ -16,6 +18,8 @@ export interface ImportState {
   readonly updated: number;
   readonly unchanged: number;
   readonly refused: number;
+  /** Lines without content, which are skipped. */
+  readonly blank: number;
   /** The first refused lines; the report contains all. */
   readonly refusedLines: readonly RefusedLine[];
   readonly error?: unknown;
@@ -49,7 +53,7 @@ export class PlantImport {
     private readonly onEnd: () => void,
   ) {
     const format = formatOf(file.name);
-    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.name, format, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, refusedLines: [] });
+    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.name, format, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, blank: 0, refusedLines: [] });
   }
 
   /** Starts, or continues after the last line taken. */
@@ -57,9 +61,9 @@ export class PlantImport {
     this.stopping = new AbortController();
     this.change({ phase: 'running', error: undefined });
     try {
+      if (this.state.get().lastLine === 0) await this.check();
       let bytes = 0;
-      const pieces = textOf(this.file, (read) => (bytes = read));
-      for await (const piece of piecesOf(linesOf(this.state.get().format, pieces), this.state.get().lastLine)) {
+      for await (const piece of piecesOf(this.lines((read) => (bytes += read)), this.state.get().lastLine)) {
         await this.send(piece);
         this.change({ part: this.file.size === 0 ? 1 : bytes / this.file.size });
       }
@@ -72,6 +76,26 @@ export class PlantImport {
 
   stop(): void {
     this.stopping.abort();
+  }
+
+  /** Reads the file to its end, so that nothing of a damaged one is stored. @throws BadFile */
+  private async check(): Promise<void> {
+    let blank = 0;
+    for await (const { text } of this.lines((read) => read)) if (text === '') blank += 1;
+    this.change({ blank });
+  }
+
+  /** @param onRead called with the number of bytes read */
+  private lines(onRead: (bytes: number) => number): AsyncGenerator<SourceLine, void> {
+    const { file, stopping } = this;
+    const bytes = (async function* () {
+      for await (const chunk of chunksOf(file.stream())) {
+        stopping.signal.throwIfAborted();
+        onRead(chunk.length);
+        yield chunk;
+      }
+    })();
+    return sourceLines(this.state.get().format, bytes);
   }
 
   /** Returns all refused lines as CSV. */
@@ -102,36 +126,52 @@ export class PlantImport {
 
   /** @returns the number of lines taken, and why not all were */
   private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
-    const { data } = await this.shop.POST('/plant/import', {
-      body: lines.map(({ text }) => `${text}\n`).join(''),
-      parseAs: 'text',
-      deadlineMs: pieceDeadlineMs,
-      signal: this.stopping.signal,
-    });
+    const { format } = this.state.get();
+    const sent = lines.filter(({ fault }) => fault === undefined);
     const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
-    const refused: RefusedLine[] = [];
-    let taken = 0;
+    const refused = new Map<SourceLine, Omit<RefusedLine, 'number' | 'text'>>();
+    let answered = 0;
     let last: Result | undefined;
-    for (const answer of data.split('\n')) {
+    for (const answer of sent.length === 0 ? [] : (await this.post(sent)).split('\n')) {
       if (answer === '') continue;
       const result = JSON.parse(answer) as Result;
       if (result.result === undefined || result.line === undefined) {
         last = result;
         break;
       }
-      taken = result.line;
+      answered = result.line;
       sum[result.result] += 1;
-      const source = lines[taken - 1];
-      if (result.result === 'refused' && source) refused.push({ ...source, id: result.id, why: whyOf(result.problem ?? {}) });
+      const source = sent[answered - 1];
+      if (result.result === 'refused' && source) refused.set(source, { id: result.id, why: whyOf(format, result.problem ?? {}) });
     }
-    this.count(lines[taken - 1]?.number, sum, refused);
-    return { taken, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ detail: 'The answer was cut off.' }) };
+    const next = sent[answered];
+    const taken = next ? lines.slice(0, lines.indexOf(next)) : lines;
+    for (const line of taken) {
+      if (line.fault === undefined) continue;
+      sum.refused += 1;
+      refused.set(line, { id: undefined, why: line.fault });
+    }
+    this.count(taken.at(-1)?.number, sum, taken.flatMap((line) => {
+      const refusal = refused.get(line);
+      return refusal ? [{ number: line.number, text: line.text, ...refusal }] : [];
+    }));
+    return { taken: taken.length, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ detail: 'The answer was cut off.' }) };
+  }
+
+  private async post(lines: readonly SourceLine[]): Promise<string> {
+    const { data } = await this.shop.POST('/plant/import', {
+      body: lines.map(({ text }) => `${text}\n`).join(''),
+      parseAs: 'text',
+      deadlineMs: pieceDeadlineMs,
+      signal: this.stopping.signal,
+    });
+    return data;
   }
 
   private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused'>, refused: readonly RefusedLine[]): void {
     if (lastLine === undefined) return;
     // Blobs, since the browser may keep them on disk.
-    if (refused.length > 0) this.reportParts.push(new Blob(refused.map(reportRecord)));
+    if (refused.length > 0) this.reportParts.push(new Blob(refused.map(reportRow)));
     const before = this.state.get();
     this.change({
       lastLine,
@@ -163,37 +203,6 @@ const isPassing = (error: unknown): boolean => {
   if (error instanceof ShopProblem) return error.status >= 500 || error.status === 429 || error.status === 408;
   return error instanceof ShopError && error.outcome !== 'refused';
 };
-
-/** Browsers read files in chunks of megabytes. Smaller ones make progress smoother and keep the page responsive. */
-const stepBytes = 16 * 1024;
-
-/** @param onRead called with the number of bytes read so far @throws BadFile */
-async function* textOf(file: File, onRead: (bytes: number) => void): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  const decoded = (bytes?: Uint8Array): string => {
-    try {
-      return decoder.decode(bytes, { stream: bytes !== undefined });
-    } catch (cause) {
-      throw new BadFile('The file is not UTF-8. Save it as “CSV UTF-8” or as UTF-8 text.', { cause });
-    }
-  };
-  const reader = file.stream().getReader();
-  let taken = 0;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      for (let at = 0; at < value.length; at += stepBytes) {
-        const step = value.subarray(at, at + stepBytes);
-        onRead((taken += step.length));
-        yield decoded(step);
-      }
-    }
-    yield decoded();
-  } finally {
-    await reader.cancel();
-  }
-}
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {

@@ -1,0 +1,67 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { COLUMNS, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
+import { piecesOf } from './pieces.js';
+import { formatOf } from './plant-import.js';
+import { reportHeader, reportRow } from './report.js';
+
+async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
+  const found: One[] = [];
+  for await (const one of source) found.push(one);
+  return found;
+}
+
+describe('a file', () => {
+  it('has the format of its extension, NDJSON by default', () => {
+    expect(['a.csv', 'A.CSV', 'a.ndjson', 'a.jsonl', 'a.csv.txt'].map(formatOf)).toEqual(['csv', 'csv', 'ndjson', 'ndjson', 'ndjson']);
+  });
+
+  it('that was exported as CSV is read as it was, whatever the text and however it is cut', async () => {
+    const special = fc.constantFrom('=', '+', '-', '@', "'", '"', ',', ';', '\t', '\r', '\n', '|', '\\', ':', '7:', '\ufeff', '＝', ' ');
+    const anything = fc.array(fc.oneof(special, fc.string({ unit: 'binary' })), { minLength: 1, maxLength: 6 }).map((parts) => parts.join(''));
+    // The shop stores names without spaces around them, and addresses without any.
+    const name = anything.map((text) => text.trim()).filter((text) => text !== '');
+    const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
+    const plant = fc.record({
+      id,
+      name,
+      status: fc.constantFrom('available', 'pending', 'sold'),
+      category: fc.option(fc.oneof(fc.record({ id, name }), fc.record({ id })), { nil: undefined }),
+      tags: fc.array(fc.record({ id, name }), { maxLength: 3 }),
+      photoUrls: fc.array(anything.map((text) => text.replaceAll(/\s/g, '')).filter((text) => text !== ''), { maxLength: 3 }),
+    });
+    await fc.assert(fc.asyncProperty(fc.array(plant, { maxLength: 3 }), fc.integer({ min: 1, max: 400 }), async (plants, size) => {
+      const bytes = new TextEncoder().encode(headerOf(COLUMNS) + plants.map(recordOf).join(''));
+      const chunks = (async function* () {
+        for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+      })();
+      const lines = await all(sourceLines('csv', chunks));
+      const read = lines.map(({ text, fault }) => fault ?? { category: undefined, tags: [], photoUrls: [], ...(JSON.parse(text) as object) });
+      expect(read).toEqual(plants);
+    }));
+  });
+});
+
+describe('pieces', () => {
+  const lines = async function* (count: number, text: string): AsyncGenerator<SourceLine, void> {
+    for (let number = 1; number <= count; number += 1) yield { number, text };
+  };
+  const sizes = async (source: AsyncIterable<SourceLine>, skip?: number): Promise<number[]> => (await all(piecesOf(source, skip))).map((piece) => piece.length);
+
+  it('are limited in lines and characters', async () => {
+    expect(await sizes(lines(2_500, 'x'))).toEqual([1_000, 1_000, 500]);
+    expect(await sizes(lines(3, 'x'.repeat(300_000)))).toEqual([1, 1, 1]);
+    expect(await sizes(lines(0, ''))).toEqual([]);
+  });
+
+  it('skip blank lines, and lines that were already imported', async () => {
+    expect(await sizes(lines(2_500, 'x'), 2_499)).toEqual([1]);
+    expect(await sizes(lines(3, ''))).toEqual([]);
+  });
+});
+
+describe('the report', () => {
+  it('is CSV in which spreadsheets run no formulas', () => {
+    expect(reportHeader + reportRow({ number: 7, id: 3, why: 'name must be given, "really"', text: '=1+1' })).toBe('\ufeffline,id,problem,content\r\n7,3,"name must be given, ""really""",\'=1+1\r\n');
+  });
+});
