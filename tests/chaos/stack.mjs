@@ -13,6 +13,7 @@ import { RunFile } from '../../tools/start/run-file.mjs';
 import { serviceProcess } from '../../tools/start/service-process.mjs';
 import { environmentOf, planInstances } from '../../tools/start/services.mjs';
 import { migrate } from '../../tools/start/shop.mjs';
+import { anyReceiver } from '../../tools/test/shop.mjs';
 import { ORDER, Shutdown, together } from '../../tools/start/shutdown.mjs';
 import { Watch } from '../../tools/start/watch.mjs';
 import { Disk } from './disk.mjs';
@@ -27,6 +28,9 @@ const READY_LIMIT_MS = 180_000;
  * 36 s, so that one that fails four times still arrives while a trial settles.
  */
 const settings = {
+  ...anyReceiver,
+  // All clients have one address, and many connect at once.
+  SILENT_CONNECTIONS: '100000',
   PAYMENT_PROVIDER: 'external',
   INITIAL_STOCK: '0',
   ORDER_TTL_MS: `${24 * 3_600_000}`,

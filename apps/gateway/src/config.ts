@@ -1,19 +1,11 @@
-import { isIP } from 'node:net';
-import { type Config, integer, list, port, text, url } from '@plant-shop/platform/config';
+import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import { corsOrigins, serviceSettings } from '@plant-shop/platform/service/settings';
+import { corsOrigins, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
 
 /** The gateway's own settings, without those that every service has. */
 export type GatewayOptions = Omit<GatewayConfig, keyof ServiceConfig>;
 
 export const GATEWAY_OPTIONS = Symbol('gateway options');
-
-function isNetwork(entry: string): boolean {
-  const [address = '', prefix, ...rest] = entry.split('/');
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
-}
 
 export const gatewaySettings = {
   ...serviceSettings,
@@ -31,11 +23,7 @@ export const gatewaySettings = {
     min: 1,
     max: 1_000_000_000,
   }),
-  trustedProxies: list('TRUSTED_PROXIES', {
-    description: 'Addresses or networks (10.0.0.0/8) of proxies whose `X-Forwarded-For` is trusted',
-    each: 'addresses or networks',
-    isValid: isNetwork,
-  }),
+  trustedProxies: trustedProxies('Addresses or networks (10.0.0.0/8) of proxies whose `X-Forwarded-For` is trusted'),
   corsOrigins: corsOrigins('Origins whose pages may call the API: `loopback` for pages on this machine, `*` for all; none by default'),
   docsOAuthClient: text('DOCS_OAUTH_CLIENT', {
     description:
@@ -67,6 +55,7 @@ export const gatewaySettings = {
     min: 1,
     max: 100,
   }),
+  silentConnections,
   maxBodyMib: integer('MAX_BODY_MIB', {
     description: 'MiB of request bodies in memory; beyond that, requests get 503',
     default: '128',

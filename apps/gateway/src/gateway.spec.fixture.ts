@@ -121,6 +121,7 @@ export async function startReplica(nats: TestNats, options: Partial<GatewayOptio
       streamPublicUrl: 'wss://stream.example',
       maxInFlight: 5_000,
       clientInFlightShare: 50,
+      silentConnections: 64,
       maxBodyMib: 128,
       readCacheMib: 64,
       requestTimeoutMs: 120_000,

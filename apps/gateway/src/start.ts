@@ -6,6 +6,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { followRevocations, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { NestLogger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
+import { ConnectionLimit, leastSockets } from '@plant-shop/platform/service/connection-limit';
 import { infrastructureModule } from '@plant-shop/platform/service/infrastructure.module';
 import type { Service } from '@plant-shop/platform/service/service';
 import { serveConsole } from './console/console.js';
@@ -14,7 +15,6 @@ import { GatewayModule } from './gateway.module.js';
 import { ForwardedOperations } from './operations/forwarded-operations.js';
 import { atRequestEnd, requestLog } from './http/access-log.js';
 import { brotliOptions, compressFromBytes, secureAnswers } from './http/headers.js';
-import { allowOrigins } from './http/cors.js';
 import { traceRequests } from './http/request-spans.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { createAdapter } from './http/server.js';
@@ -28,6 +28,9 @@ import { ProblemFilter } from './http/problem.js';
  * Node's default of 511 is too few for a burst.
  */
 const backlog = 4_096;
+
+/** Connections, most of them idle, for each request that may be in flight. */
+const socketsPerRequest = 4;
 
 export interface Gateway {
   /** The address where it listens. */
@@ -48,9 +51,9 @@ export async function createGateway(
     clientShare: options.clientInFlightShare / 100,
   });
   limiter.observe(service.metrics);
-  const { publicUrl, trustedProxies, requestTimeoutMs } = options;
+  const { publicUrl, corsOrigins, trustedProxies, requestTimeoutMs } = options;
   const drain = new ConnectionDrain();
-  const parts = { publicUrl, trustedProxies, requestTimeoutMs, limiter, logger, drain };
+  const parts = { publicUrl, corsOrigins, trustedProxies, requestTimeoutMs, limiter, logger, drain };
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
@@ -59,13 +62,14 @@ export async function createGateway(
     { bodyParser: false, logger: new NestLogger(logger), abortOnError: false },
   );
 
+  const sockets = Math.max(leastSockets, socketsPerRequest * options.maxInFlight);
+  new ConnectionLimit({ sockets, silentPerNetwork: options.silentConnections, trustedProxies }, service.metrics, logger).watch(instance.server);
   const routes = app.get(Routes);
   supportAllMethods(instance);
   atRequestEnd(instance, ({ slot }) => slot && limiter.release(slot), requestLog(logger, service.metrics));
   traceRequests(instance);
-  secureAnswers(instance, publicUrl);
+  secureAnswers(instance, options);
   routes.install(instance);
-  await allowOrigins(instance, options.corsOrigins);
   await instance.register(compress, { global: false, threshold: compressFromBytes, encodings: ['br', 'gzip'], brotliOptions });
   await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });
   app.get(Uploads).register(instance);

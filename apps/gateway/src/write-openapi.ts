@@ -38,6 +38,7 @@ const { app, routes } = await createGateway(
     streamPublicUrl: '',
     maxInFlight: 1,
     clientInFlightShare: 100,
+    silentConnections: 64,
     maxBodyMib: 1,
     readCacheMib: 1,
     requestTimeoutMs: 1_000,

@@ -1,6 +1,6 @@
 import { choice, type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
 import { type NotificationsOptions, roles } from './options.js';
 import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
@@ -65,6 +65,8 @@ export const notificationsSettings = {
     max: 300,
   }),
   corsOrigins: corsOrigins('Origins whose pages may read the stream other than by WebSocket: `loopback` for pages on this machine, `*` for all; none by default'),
+  silentConnections,
+  trustedProxies: trustedProxies('Addresses or networks (10.0.0.0/8) of proxies in front of the stream: they open connections for many clients'),
   eventLogRetentionDays: integer('EVENT_LOG_RETENTION_DAYS', {
     description: 'Minimum retention of events in the log, for clients that resume, in days',
     default: '30',
@@ -94,6 +96,8 @@ export const toOptions = (
     ringEvents: config.streamRingEvents,
     pingSeconds: config.streamPingSeconds,
     corsOrigins: config.corsOrigins,
+    silentPerNetwork: config.silentConnections,
+    trustedProxies: config.trustedProxies,
   },
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
   webhooks: toWebhooksOptions(config, isProduction),

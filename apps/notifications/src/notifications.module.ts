@@ -18,7 +18,7 @@ import { webhookProviders } from './webhooks/webhook.providers.js';
 @Module({})
 class NotificationsModule {
   static with(options: NotificationsOptions, logger: Logger): DynamicModule {
-    const { role, publicUrl } = options;
+    const { role } = options;
     return {
       module: NotificationsModule,
       controllers: hasWebhooks(role) ? [WebhooksController] : [],
@@ -27,7 +27,7 @@ class NotificationsModule {
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
         ...logProviders(logger),
         ...(hasWebhooks(role) ? webhookProviders : []),
-        ...(hasStream(role) ? streamProviders(publicUrl) : []),
+        ...(hasStream(role) ? streamProviders(options, logger) : []),
       ],
     };
   }

@@ -82,6 +82,8 @@ export interface NotificationsOptions {
     readonly ringEvents: number;
     readonly pingSeconds: number;
     readonly corsOrigins: readonly string[];
+    readonly silentPerNetwork: number;
+    readonly trustedProxies: readonly string[];
   };
   /** `keepMs`: minimum retention of events in the log. */
   readonly eventLog: { readonly keepMs: number };

@@ -87,8 +87,6 @@ interface Traits {
    * too often to be cached, so concurrent requests share a read; only for operations without parameters.
    */
   readonly shared?: 'cached' | 'coalesced';
-  /** The answer contains a secret, so nobody may store it. */
-  readonly secret?: true;
   /** The operation reads the session token itself, although it is open. */
   readonly readsSession?: true;
   /** A later release removes the operation; its responses announce that. */

@@ -109,7 +109,6 @@ export const oauthClientOperations = {
         'The client is an application that acts for its users (`authorization_code`, always with PKCE), or a program that acts for itself ' +
         '(`client_credentials`). The secret is returned only in this response.',
       body: jsonObject('client'),
-      secret: true,
       answer: createdOAuthClientAnswer,
     },
   ),
@@ -161,7 +160,6 @@ export const oauthClientOperations = {
         'The old secret is refused at once, and the access tokens issued for it within a second. Refresh tokens remain valid, ' +
         'with the new secret, which is returned only in this response. Your credential must have all scopes of the client.',
       revokes: true,
-      secret: true,
       answer: createdOAuthClientAnswer,
     },
   ),

@@ -149,7 +149,6 @@ export const webhookOperations = {
         'Sends future events of your own orders to a URL; with `read:orders`, events of all orders. The secret that signs them is returned ' +
         'only in this response. The requests to the receiver are described under `webhooks`.',
       body: jsonObject('webhook'),
-      secret: true,
       answer: createdWebhookAnswer,
     },
   ),
@@ -215,7 +214,6 @@ export const webhookOperations = {
         'The new secret is returned only in this response. Until the old one expires, events are signed with both, so that receivers ' +
         'can switch without losing an event.',
       body: jsonObject('rotation'),
-      secret: true,
       answer: rotatedSecretAnswer,
     },
   ),

@@ -8,6 +8,8 @@ export type HttpCode =
   | 'too-many-requests'
   | 'too-many-in-flight'
   | 'range-not-satisfiable'
+  | 'not-acceptable'
+  | 'expectation-failed'
   | 'unsupported-media-type'
   | 'malformed-json'
   | 'malformed-request'
@@ -78,8 +80,20 @@ const kinds = {
   'unsupported-media-type': {
     status: 415,
     title: 'Unsupported media type',
-    meaning: 'The Content-Type is missing, or the operation does not accept it.',
-    remedy: 'Send the body in UTF-8 with the Content-Type named in the detail.',
+    meaning: 'The Content-Type is missing, the operation does not accept it, or the body has a Content-Encoding.',
+    remedy: 'Send the body in UTF-8 with the Content-Type named in the detail, and without compression.',
+  },
+  'not-acceptable': {
+    status: 406,
+    title: 'Not acceptable',
+    meaning: 'Accept or Accept-Encoding refuses, with q=0, the only form of the response.',
+    remedy: 'Leave the header out, or permit what the detail names.',
+  },
+  'expectation-failed': {
+    status: 417,
+    title: 'Expectation failed',
+    meaning: 'The header Expect has another value than 100-continue.',
+    remedy: 'Leave the header out.',
   },
   'payload-too-large': {
     status: 413,
@@ -201,7 +215,7 @@ const kinds = {
   'insufficient-stock': {
     status: 409,
     title: 'Not enough stock',
-    meaning: 'The order asks for more units than are in stock; the member available is the number left.',
+    meaning: 'The order asks for more units than are in stock. If few are left, or with the permission write:stock, the member available is their number.',
     remedy: 'Order fewer units, or try again later: cancelled orders return their units to stock.',
   },
   'order-not-found': {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { CodedError, type ErrorDetails, type FieldError, type RequestError } from '@plant-shop/platform/errors';
+import { corsHeaders } from '@plant-shop/platform/http/cors';
 import type { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import { type HttpCode, isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
 
@@ -108,15 +109,26 @@ function headersOf(error: CodedError, status: number, { retryAfterSeconds = 1 }:
 /** How long a refused connection stays open for its client to read the response. */
 const lingerMs = 1_000;
 
-/** Returns a listener for `clientError`. It answers connections on which Node's HTTP parser failed: there is no request, only the socket. */
-export function answerConnectionError(origin: ProblemOrigin): (error: NodeJS.ErrnoException, socket: Duplex) => void {
+/** What Node passes to `clientError`. */
+interface ConnectionError extends NodeJS.ErrnoException {
+  /** The bytes that the parser refused. */
+  readonly rawPacket?: unknown;
+}
+
+/**
+ * Returns a listener for `clientError`. It answers connections on which Node's HTTP parser failed: there is no request, only the socket.
+ * @param corsOrigins the setting `CORS_ORIGINS`; the page's origin is known if its header is among the refused bytes
+ */
+export function answerConnectionError(origin: ProblemOrigin, corsOrigins: readonly string[]): (error: ConnectionError, socket: Duplex) => void {
   return (error, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
       socket.destroy();
       return;
     }
     const { status, headers, body } = problemResponse(refusalOf(error.code), { ...origin, requestId: randomUUID(), instance: undefined });
-    const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' });
+    const bytes = Buffer.isBuffer(error.rawPacket) ? error.rawPacket.toString('latin1') : '';
+    const page = /\r\norigin:[ \t]*(\S+)/i.exec(bytes)?.[1];
+    const lines = Object.entries({ ...headers, ...corsHeaders(page, corsOrigins), 'content-length': String(Buffer.byteLength(body)), connection: 'close' });
     socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`);
     // The client may keep its side open. Until then it can read the response.
     setTimeout(() => socket.destroy(), lingerMs).unref();
@@ -139,10 +151,3 @@ function refusalOf(code: string | undefined): HttpError {
       return new HttpError('malformed-request', 'The request is not HTTP/1.1.');
   }
 }
-
-/**
- * Returns an error if a request of HTTP/1.1 has no Host header (RFC 9112, section 3.2). The server needs `requireHostHeader: false`,
- * otherwise Node answers such a request itself, without a problem document.
- */
-export const missingHostOf = ({ headers, httpVersion }: IncomingMessage): HttpError | undefined =>
-  headers.host === undefined && httpVersion === '1.1' ? new HttpError('malformed-request', 'Send a Host header.') : undefined;

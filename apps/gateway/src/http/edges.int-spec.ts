@@ -6,9 +6,12 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { identity } from '@plant-shop/contracts/identity';
 import { fake } from '@plant-shop/service-testing/service';
+import { exchange } from '@plant-shop/testing/framing';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
-describe('proxies, CORS and compression', () => {
+const plantOf = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const });
+
+describe('proxies, CORS, content codings and types', () => {
   let shop: Shop;
   afterEach(() => shop.stop());
 
@@ -96,13 +99,84 @@ describe('proxies, CORS and compression', () => {
     provider.closeAllConnections();
   });
 
+  it('every answer may be read by pages of allowed origins, also where nothing is or could be understood', async () => {
+    shop = await startShop({}, { corsOrigins: ['https://shop.example'] });
+    const origin = 'https://shop.example';
+    for (const [path, status] of [['/v3/nothing', 404], ['/nothing', 404], ['/v3/plant/%ff', 400], [`/v3/user/${'a'.repeat(2_049)}`, 414], ['/oauth/nothing', 404], ['/oauth/token', 405], ['/console/assets/x.js', 404], ['/v3/plant/1?a=%', 400]] as const) {
+      const answer = await shop.get(path, { origin });
+      expect([path, answer.status, answer.headers.get('access-control-allow-origin'), answer.headers.get('vary')]).toEqual([path, status, origin, 'Origin']);
+      expect((await shop.get(path, { origin: 'https://evil.example' })).headers.get('access-control-allow-origin')).toBeNull();
+      expect(await preflight(origin, path)).toMatchObject({ status: path.includes('%ff') || status === 414 ? status : 204 });
+    }
+    const port = Number(new URL(shop.gateway.url).port);
+    const raw = (rest: string): Promise<string> => exchange(port, `GET / HTTP/1.1\r\nOrigin: ${origin}\r\nConnection: close\r\n${rest}\r\n\r\n`).received;
+    for (const rest of ['Host: x\r\nX: a\rb', `Host: x\r\nX: ${'a'.repeat(20_000)}`, 'Host: x y', 'Host: x\r\nExpect: x', 'X: y']) {
+      expect(await raw(rest)).toMatch(/^HTTP\/1\.1 4\d\d[^]*\r\naccess-control-allow-origin: https:\/\/shop\.example\r\n/);
+    }
+    expect(await raw('Host: x y\r\nOrigin: https://evil.example')).not.toContain('evil.example');
+  });
+
+  it('responses have a content coding only if the client permits it, and none only if it permits that', async () => {
+    shop = await startShop({ catalog: [fake(catalog.findPlantsByStatus, () => [plantOf(1)]), fake(catalog.getPlant, () => plantOf(1))] });
+    const coded = async (path: string, encoding: string): Promise<unknown> => {
+      const sent = request(shop.gateway.url + path, { headers: { 'accept-encoding': encoding } }).end();
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode === 200 ? (response.headers['content-encoding'] ?? 'identity') : response.statusCode;
+    };
+    const long = '/v3/openapi.json';
+    const short = '/v3/plant/findByStatus?status=available';
+    const table: readonly (readonly [encoding: string, long: unknown, short: unknown, neverCoded: unknown])[] = [
+      ['', 'identity', 'identity', 'identity'],
+      ['gzip', 'gzip', 'identity', 'identity'],
+      ['br, gzip', 'br', 'identity', 'identity'],
+      ['gzip;q=0', 'identity', 'identity', 'identity'],
+      ['gzip;q=0.0, br;q=0.000', 'identity', 'identity', 'identity'],
+      ['br;q=0, *', 'gzip', 'identity', 'identity'],
+      ['br;q=0, gzip;q=0, *', 'identity', 'identity', 'identity'],
+      ['gzip;q=0.5, br;q=0.4', 'gzip', 'identity', 'identity'],
+      ['identity, gzip;q=0.5', 'identity', 'identity', 'identity'],
+      ['GZIP; Q=1', 'gzip', 'identity', 'identity'],
+      ['deflate', 'identity', 'identity', 'identity'],
+      ['identity;q=0', 406, 406, 406],
+      ['*;q=0', 406, 406, 406],
+      ['gzip, identity;q=0', 'gzip', 'gzip', 406],
+      ['gzip, *;q=0', 'gzip', 'gzip', 406],
+      ['deflate, *;q=0', 406, 406, 406],
+      ['identity, *;q=0', 'identity', 'identity', 'identity'],
+    ];
+    for (const [encoding, ...expected] of table) {
+      expect([encoding, await coded(long, encoding), await coded(short, encoding), await coded('/v3/plant/1', encoding)]).toEqual([encoding, ...expected]);
+    }
+  });
+
+  it('a response has the type of its operation, unless Accept refuses just that', async () => {
+    shop = await startShop({ catalog: [fake(catalog.findPlantsByStatus, () => [plantOf(1)])] });
+    for (const [accept, status] of [
+      ['text/html', 200],
+      ['application/xml', 200],
+      ['nonsense', 200],
+      ['text/html, */*;q=0.8', 200],
+      ['text/html;q=0', 200],
+      ['application/json;q=0.001', 200],
+      ['application/*;q=0, application/json', 200],
+      ['application/json;q=0', 406],
+      ['application/json; charset=utf-8; Q=0.0, text/html', 406],
+      ['application/*;q=0', 406],
+      ['*/*;q=0', 406],
+      ['text/html, */*;q=0', 406],
+    ] as const) {
+      const answer = await shop.get('/v3/plant/findByStatus?status=available', { accept });
+      expect([accept, answer.status, answer.headers.get('content-type')]).toEqual([accept, status, `application/${status === 200 ? '' : 'problem+'}json; charset=utf-8`]);
+    }
+  });
+
   it('long lists are compressed for clients that accept it; short lists and single plants are not', async () => {
-    const plant = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const });
     let count = 100;
     shop = await startShop({
       catalog: [
-        fake(catalog.findPlantsByStatus, () => Array.from({ length: count }, (_, n) => plant(n + 1))),
-        fake(catalog.getPlant, () => plant(1)),
+        fake(catalog.findPlantsByStatus, () => Array.from({ length: count }, (_, n) => plantOf(n + 1))),
+        fake(catalog.getPlant, () => plantOf(1)),
       ],
     });
     const raw = async (path: string) => {

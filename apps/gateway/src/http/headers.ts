@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { constants } from 'node:zlib';
 import type { BodySpec, Deprecation } from '@plant-shop/contracts/client-operation';
 import { badHeader, HttpError } from '@plant-shop/contracts/problem';
+import { requestFaultOf } from '@plant-shop/contracts/request-checks';
+import { corsHeaders, preflightHeaders } from '@plant-shop/platform/http/cors';
 import { responseHeaders } from '@plant-shop/platform/http/security-headers';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
@@ -77,11 +80,16 @@ const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {
 };
 
 /**
- * Checks the Content-Type.
- * @throws HttpError `unsupported-media-type` unless it is the type that the route accepts, in UTF-8 if it names a charset
+ * Checks Content-Type and Content-Encoding. Bodies are bounded by what arrives, so compressed ones are refused: a small one could become
+ * a large one.
+ * @throws HttpError `unsupported-media-type` unless it is the type that the route accepts, in UTF-8 if it names a charset, and not encoded
  */
-export function checkMediaType(header: string | undefined, kind: BodySpec['kind']): void {
+export function checkMediaType(headers: IncomingHttpHeaders, kind: BodySpec['kind']): void {
+  const { 'content-type': header, 'content-encoding': coding } = headers;
   const type = expectedTypes[kind];
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+    throw new HttpError('unsupported-media-type', 'Send the body without a Content-Encoding.', {}, { 'accept-encoding': 'identity' });
+  }
   if (header === type) return;
   const [given = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((one) => one.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
@@ -90,14 +98,23 @@ export function checkMediaType(header: string | undefined, kind: BodySpec['kind'
   }
 }
 
-/** Returns the default headers of every response of the gateway. Shared caches must not store them. */
-export const gatewayHeaders = (publicUrl: string): Readonly<Record<string, string>> => responseHeaders(publicUrl, 'private, no-cache');
+/** Returns the default headers of every response of the gateway. */
+export const gatewayHeaders = (publicUrl: string): Readonly<Record<string, string>> => responseHeaders(publicUrl, 'no-store');
 
-/** Sets the default headers before any route; handlers may replace them. */
-export function secureAnswers(instance: FastifyInstance, publicUrl: string): void {
+/** `Cache-Control` of answers that are the same for everybody. Shared caches must not store them: they may change at any time. */
+export const forEverybody = 'private, no-cache';
+
+const preflightMethods = 'GET, HEAD, POST, PUT, DELETE';
+
+/** Sets the default headers before any route, which handlers may replace; refuses malformed requests, and answers preflights. */
+export function secureAnswers(instance: FastifyInstance, { publicUrl, corsOrigins }: { readonly publicUrl: string; readonly corsOrigins: readonly string[] }): void {
   const headers = gatewayHeaders(publicUrl);
-  instance.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(headers);
-    done();
+  instance.addHook('onRequest', (request, reply, done) => {
+    reply.headers(headers).header('x-request-id', request.id);
+    if (corsOrigins.length > 0) reply.headers(corsHeaders(request.headers.origin, corsOrigins));
+    const fault = requestFaultOf(request.raw);
+    const preflight = fault === undefined && request.method === 'OPTIONS' ? preflightHeaders(request.raw, corsOrigins, preflightMethods) : undefined;
+    if (preflight) void reply.code(204).headers(preflight).send();
+    else done(fault);
   });
 }

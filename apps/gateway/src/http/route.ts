@@ -15,6 +15,8 @@ export const undocumented = {
   postOAuth: limitedByAddress(1),
   // Identity stores each for half an hour, before any login. By default one address may begin 600 a minute.
   beginAuthorization: limitedByAddress(100),
+  beginAuthorizationByForm: limitedByAddress(100),
+  resumeAuthorization: limitedByAddress(1),
   showDocs: open,
   redirectToDocs: open,
   getDocsFile: open,
@@ -32,6 +34,8 @@ export type UndocumentedName = keyof typeof undocumented;
 export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   /** The operation's name, in logs and metrics. */
   readonly operation: string;
+  /** The media type of the response, if it has only one. */
+  readonly type?: string | undefined;
   /** What the JSON body may contain. Absent: it is not checked here. */
   readonly shape?: Shape | undefined;
   /** The query parameters that there are. Absent: others are ignored. */
@@ -63,10 +67,14 @@ declare module 'fastify' {
 export const routeSpecOf = (operation: ClientOperation): RouteSpec => ({
   ...operation,
   operation: operation.name,
+  type: typeOf(operation),
   shape: bodyShapeOf(operation),
   parameters: parametersOf(operation),
   ...(isPaged(operation) && { compressed: true }),
 });
+
+const typeOf = ({ answer: { kind } }: ClientOperation): string | undefined =>
+  kind === 'image' ? undefined : kind === 'lines' ? 'application/x-ndjson' : 'application/json';
 
 /** Returns the query parameters of our own lists. Petstore's clients may send more than its operations declare. */
 const parametersOf = ({ query, url, unsafeGet }: ClientOperation): readonly string[] | undefined =>

@@ -109,7 +109,7 @@ const rows: readonly Row[] = clientOperations
 
 /** Headers that an operation's own handler sets when it succeeds. */
 const ownHeaders: Readonly<Record<string, object>> = {
-  login: { 'cache-control': 'no-store', 'x-rate-limit': '20', 'x-expires-after': '2026-05-01T17:45:12.345Z' },
+  login: { 'x-rate-limit': '20', 'x-expires-after': '2026-05-01T17:45:12.345Z' },
   getImage: {
     'content-type': 'image/png',
     'content-disposition': 'inline',
@@ -124,7 +124,7 @@ const ownHeaders: Readonly<Record<string, object>> = {
 };
 
 /** All headers of the response, as the declaration has them. */
-function headersFor({ name, method, operation: { access, secret, deprecated, answer, calls } }: Row, status: number): object {
+function headersFor({ name, method, operation: { access, unsafeGet, deprecated, answer, calls } }: Row, status: number): object {
   const isLimited = isRateLimited(access);
   const isLines = status === 200 && answer.kind === 'lines';
   // The fake catalog has no plants to export.
@@ -133,8 +133,10 @@ function headersFor({ name, method, operation: { access, secret, deprecated, ans
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'referrer-policy': 'no-referrer',
-    'strict-transport-security': 'max-age=31536000',
-    'cache-control': secret && status === 200 ? 'no-store' : 'private, no-cache',
+    'strict-transport-security': 'max-age=31536000; includeSubDomains',
+    'cross-origin-opener-policy': 'same-origin',
+    // Only what is the same for everybody may be stored.
+    'cache-control': access.kind === 'open' && status === 200 && /GET|HEAD/.test(method) && !unsafeGet ? 'private, no-cache' : 'no-store',
     'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
     ...(isLimited && { ratelimit: expect.stringMatching(/^"requests";r=\d+;t=\d+$/), 'ratelimit-policy': '"requests";q=1000000;w=60' }),
     ...(deprecated && { deprecation: expect.any(String), sunset: expect.any(String) }),

@@ -1,10 +1,12 @@
 import { METHODS } from 'node:http';
+import { Readable } from 'node:stream';
 import { isRateLimited } from '@plant-shop/contracts/permissions';
-import { HttpError, missingHostOf } from '@plant-shop/contracts/problem';
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
+import { HttpError } from '@plant-shop/contracts/problem';
+import { checkAccept, contentCodingFor, refusesIdentity } from '@plant-shop/contracts/request-checks';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendHookHandler, RouteOptions } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { routeNotFound } from './problem.js';
-import { checkMediaType, compressFromBytes, deprecationHeaders } from './headers.js';
+import { checkMediaType, compressFromBytes, deprecationHeaders, forEverybody } from './headers.js';
 import type { RequestAuthenticator } from './request-authenticator.js';
 import { checkQuery } from './input.js';
 import type { RouteSpec } from './route.js';
@@ -38,14 +40,9 @@ export class Routes {
     instance.decorateRequest('credentialCheckMs', 0);
     instance.decorateRequest('admittedAt', 0);
     instance.decorateRequest('slot', undefined);
-    instance.addHook('onRequest', (request, reply, done) => {
-      reply.header('x-request-id', request.id);
-      done(request.is404 ? routeNotFound() : missingHostOf(request.raw));
-    });
+    instance.addHook('onRequest', (request, _reply, done) => done(request.is404 ? routeNotFound() : undefined));
     instance.addHook('onRoute', (route) => {
       if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow, route.url.includes(':'));
-      // The CORS plug-in's own route; its hook has answered the preflight before.
-      else if (route.method === 'OPTIONS' && route.url === '*') return;
       else this.addChecks(route);
     });
   }
@@ -56,7 +53,7 @@ export class Routes {
       for (const [url, allowed] of this.methodsByUrl()) {
         const method = child.supportedMethods.filter((one) => !allowed.has(one) && !child.hasRoute({ method: one, url }));
         if (method.length === 0) continue;
-        child.route({ method, url, config: { allow: [...allowed].sort().join(', ') }, handler: unreachable });
+        child.route({ method, url, config: { allow: this.methodsOf(url) }, handler: unreachable });
       }
       done();
     });
@@ -67,22 +64,23 @@ export class Routes {
     const methods = [route.method].flat();
     if (!spec) throw new Error(`${methods.join()} ${route.url} has no specification`);
     if (spec.unsafeGet && methods.includes('HEAD')) {
-      route.onRequest = refuseMethod('GET', false);
+      route.onRequest = (_request, _reply, done) => done(methodRefused(this.methodsOf(route.url)));
       return;
     }
     for (const method of methods) this.served.push({ method, url: route.url, spec });
     route.onRequest = this.checksOf(spec, route.url.includes(':'));
     // Otherwise the plug-in adds a hook to uncompressed routes too, for a method of replies that nothing here calls.
     route.compress = spec.compressed ? { threshold: compressFromBytes } : false;
+    if (spec.compressed) route.onSend = [streamIfSmall];
     if (spec.body) {
       const { kind } = spec.body;
-      route.preParsing = (request, _reply, _payload, done) => done(errorOf(() => checkMediaType(request.headers['content-type'], kind)));
+      route.preParsing = (request, _reply, _payload, done) => done(errorOf(() => checkMediaType(request.headers, kind)));
       route.preHandler = (request, _reply, done) => this.checkAfterBody(request, done);
     }
   }
 
   private checksOf(spec: RouteSpec, hasParameters: boolean): onRequestHookHandler {
-    const headers = spec.deprecated && deprecationHeaders(spec.deprecated);
+    const headers = headersOf(spec);
     return (request, reply, done) => {
       request.routeSpec = spec;
       // First, so that error responses have them too.
@@ -90,6 +88,7 @@ export class Routes {
       try {
         // The router matches an empty segment to a parameter, but no resource has an empty name.
         if (hasParameters && hasEmptySegment(request.params as Record<string, string>)) throw routeNotFound();
+        negotiate(request, spec);
         const sender = this.authenticator.senderOf(spec.access, request);
         // Health checks take no slot, so they are answered even under overload.
         if (isRateLimited(spec.access) || spec.body) request.slot = this.limiter.acquire(sender.client, request.raw, reply.raw, readingOf(spec));
@@ -109,6 +108,11 @@ export class Routes {
     });
     if (error || performance.now() - request.admittedAt < slowBodyMs) done(error);
     else this.authenticator.recheck(request).then(() => done(), done);
+  }
+
+  /** The value of `Allow`. */
+  private methodsOf(url: string): string {
+    return [...(this.methodsByUrl().get(url) ?? [])].sort().join(', ');
   }
 
   private methodsByUrl(): Map<string, Set<string>> {
@@ -132,6 +136,26 @@ export function supportAllMethods(instance: FastifyInstance): void {
 /** How the body of a route is read, if it has one: uploads and imports are worked on while they arrive. */
 const readingOf = ({ body }: RouteSpec): 'whole' | 'streamed' | undefined =>
   body && (body.kind === 'multipart' || body.kind === 'lines' ? 'streamed' : 'whole');
+
+/** Answers that need a credential are stored nowhere, nor are those of requests that change something. */
+function headersOf({ access, body, unsafeGet, deprecated }: RouteSpec): Readonly<Record<string, string>> | undefined {
+  const isForEverybody = access.kind === 'open' && !body && !unsafeGet;
+  if (!isForEverybody && !deprecated) return undefined;
+  return { ...(isForEverybody && { 'cache-control': forEverybody }), ...(deprecated && deprecationHeaders(deprecated)) };
+}
+
+/** Decides for the compression plug-in, which knows neither weights of `identity` nor what `*` leaves out. @throws HttpError `not-acceptable` */
+function negotiate({ headers }: FastifyRequest, { type, compressed }: RouteSpec): void {
+  if (type !== undefined) checkAccept(headers, type);
+  if (compressed) headers['accept-encoding'] = `${contentCodingFor(headers, ['br', 'gzip'])}${refusesIdentity(headers) ? ', identity;q=0' : ''}`;
+  else contentCodingFor(headers, []);
+}
+
+/** The plug-in compresses short answers only as streams. */
+const streamIfSmall: onSendHookHandler<unknown> = (request, _reply, payload, done) => {
+  const isShort = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length < compressFromBytes;
+  done(null, isShort && refusesIdentity(request.headers) ? Readable.from([payload]) : payload);
+};
 
 function finishAdmission(spec: RouteSpec, request: FastifyRequest, done: (error?: Error) => void): void {
   if (!spec.body) {
@@ -163,8 +187,10 @@ const refuseMethod =
     done(
       hasParameters && hasEmptySegment(request.params as Record<string, string>)
         ? routeNotFound()
-        : new HttpError('method-not-allowed', `This path has the methods ${allow}.`, {}, { allow }),
+        : methodRefused(allow),
     );
+
+const methodRefused = (allow: string): HttpError => new HttpError('method-not-allowed', `This path has the methods ${allow}.`, {}, { allow });
 
 const unreachable = (): never => {
   throw new Error('refused before its handler');

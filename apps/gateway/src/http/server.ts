@@ -1,5 +1,7 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { answerConnectionError, HttpError } from '@plant-shop/contracts/problem';
+import { expectationsAsRequests, requestFaultOf } from '@plant-shop/contracts/request-checks';
+import { corsHeaders } from '@plant-shop/platform/http/cors';
 import { UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/http/request';
@@ -95,6 +97,7 @@ const headersTimeout = 15_000;
 /** Creates Fastify with its own error responses, logging and parsing replaced by the gateway's. */
 export function createAdapter(parts: {
   readonly publicUrl: string;
+  readonly corsOrigins: readonly string[];
   readonly trustedProxies: readonly string[];
   /** Time to receive a whole request with its body. */
   readonly requestTimeoutMs: number;
@@ -114,7 +117,7 @@ export function createAdapter(parts: {
       ServerResponse: parts.drain.ServerResponse,
       headersTimeout: Math.min(headersTimeout, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
-      // `routes.ts` checks it.
+      // `secureAnswers` checks it.
       requireHostHeader: false,
     },
     // Requests already on their way when the server closes are still served.
@@ -124,16 +127,19 @@ export function createAdapter(parts: {
       // Handlers receive the UrlEncoded; only the type declaration demands a plain object.
       querystringParser: ((text: string) => (text === '' ? UrlEncoded.empty : UrlEncoded.parse(text))) as never,
     },
-    clientErrorHandler: answerConnectionError({ publicUrl: parts.publicUrl, headers: gatewayHeaders(parts.publicUrl) }),
-    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => sendProblem(error, request, reply, parts),
+    clientErrorHandler: answerConnectionError({ publicUrl: parts.publicUrl, headers: gatewayHeaders(parts.publicUrl) }, parts.corsOrigins),
+    // Of requests that reach no hook, such as those with a path that cannot be decoded.
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      reply.headers(corsHeaders(request.headers.origin, parts.corsOrigins));
+      sendProblem(requestFaultOf(request.raw) ?? error, request, reply, parts);
+    },
     // Nest's middleware layer and multipart plug-in would add their hooks to every request.
     skipMiddie: true,
     multipart: false,
   });
   adapter.permitHooks();
   const instance = adapter.getInstance();
-  // Otherwise Node answers an unknown Expect header with 417; RFC 9110, section 10.1.1, permits ignoring it.
-  instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
+  expectationsAsRequests(instance.server);
   instance.removeAllContentTypeParsers();
   instance.addContentTypeParser('application/json', bodyReader(parts.limiter, maxBodyBytes));
   instance.addContentTypeParser('application/x-www-form-urlencoded', bodyReader(parts.limiter, maxFormBytes));

@@ -24,7 +24,7 @@ describe("identity's OAuth pages through the gateway", () => {
       request.on('end', () => {
         received.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() });
         if (hangs) return;
-        response.writeHead(request.url === '/oauth/busy' ? 503 : 200, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'x-hop', 'x-hop': '1' });
+        response.writeHead(request.url === '/oauth/jwks?busy' ? 503 : 200, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'x-hop', 'x-hop': '1' });
         response.end('{"access_token":"t"}');
       });
     }).listen(0, '127.0.0.1');
@@ -88,7 +88,7 @@ describe("identity's OAuth pages through the gateway", () => {
   });
 
   it('are called once even if they answer 503: retries are up to the client', async () => {
-    expect((await shop.get('/oauth/busy')).status).toBe(503);
+    expect((await shop.get('/oauth/jwks?busy')).status).toBe(503);
     expect(received).toHaveLength(1);
   });
 
@@ -132,6 +132,47 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(await (await narrow.get('/oauth/jwks')).json()).toMatchObject({ status: 503, code: 'overloaded' });
     await first;
     await narrow.stop();
+  });
+
+  it.each<[string, string, number, string | null]>([
+    ['GET', '/oauth/token', 405, 'POST'],
+    ['HEAD', '/oauth/token', 405, 'POST'],
+    ['GET', '/oauth/revoke', 405, 'POST'],
+    ['POST', '/oauth/jwks', 405, 'GET, HEAD'],
+    ['HEAD', '/oauth/authorize', 405, 'GET, POST'],
+    ['HEAD', '/oauth/authorize/abc', 405, 'GET'],
+    ['PUT', '/oauth/interaction/abc', 405, 'GET, HEAD, POST'],
+    ['GET', '/oauth', 404, null],
+    ['GET', '/oauth/', 404, null],
+    ['GET', '/oauth/nothing', 404, null],
+    ['POST', '/oauth/nothing', 404, null],
+    ['GET', '/oauth/token/x', 404, null],
+    ['GET', '/oauth/interaction/', 404, null],
+  ])('get no %s %s: a problem says so', async (method, path, status, allow) => {
+    const response = await fetch(shop.gateway.url + path, { method });
+    expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
+    expect(response.headers.get('content-type')).toContain('application/problem+json');
+    expect(received).toEqual([]);
+  });
+
+  it('receive a HEAD where there is a GET', async () => {
+    for (const path of ['/oauth/jwks', '/oauth/interaction/abc', '/.well-known/openid-configuration']) {
+      expect((await fetch(shop.gateway.url + path, { method: 'HEAD' })).status).toBe(200);
+    }
+  });
+
+  it('count an authorization that begins by a form like one by GET', async () => {
+    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 250 });
+    const statuses = [];
+    for (let n = 0; n < 3; n++) statuses.push((await few.send('POST', '/oauth/authorize', 'client_id=a', form)).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    await few.stop();
+  });
+
+  it('get no encoded forms', async () => {
+    const response = await shop.send('POST', '/oauth/token', 'grant_type=x', { ...form, 'content-encoding': 'gzip' });
+    expect([response.status, response.headers.get('accept-encoding')]).toEqual([415, 'identity']);
+    expect(received).toEqual([]);
   });
 
   it('accept forms only', async () => {

@@ -75,7 +75,7 @@ const documents = ['.well-known/openid-configuration', '.well-known/oauth-author
 export class OAuthController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
 
-  @Get([...documents, 'oauth/*'])
+  @Get([...documents, 'oauth/jwks', 'oauth/interaction/:step'])
   @Undocumented()
   getOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
@@ -88,7 +88,20 @@ export class OAuthController {
     forward(request, reply, this.options);
   }
 
-  @Post('oauth/*')
+  @Post('oauth/authorize')
+  @Undocumented({ body: { kind: 'oauthForm' } })
+  beginAuthorizationByForm(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+
+  /** After login or consent. Has no HEAD, which would end the authorization too. */
+  @Get('oauth/authorize/:step')
+  @Undocumented({ unsafeGet: true })
+  resumeAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+
+  @Post(['oauth/token', 'oauth/revoke', 'oauth/introspect', 'oauth/interaction/:step'])
   @Undocumented({ body: { kind: 'oauthForm' } })
   postOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);

@@ -77,6 +77,9 @@ const description = `An online plant shop: a catalogue, orders that never overse
 - \`null\` in an optional member means absent. A body with a member that its resource does not have is refused, and so are unknown
   parameters of our own lists (not \`findBy…\`), apart from names that begin with \`_\` or \`utm_\`. Members that only answers have are
   accepted and ignored, so that what was read can be changed and sent back. Types are never converted: "7" is not 7.
+- A response has the type that its operation names here, whatever \`Accept\` says; \`q=0\` for just that type, or an
+  \`Accept-Encoding\` that leaves no coding, gets 406. Bodies of requests must not be compressed (415).
+- \`HEAD\` answers wherever \`GET\` changes nothing.
 - If an operation requires a credential, every credential sent must be valid. Permissions of one user's credentials are combined.
   With credentials of several users, the session's user acts, without a session the API key's, and the others permit nothing. Other
   operations ignore invalid credentials.

@@ -120,7 +120,7 @@ export const problemSchema = {
         required: ['detail'],
       },
     },
-    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units left in stock.' },
+    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units left in stock, if they are few or the caller has `write:stock`.' },
     orders: { type: 'array', items: { type: 'integer' }, maxItems: 100, description: 'The first 100 open orders that prevent the operation.' },
     payment: { type: 'string', const: 'refund-due', description: 'With `order-not-payable`: the payment must be refunded.' },
     retryAfter: { type: 'number', description: 'With `too-many-logins`: seconds to wait.' },
@@ -131,7 +131,7 @@ export const problemSchema = {
 /** Returns every code that the operation may answer with, derived from its route and its calls. */
 export function codesOf({ spec, url }: ServedRoute, operation: ClientOperation): ProblemCode[] {
   const { calls } = operation;
-  const found = new Set<string>(['malformed-request', 'headers-too-large', 'request-timeout', 'internal']);
+  const found = new Set<string>(['malformed-request', 'not-acceptable', 'expectation-failed', 'headers-too-large', 'request-timeout', 'internal']);
   const add = (when: boolean, ...some: ProblemCode[]): void => {
     if (when) for (const code of some) found.add(code);
   };

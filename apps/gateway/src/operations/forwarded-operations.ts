@@ -32,7 +32,7 @@ export class ForwardedOperations {
       const served = new Set(this.routes.served.map(({ spec }) => spec.operation));
       for (const operation of clientOperations) {
         if (served.has(operation.name)) continue;
-        const handle = this.handlerOf(operation);
+        const handle = this.senderOf(operation);
         child.route({
           method: operation.method,
           url: operation.url,
@@ -45,11 +45,6 @@ export class ForwardedOperations {
       }
       done();
     });
-  }
-
-  private handlerOf(operation: ClientOperation): Handler {
-    const send = this.senderOf(operation);
-    return operation.secret ? withoutStoring(send) : send;
   }
 
   private senderOf(operation: ClientOperation): Handler {
@@ -92,13 +87,6 @@ export class ForwardedOperations {
 }
 
 const noHandler = ({ name }: ClientOperation): Error => new Error(`${name} cannot be forwarded: bind a handler to it with @Serves`);
-
-const withoutStoring =
-  (send: Handler): Handler =>
-  (request, reply) => {
-    reply.header('cache-control', 'no-store');
-    return send(request, reply);
-  };
 
 type Values = Record<string, unknown>;
 /** Copies members of the payload from a request. */

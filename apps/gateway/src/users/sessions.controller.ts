@@ -20,7 +20,6 @@ export class SessionsController {
       userAgent: request.headers['user-agent']?.slice(0, 200) || undefined,
     });
     reply.headers({
-      'cache-control': 'no-store',
       'x-rate-limit': session.attemptsLeft,
       'x-expires-after': session.expiresAt,
     });

@@ -99,13 +99,15 @@ const filterOf = <K extends Exclude<keyof Filter, 'types'>>(name: K, values: Fil
 
 export const asyncApiPath = '/v1/asyncapi.json';
 
-export const isServed = (path: string): boolean => path === updatesPath || path === asyncApiPath;
+export const servedMethods = 'GET, HEAD';
 
 /** Returns the path. @throws HttpError `route-not-found`, `method-not-allowed` */
 export function checkRoute({ url = '/', method }: IncomingMessage): string {
   const path = pathOf(url);
-  if (!isServed(path)) throw noRoute();
-  if (method !== 'GET') throw new HttpError('method-not-allowed', 'Read order events with GET.', {}, { allow: 'GET' });
+  if (path !== updatesPath && path !== asyncApiPath) throw noRoute();
+  if (method !== 'GET' && method !== 'HEAD') {
+    throw new HttpError('method-not-allowed', 'Read order events with GET.', {}, { allow: servedMethods });
+  }
   return path;
 }
 

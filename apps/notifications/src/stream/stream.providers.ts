@@ -1,7 +1,11 @@
 import type { Provider } from '@nestjs/common';
 import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { ConnectionLimit, leastSockets } from '@plant-shop/platform/service/connection-limit';
+import { Registry } from 'prom-client';
+import type { NotificationsOptions } from '../options.js';
 import { LogTail } from '../log/log-tail.js';
 import { RingMetrics } from '../log/ring.js';
 import { Admission } from './subscribers/admission.js';
@@ -22,11 +26,16 @@ import { StreamAdapter } from './transport/stream.adapter.js';
 const requestBudgetMs = 5_000;
 
 /** The parts of a replica that serves the stream. */
-export const streamProviders = (publicUrl: string): Provider[] => [
+export const streamProviders = ({ publicUrl, stream }: NotificationsOptions, logger: Logger): Provider[] => [
   {
     provide: CredentialChecker,
     inject: [RpcClient, RevocationLog],
     useFactory: (rpc: RpcClient, log: RevocationLog) => new CredentialChecker(rpc, log, { publicUrl, requestBudgetMs }),
+  },
+  {
+    provide: ConnectionLimit,
+    inject: [Registry],
+    useFactory: (metrics: Registry) => new ConnectionLimit({ ...stream, sockets: Math.max(leastSockets, stream.maxConnections) }, metrics, logger),
   },
   StreamMetrics,
   RingMetrics,

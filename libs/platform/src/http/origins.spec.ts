@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isAllowedOrigin, loopback } from './request.js';
+import { isAllowedOrigin, loopback } from './cors.js';
 
 describe('origins whose pages may read answers', () => {
   it.each(['http://localhost:3000', 'http://localhost', 'https://localhost:8443', 'http://127.0.0.1:5173', 'http://[::1]:3000'])(

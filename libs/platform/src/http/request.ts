@@ -2,21 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Allows the origins of this machine on any port, such as `http://localhost:3000`. */
-export const loopback = 'loopback';
-
-/**
- * How long browsers may cache a preflight, in seconds. A page then sends one preflight in ten minutes for each address and method,
- * and a change of `CORS_ORIGINS` reaches every browser in that time.
- */
-export const preflightMaxAge = 600;
-
-const loopbackOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
-
-/** Whether pages of an origin may read answers. @param allowed the setting `CORS_ORIGINS` */
-export const isAllowedOrigin = (origin: string, allowed: readonly string[]): boolean =>
-  allowed.includes('*') || allowed.includes(origin) || (allowed.includes(loopback) && loopbackOrigin.test(origin));
-
 /** Returns the path of a request target, without query and origin: both may contain secrets (a password before the @). */
 export function pathOf(target: string): string {
   const path = target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');

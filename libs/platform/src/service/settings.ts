@@ -1,5 +1,6 @@
+import { isIP } from 'node:net';
 import { choice, integer, list, port, type Setting, text, url } from '../config.js';
-import { loopback } from '../http/request.js';
+import { loopback } from '../http/cors.js';
 
 /** The settings of every service. An app spreads them into its own settings. */
 export const serviceSettings = {
@@ -67,3 +68,23 @@ export const corsOrigins = (description: string): Setting<readonly string[]> =>
     each: 'origins (https://shop.example), loopback or *',
     isValid: (entry) => entry === '*' || entry === loopback || (URL.canParse(entry) && new URL(entry).origin === entry),
   });
+
+/** How many connections of a network may be open that have sent no request. */
+export const silentConnections = integer('SILENT_CONNECTIONS', {
+  description:
+    'Connections of one network (IPv4 address, IPv6 /64) that have sent no request yet; beyond it the oldest is closed. Not counted for `TRUSTED_PROXIES`',
+  default: '64',
+  min: 1,
+  max: 1_000_000,
+});
+
+/** The proxies in front of a service. @param description what follows from being one */
+export const trustedProxies = (description: string): Setting<readonly string[]> =>
+  list('TRUSTED_PROXIES', { description, each: 'addresses or networks', isValid: isNetwork });
+
+function isNetwork(entry: string): boolean {
+  const [address = '', prefix, ...rest] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}

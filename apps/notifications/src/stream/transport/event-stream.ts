@@ -1,14 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { weightOf } from '@plant-shop/contracts/request-checks';
 import { type ClientTransport, type CloseCode, closeLimitMs, closeReasons, type Connection } from '../connection.js';
 import type { Connections } from '../subscribers/connections.js';
 import { retryLine, sseComment } from '../frames.js';
 import { brokenRetryMs } from '../subscribers/reconnect.js';
 import type { StartingPosition } from '../subscribers/starting-positions.js';
 
-/** Server-Sent Events (HTML, 9.2): the same entries as by WebSocket. The cursor is the id, which browsers send back as Last-Event-ID. */
-export const wantsEventStream = ({ headers }: IncomingMessage): boolean =>
-  /(^|[\s,])text\/event-stream\s*(;|,|$)/i.test(headers.accept ?? '');
+export const eventStreamType = 'text/event-stream';
+
+/**
+ * Server-Sent Events (HTML, 9.2): the same entries as by WebSocket. The cursor is the id, which browsers send back as Last-Event-ID.
+ * For clients that name the type in `Accept`, and like it no less than JSON.
+ */
+export function wantsEventStream({ headers: { accept = '' } }: IncomingMessage): boolean {
+  const weight = weightOf(accept, eventStreamType) ?? 0;
+  return weight > 0 && weight >= (weightOf(accept, 'application/json') ?? 0);
+}
 
 /** Starts the response. From then on the client receives every event after its position. */
 export function beginEventStream(
@@ -22,7 +30,7 @@ export function beginEventStream(
   // The connection ends with the stream: the timer in `close` would destroy it under a later request.
   response.shouldKeepAlive = false;
   // Asks proxies not to buffer the response.
-  response.writeHead(200, { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+  response.writeHead(200, { ...headers, 'content-type': `${eventStreamType}; charset=utf-8`, 'x-accel-buffering': 'no' });
   response.write(`${retryLine(brokenRetryMs(Math.random()))}\n`);
   connections.open(connection, new EventStreamTransport(response, socket), start);
   response.on('close', () => connections.disconnected(connection, 'none'));

@@ -198,7 +198,41 @@ describe('order events by page', () => {
     expect((await replica.ask(updates, { origin: 'https://other.example', ...asked }, 'OPTIONS')).status).toBe(405);
     const answer = await replica.ask(`${updates}?api_key=key`, { origin: 'https://plants.example' });
     expect(answer).toMatchObject({ status: 200, headers: { 'access-control-allow-origin': 'https://plants.example', vary: 'Origin' } });
+    for (const [path, headers, status] of [['/nothing', {}, 404], [updates, {}, 401], [updates, { host: 'x y' }, 400]] as const) {
+      const refused = await replica.ask(path, { ...headers, origin: 'https://plants.example' });
+      expect(refused).toMatchObject({ status, headers: { 'access-control-allow-origin': 'https://plants.example' } });
+    }
     const other = await replica.ask(`${updates}?api_key=key`, { origin: 'https://other.example' });
     expect(other.headers['access-control-allow-origin']).toBeUndefined();
+  });
+
+  it.each([
+    ['text/event-stream;q=0', 200, 'application/json; charset=utf-8'],
+    ['text/event-stream;q=0.1, application/json', 200, 'application/json; charset=utf-8'],
+    ['text/html', 200, 'application/json; charset=utf-8'],
+    ['text/event-stream;q=0, application/json;q=0', 406, 'application/problem+json; charset=utf-8'],
+    ['*/*;q=0', 406, 'application/problem+json; charset=utf-8'],
+  ])('has the type that Accept: %s permits', async (accept, status, type) => {
+    const replica = await shop.start();
+    expect(await replica.ask(`${updates}?api_key=key`, { accept })).toMatchObject({ status, headers: { 'content-type': type } });
+  });
+
+  it('cannot have a content coding', async () => {
+    const replica = await shop.start();
+    expect(await replica.ask(`${updates}?api_key=key`, { 'accept-encoding': 'gzip, identity;q=0' })).toMatchObject({ status: 406 });
+    expect(await replica.ask(`${updates}?api_key=key`, { 'accept-encoding': 'gzip;q=0' })).toMatchObject({ status: 200 });
+  });
+
+  it('answers HEAD like GET, without a body and without waiting', async () => {
+    const replica = await shop.start();
+    for (const [path, headers, status, type] of [
+      ['/v1/asyncapi.json', {}, 200, 'application/json; charset=utf-8'],
+      [`${updates}?api_key=key&wait=30`, {}, 200, 'application/json; charset=utf-8'],
+      [`${updates}?api_key=key`, { accept: 'text/event-stream' }, 200, 'text/event-stream'],
+      [updates, {}, 401, 'application/problem+json; charset=utf-8'],
+      ['/nothing', {}, 404, 'application/problem+json; charset=utf-8'],
+    ] as const) {
+      expect(await replica.ask(path, headers, 'HEAD')).toMatchObject({ status, body: '', headers: { 'content-type': type } });
+    }
   });
 });

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exchange, faultyRequests, goodHosts } from '@plant-shop/testing/framing';
 import { encodeCursor } from '../../log/history.js';
 import { type Replica, Shop, updates, userId } from '../stream.spec.fixture.js';
 
@@ -82,7 +83,7 @@ describe('refusals of the stream', () => {
 
   it.each(['POST', 'PUT', 'DELETE'])('answers %s with 405 and the allowed method', async (method) => {
     const { status, headers, body } = await replica.ask(`${updates}?api_key=key`, {}, method);
-    expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: 'GET' });
+    expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: 'GET, HEAD' });
     expect(JSON.parse(body)).toMatchObject({ code: 'method-not-allowed' });
   });
 
@@ -111,35 +112,21 @@ describe('malformed HTTP at the port of the stream', () => {
   });
   afterAll(() => shop.close());
 
-  /** Opens a connection and sends a text. Returns the socket, and all that the server sends until it closes the connection. */
-  const exchange = (text: string): { socket: Socket; received: Promise<string> } => {
-    const socket = connect(replica.port, '127.0.0.1');
-    const received = new Promise<string>((resolve, reject) => {
-      let all = '';
-      socket.setTimeout(5_000, () => socket.destroy(new Error(`no end after: ${all}`)));
-      socket.on('data', (bytes: Buffer) => (all += bytes.toString()));
-      socket.on('error', reject);
-      socket.on('close', () => resolve(all));
-    });
-    socket.write(text);
-    return { socket, received };
-  };
-
   it.each([
-    ['not HTTP', 'nonsense\r\n\r\n', 400, 'malformed-request'],
-    ['two lengths', `GET ${updates} HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}`, 400, 'malformed-request'],
-    ['too many headers', `GET ${updates} HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`, 431, 'headers-too-large'],
-    ['no host', `GET ${updates}?api_key=key HTTP/1.1\r\n\r\n`, 400, 'malformed-request'],
-  ])('is answered with a problem: %s', async (_, text, status, code) => {
-    const answer = await exchange(text).received;
-    expect(answer).toContain(`HTTP/1.1 ${status} `);
+    ['not HTTP', 400, 'nonsense\r\n\r\n'],
+    ['too many headers', 431, `GET ${updates} HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`],
+    ...faultyRequests(`${updates}?api_key=key`),
+  ] as const)('is answered with one problem: %s', async (_, status, text) => {
+    const code = { 400: 'malformed-request', 417: 'expectation-failed', 431: 'headers-too-large' }[status];
+    const answer = await exchange(replica.port, text).received;
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
     const [head = '', body = ''] = answer.split('\r\n\r\n');
     const headers = Object.fromEntries(head.split('\r\n').slice(1).map((line) => line.toLowerCase().split(': ')));
     expect(headers).toMatchObject({
       'content-type': 'application/problem+json; charset=utf-8',
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
-      'strict-transport-security': 'max-age=31536000',
+      'strict-transport-security': 'max-age=31536000; includesubdomains',
       'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
       connection: 'close',
     });
@@ -147,12 +134,16 @@ describe('malformed HTTP at the port of the stream', () => {
     expect(problem).toMatchObject({ type: `https://shop.test/problems/${code}`, status, code, requestId: headers['x-request-id'] });
   });
 
+  it.each(goodHosts)('may have the Host header %s', async (host) => {
+    expect(await exchange(replica.port, `GET /v1/asyncapi.json HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`).received).toContain('HTTP/1.1 200 OK');
+  });
+
   it('is served without a Host header by HTTP/1.0, which has none', async () => {
-    expect(await exchange('GET /v1/asyncapi.json HTTP/1.0\r\n\r\n').received).toContain('HTTP/1.1 200 OK');
+    expect(await exchange(replica.port, 'GET /v1/asyncapi.json HTTP/1.0\r\n\r\n').received).toContain('HTTP/1.1 200 OK');
   });
 
   it('ends an event stream, and adds nothing to it', async () => {
-    const { socket, received } = exchange(`GET ${updates}?api_key=key HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
+    const { socket, received } = exchange(replica.port, `GET ${updates}?api_key=key HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
     await once(socket, 'data');
     socket.write('nonsense\r\n\r\n');
     const answer = await received;
@@ -170,7 +161,7 @@ describe('Strict-Transport-Security of the stream', () => {
   };
 
   it.each([
-    ['wss://stream.example', 'max-age=31536000'],
+    ['wss://stream.example', 'max-age=31536000; includeSubDomains'],
     ['ws://127.0.0.1:8081', undefined],
   ])('at %s every response has the value %p', async (STREAM_PUBLIC_URL, expected) => {
     const shop = await Shop.open();

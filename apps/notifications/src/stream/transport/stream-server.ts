@@ -2,39 +2,21 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { answerConnectionError, missingHostOf } from '@plant-shop/contracts/problem';
-import { isAllowedOrigin, pathOf, preflightMaxAge, requestIdOf } from '@plant-shop/platform/http/request';
+import { answerConnectionError } from '@plant-shop/contracts/problem';
+import { checkAccept, contentCodingFor, expectationsAsRequests, requestFaultOf } from '@plant-shop/contracts/request-checks';
+import { corsHeaders, preflightHeaders } from '@plant-shop/platform/http/cors';
+import { requestIdOf } from '@plant-shop/platform/http/request';
 import { transportSecurity } from '@plant-shop/platform/http/security-headers';
+import { ConnectionLimit } from '@plant-shop/platform/service/connection-limit';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { makeDocument } from '../../asyncapi/document.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import { asyncApiPath, checkRoute, isServed, readRequest } from '../request.js';
+import { asyncApiPath, checkRoute, readRequest, servedMethods } from '../request.js';
 import { Admission } from '../subscribers/admission.js';
 import { Connections } from '../subscribers/connections.js';
-import { beginEventStream, wantsEventStream } from './event-stream.js';
+import { beginEventStream, eventStreamType, wantsEventStream } from './event-stream.js';
 import { Pages } from './pages.js';
 import { ProblemResponder, streamHeaders } from './problem-responder.js';
-
-/** Response headers that pages of allowed origins may read. */
-const exposed = 'Retry-After, X-Request-Id, WWW-Authenticate';
-const allowed = 'api_key, authorization, session_token, last-event-id, x-request-id';
-
-/** Returns the headers that let pages of allowed origins read a response. No cookies are used: a page must send a key. */
-function corsHeaders({ headers }: IncomingMessage, origins: readonly string[]): Record<string, string> {
-  const { origin } = headers;
-  if (origins.length === 0) return {};
-  const isAllowed = origin !== undefined && isAllowedOrigin(origin, origins);
-  return { vary: 'Origin', ...(isAllowed && { 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed }) };
-}
-
-const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-
-const preflightHeaders: Readonly<Record<string, string>> = {
-  'access-control-allow-methods': 'GET',
-  'access-control-allow-headers': allowed,
-  'access-control-max-age': String(preflightMaxAge),
-};
 
 /** Limits of receiving a request. They do not limit a stream, whose request has ended. */
 const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 };
@@ -56,6 +38,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     private readonly admission: Admission,
     private readonly pages: Pages,
     private readonly problems: ProblemResponder,
+    private readonly limit: ConnectionLimit,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
     this.headers = streamHeaders(options);
@@ -63,11 +46,18 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     const settings = { ...limits, requireHostHeader: false, ServerResponse: this.drainer.ServerResponse, shouldUpgradeCallback: isWebSocket };
     this.server = createServer(settings, (request, response) => {
       const requestId = requestIdOf(request);
-      this.answer(request, response, requestId).catch((error: unknown) => {
+      const cors = corsHeaders(request.headers.origin, options.stream.corsOrigins);
+      for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
+      // At once, before the parser reads what follows a malformed request.
+      const fault = requestFaultOf(request);
+      if (fault) this.problems.refuse(fault, request, response, requestId);
+      else this.answer(request, response, requestId).catch((error: unknown) => {
         this.problems.refuse(error, request, response, requestId);
       });
     });
-    this.server.on('clientError', answerConnectionError(problems.origin));
+    this.server.on('clientError', answerConnectionError(problems.origin, options.stream.corsOrigins));
+    expectationsAsRequests(this.server);
+    limit.watch(this.server);
   }
 
   /** Rejects if the port is in use, which ends the start of the service. */
@@ -94,23 +84,30 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
-    const missingHost = missingHostOf(request);
-    if (missingHost) throw missingHost;
-    const cors = corsHeaders(request, this.options.stream.corsOrigins);
-    for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
-    if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && isServed(pathOf(request.url ?? '/'))) {
-      response.writeHead(204, { ...transportSecurity(this.options.stream.publicUrl), ...preflightHeaders }).end();
+    const { stream } = this.options;
+    const preflight = preflightHeaders(request, stream.corsOrigins, servedMethods);
+    if (preflight) {
+      response.writeHead(204, { ...transportSecurity(stream.publicUrl), ...preflight }).end();
       return;
     }
     const path = checkRoute(request);
+    contentCodingFor(request.headers, []);
     const headers = { ...this.headers, 'x-request-id': requestId };
+    const isEvents = path !== asyncApiPath && wantsEventStream(request);
+    checkAccept(request.headers, isEvents ? eventStreamType : 'application/json');
     if (path === asyncApiPath) {
-      response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(this.document);
+      sendJson(response, headers, this.document);
       return;
     }
-    const asked = readRequest(request);
-    if (wantsEventStream(request)) {
+    const isHead = request.method === 'HEAD';
+    const asked = isHead ? { ...readRequest(request), waitSeconds: 0 } : readRequest(request);
+    if (isEvents) {
       await this.admission.admit(asked, requestId, (connection, start) => {
+        if (isHead) {
+          response.writeHead(200, { ...headers, 'content-type': eventStreamType }).end();
+          return;
+        }
+        this.limit.handOver(request.socket);
         beginEventStream(response, headers, { connections: this.connections, connection, start });
       });
       return;
@@ -118,7 +115,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     const gone = new AbortController();
     response.on('close', () => gone.abort());
     const page = await this.pages.read(asked, requestId, gone.signal);
-    response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(page);
+    sendJson(response, headers, page);
   }
 
   private async drainOnce(): Promise<void> {
@@ -127,4 +124,10 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
+/** With its length, which HEAD tells too. */
+function sendJson(response: ServerResponse, headers: Readonly<Record<string, string>>, json: string): void {
+  response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(json) }).end(json);
+}
+
+/** RFC 6455, section 4.1: by GET. Other methods are answered as if they asked for no upgrade. */
+const isWebSocket = ({ method, headers }: IncomingMessage): boolean => method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';

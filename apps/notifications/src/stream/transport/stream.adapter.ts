@@ -2,7 +2,9 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { AbstractWsAdapter } from '@nestjs/websockets';
+import { requestFaultOf } from '@plant-shop/contracts/request-checks';
 import { requestIdOf } from '@plant-shop/platform/http/request';
+import { ConnectionLimit } from '@plant-shop/platform/service/connection-limit';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { Admission } from '../subscribers/admission.js';
 import { closeLimitMs } from '../connection.js';
@@ -35,6 +37,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     private readonly admission: Admission,
     private readonly connections: Connections,
     private readonly problems: ProblemResponder,
+    private readonly limit: ConnectionLimit,
   ) {
     super(stream.server);
   }
@@ -52,6 +55,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     });
     this.stream.server.on('upgrade', (request: IncomingMessage, socket: Socket, head) => {
       socket.on('error', destroy);
+      this.limit.handOver(socket);
       const handshake = { request, socket, head, requestId: requestIdOf(request) };
       this.upgrade(server, path, handshake).catch((error: unknown) => this.refuse(error, handshake));
     });
@@ -77,6 +81,8 @@ export class StreamAdapter extends AbstractWsAdapter {
   }
 
   private async upgrade(server: WebSocketServer, path: string, { request, socket, head, requestId }: Handshake): Promise<void> {
+    const fault = requestFaultOf(request);
+    if (fault) throw fault;
     if (checkRoute(request) !== path) throw noRoute();
     checkHandshake(request);
     this.connections.checkNotDraining();

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { BlockList, isIPv6, type Socket } from 'node:net';
+import { Counter, type Registry } from 'prom-client';
+import { networkOf } from '../http/request.js';
+import type { Logger } from '../logging.js';
+import { gauge } from './metrics.js';
+
+export interface ConnectionLimits {
+  /** Sockets at most; never more than four fifths of the files that the process may open. A quarter of them may be silent. */
+  readonly sockets: number;
+  /** Sockets of one network that may be silent: that have sent no request yet. */
+  readonly silentPerNetwork: number;
+  /** Addresses and networks without that limit: they open connections for many clients. */
+  readonly trustedProxies: readonly string[];
+}
+
+/** Cheap, and enough for one client's reconnects. */
+export const leastSockets = 1_000;
+
+/** The log gets one line in this time, and the metric each connection. */
+const logEveryMs = 10_000;
+
+/**
+ * Closes the oldest connections that have sent no request, beyond a number for each network and for all; and if all sockets are in use,
+ * the oldest without a request in progress. A client that sends its request at once gets in, since it is the newest.
+ */
+export class ConnectionLimit {
+  private readonly all = new Set<Socket>();
+  /** In the order of their arrival, with their networks. */
+  private readonly silent = new Map<Socket, string>();
+  private readonly silentOf = new Map<string, Set<Socket>>();
+  private readonly proxies: BlockList;
+  private readonly sockets: number;
+  private readonly closed: Counter<'reason'>;
+  private unlogged = 0;
+  private loggedAt = -Infinity;
+
+  constructor(
+    private readonly limits: ConnectionLimits,
+    metrics: Registry,
+    private readonly logger: Logger,
+  ) {
+    this.sockets = Math.min(limits.sockets, Math.floor(openFiles() * 0.8));
+    this.proxies = blockListOf(limits.trustedProxies);
+    gauge(metrics, 'http_connections', 'Open connections, without streams', () => this.all.size);
+    gauge(metrics, 'http_connections_silent', 'Open connections that have sent no request yet', () => this.silent.size);
+    this.closed = new Counter({
+      name: 'http_connections_closed_total',
+      help: 'Connections closed to make room: silent ones had sent no request, idle ones had none in progress',
+      labelNames: ['reason'],
+      registers: [metrics],
+    });
+  }
+
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => this.add(socket));
+    server.on('request', ({ socket }: IncomingMessage) => this.heard(socket));
+  }
+
+  /** The socket is no longer one of the HTTP server's: it has become a stream, which is limited otherwise. */
+  handOver(socket: Socket): void {
+    this.heard(socket);
+    this.all.delete(socket);
+  }
+
+  private add(socket: Socket): void {
+    // Node remembers the address from here on. It cannot be had once the client has reset the connection, which may be before now.
+    const address = socket.remoteAddress;
+    if (address === undefined) {
+      socket.destroy();
+      return;
+    }
+    const network = networkOf(address);
+    this.all.add(socket);
+    this.silent.set(socket, network);
+    socket.once('close', () => this.handOver(socket));
+    const own = this.silentOf.get(network) ?? new Set();
+    this.silentOf.set(network, own.add(socket));
+    if (own.size > this.limits.silentPerNetwork && !this.isProxy(address)) this.close(oldest(own), 'silent');
+    else if (this.silent.size > this.sockets / 4) this.close(oldest(this.silent.keys()), 'silent');
+    if (this.all.size > this.sockets) this.close(this.oldestIdle(), 'idle');
+  }
+
+  private heard(socket: Socket): void {
+    const network = this.silent.get(socket);
+    if (network === undefined) return;
+    this.silent.delete(socket);
+    const own = this.silentOf.get(network);
+    own?.delete(socket);
+    if (own?.size === 0) this.silentOf.delete(network);
+  }
+
+  private close(socket: Socket | undefined, reason: 'silent' | 'idle'): void {
+    if (!socket) return;
+    this.handOver(socket);
+    socket.destroy();
+    this.closed.inc({ reason });
+    this.unlogged++;
+    const now = performance.now();
+    if (now - this.loggedAt < logEveryMs) return;
+    this.logger.warn({ closed: this.unlogged, reason, open: this.all.size, silent: this.silent.size }, 'connections closed to make room');
+    this.loggedAt = now;
+    this.unlogged = 0;
+  }
+
+  private oldestIdle(): Socket | undefined {
+    for (const socket of this.all) if (!isAnswering(socket)) return socket;
+    return undefined;
+  }
+
+  private isProxy(address: string): boolean {
+    return this.proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+  }
+}
+
+/** Whether a request is in progress. Node's own handlers look at the same internal member. */
+const isAnswering = (socket: Socket & { readonly _httpMessage?: ServerResponse | null }): boolean => Boolean(socket._httpMessage);
+
+const oldest = (sockets: Iterable<Socket>): Socket | undefined => sockets[Symbol.iterator]().next().value;
+
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const one of networks) {
+    const [address = '', prefix] = one.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (prefix === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(prefix), family);
+  }
+  return list;
+}
+
+/** Returns how many files this process may open: Node raises the soft limit to the hard one. Other systems than Linux do not tell. */
+function openFiles(): number {
+  try {
+    return Number(/^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
+  } catch {
+    return Infinity;
+  }
+}
