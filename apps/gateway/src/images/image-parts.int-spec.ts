@@ -63,7 +63,7 @@ describe('ranges of images', () => {
     expect(response.status).toBe(416);
     expect(response.headers.get('content-range')).toBe(`bytes */${stored.length}`);
     expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
-    expect(response.headers.get('cache-control')).toBe('private, no-cache');
+    expect(response.headers.get('cache-control')).toBe('no-store');
     expect(JSON.parse(body.toString())).toMatchObject({ code: 'range-not-satisfiable' });
   });
 

@@ -289,7 +289,7 @@ describe('images at the gateway', () => {
     it('answers 404 for another image', async () => {
       const response = await shop.get(`/v3/images/${userId(3)}`);
       expect(response.status).toBe(404);
-      expect(response.headers.get('cache-control')).toBe('private, no-cache');
+      expect(response.headers.get('cache-control')).toBe('no-store');
     });
 
     it('sends no headers of the image with an error if the first chunk cannot be read', async () => {
@@ -297,7 +297,7 @@ describe('images at the gateway', () => {
       const response = await image({ range: 'bytes=1-2' });
       expect(response.status).toBe(404);
       expect(response.headers.get('content-type')).toContain('application/problem+json');
-      expect(response.headers.get('cache-control')).toBe('private, no-cache');
+      expect(response.headers.get('cache-control')).toBe('no-store');
       for (const name of ['etag', 'content-disposition', 'accept-ranges', 'content-range', 'cross-origin-resource-policy']) {
         expect([name, response.headers.get(name)]).toEqual([name, null]);
       }

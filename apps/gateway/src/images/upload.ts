@@ -2,6 +2,7 @@ import type { Multipart, MultipartFile } from '@fastify/multipart';
 import { imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { badField, badFields, HttpError } from '@plant-shop/contracts/problem';
 import { undeclared } from '../http/members.js';
+import { withoutMetadata } from './metadata.js';
 
 /** Of the text that accompanies the file, in characters. */
 export const maxMetadataLength = 1_000;
@@ -67,9 +68,14 @@ async function receiveFile<Stored>({ file }: MultipartFile, sink: ImageSink<Stor
     waiting = [];
     waitingBytes = 0;
   };
-  for await (const piece of mapParserErrors(file as AsyncIterable<Buffer>)) {
-    total += piece.length;
-    if (total > maxImageBytes) throw new HttpError('payload-too-large', 'Send an image of at most 10 MiB.');
+  const received = async function* (): AsyncGenerator<Buffer, void, undefined> {
+    for await (const piece of mapParserErrors(file as AsyncIterable<Buffer>)) {
+      total += piece.length;
+      if (total > maxImageBytes) throw new HttpError('payload-too-large', 'Send an image of at most 10 MiB.');
+      yield piece;
+    }
+  };
+  for await (const piece of withoutMetadata(received())) {
     for (let rest = piece; rest.length > 0; ) {
       const head = rest.subarray(0, imageChunkBytes - waitingBytes);
       waiting.push(head);
