@@ -14,6 +14,8 @@ export interface CheckoutPolicy {
   readonly deliveryDelayMs: number;
   /** What a customer may reserve without paying, beyond the first unpaid order. */
   readonly unpaid: { readonly orders: number; readonly units: number };
+  /** Up to so many free units everybody may know their number; beyond it only those who may read stock. */
+  readonly shownUpTo: number;
 }
 
 /** The settings as the store's modules use them. */
@@ -80,6 +82,12 @@ export const storeSettings = {
     min: 0,
     max: 1_000_000_000,
   }),
+  availabilityShownUpTo: integer('AVAILABILITY_SHOWN_UP_TO', {
+    description: 'Free units of a plant whose number customers may know; beyond it only callers with `write:stock`',
+    default: '10',
+    min: 0,
+    max: 1_000_000_000,
+  }),
   feedRetentionDays: days('FEED_RETENTION_DAYS', 'Minimum retention of events in the feed', 7),
   feedAbsenceDays: days('FEED_ABSENCE_DAYS', 'Absence after which a follower no longer holds back the deletion of events', 30),
   placingLanes: integer('PLACING_LANES', {
@@ -105,6 +113,7 @@ export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): Store
     approvalDelayMs: config.simulatedApprovalDelayMs,
     deliveryDelayMs: config.simulatedDeliveryDelayMs,
     unpaid: { orders: config.unpaidOrders, units: config.unpaidUnits },
+    shownUpTo: config.availabilityShownUpTo,
   },
   feed: { keepMs: config.feedRetentionDays * dayMs, absenceMs: config.feedAbsenceDays * dayMs },
 });

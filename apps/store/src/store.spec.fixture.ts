@@ -57,6 +57,7 @@ export class StoreFixture {
       simulatedDeliveryDelayMs: 0,
       unpaidOrders: 1_000_000,
       unpaidUnits: 1_000_000_000,
+      availabilityShownUpTo: 10,
       feedRetentionDays: 7,
       feedAbsenceDays: 30,
       placingLanes: 4,

@@ -31,6 +31,7 @@ const policy = (given: Partial<CheckoutPolicy>): CheckoutPolicy => ({
   approvalDelayMs: 5_000,
   deliveryDelayMs: 15_000,
   unpaid: { orders: 20, units: 200 },
+  shownUpTo: 10,
   ...given,
 });
 

@@ -31,7 +31,7 @@ const bob = '00000000-0000-4000-8000-00000000000b';
 const at = new Date('2026-11-22T10:00:00.000Z');
 const staff = { actor: 'staff', at };
 const customer = { actor: alice, at };
-const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2, unpaid: { orders: 20, units: 200 } };
+const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 };
 const simulated: CheckoutPolicy = { ...external, provider: 'simulated' };
 
 const request = (given: Partial<OrderRequest> = {}): OrderRequest => ({ id: 1, plantId: 7, quantity: 3, shipDate: null, ...given });
@@ -40,6 +40,7 @@ const facts = (given: Partial<PlacingFacts> = {}): PlacingFacts => ({
   isCustomerClosed: false,
   isIdTaken: false,
   unpaid: undefined,
+  seesStock: false,
   ...given,
 });
 const unpaid = (count: number) => Array.from({ length: count }, (_, n) => ({ id: n + 1, quantity: 1 }));
@@ -156,8 +157,19 @@ describe('placing', () => {
     if (existing.length > 0) expect(outcomeOf(() => place(request({ quantity: 1 }), next, customer, external))).toBe('unpaid-limit');
   });
 
-  it('names the units that are left', () => {
-    expect(() => placed({ quantity: 11 })).toThrow(expect.objectContaining({ details: { available: 10 } }));
+  it.each([
+    [10, false, 10],
+    [11, false, undefined],
+    [11, true, 11],
+  ])('refused with %i free units, seesStock %p, tells %p', (free, seesStock, available) => {
+    const given = facts({ stock: { listing: 'available', free }, seesStock });
+    expect(() => place(request({ quantity: free + 1 }), given, customer, external)).toThrow(
+      expect.objectContaining({
+        code: 'insufficient-stock',
+        details: available === undefined ? {} : { available },
+        message: expect.stringMatching(available === undefined ? /^\D*7 has fewer free units/ : ` ${available} free units`),
+      }),
+    );
   });
 
   it('sets when the order expires, or when the simulated provider approves it', () => {
@@ -189,7 +201,7 @@ describe('placing', () => {
         const taken = new Set<number>();
         for (const one of requests) {
           const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
-          const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id), unpaid: undefined };
+          const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id), unpaid: undefined, seesStock: false };
           const step = outcomeOf(() => place(one, found, { actor: one.ownerId, at }, external));
           if (typeof step !== 'string') {
             stock.set(one.plantId, { ...row, ...addUnits(row, step.units) });

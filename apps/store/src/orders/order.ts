@@ -165,6 +165,8 @@ export interface PlacingFacts {
   readonly isIdTaken: boolean;
   /** The customer's unpaid orders, oldest first; undefined: the caller may reserve any number. */
   readonly unpaid: readonly UnpaidOrder[] | undefined;
+  /** Whether the caller may know how many units are free. */
+  readonly seesStock: boolean;
 }
 
 /** An order that reserves units and waits for its payment. */
@@ -180,7 +182,7 @@ export interface UnpaidOrder {
  */
 export function place(
   { id, plantId, quantity, shipDate }: OrderRequest,
-  { stock, isCustomerClosed, isIdTaken, unpaid }: PlacingFacts,
+  { stock, isCustomerClosed, isIdTaken, unpaid, seesStock }: PlacingFacts,
   { actor, at }: StepContext,
   policy: CheckoutPolicy,
 ): Placement {
@@ -196,13 +198,7 @@ export function place(
   if (stock.listing !== 'available') {
     throw new DomainError('plant-not-available', `Plant ${plantId} is listed ${stock.listing} and cannot be ordered.`);
   }
-  if (quantity > stock.free) {
-    throw new DomainError(
-      'insufficient-stock',
-      `Plant ${plantId} has ${stock.free} free units. Order at most that many, or wait for a cancellation.`,
-      { available: stock.free },
-    );
-  }
+  if (quantity > stock.free) throw insufficientStock(plantId, stock.free, seesStock || stock.free <= policy.shownUpTo);
   if (unpaid) assertWithinUnpaid(unpaid, quantity, policy);
   const due = dueAfterPlacing(policy);
   const dueAt = new Date(at.getTime() + due.inMs);
@@ -239,6 +235,15 @@ export function place(
     },
   };
 }
+
+const insufficientStock = (plantId: number, free: number, isShown: boolean): DomainError =>
+  new DomainError(
+    'insufficient-stock',
+    isShown
+      ? `Plant ${plantId} has ${free} free units. Order at most that many, or wait for a cancellation.`
+      : `Plant ${plantId} has fewer free units. Order fewer, or wait for a cancellation.`,
+    isShown ? { available: free } : {},
+  );
 
 /** Whoever pays nothing cannot reserve all stock. The first unpaid order may be of any size. */
 function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], quantity: number, { unpaid: limits }: CheckoutPolicy): void {

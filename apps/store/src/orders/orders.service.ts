@@ -53,6 +53,8 @@ interface QueuedOrder extends Omit<OrderRequest, 'id'> {
   /** The client's id; undefined: the store draws one. */
   readonly chosenId: number | undefined;
   readonly ownerId: string;
+  /** Whether the owner may know how many units are free. */
+  readonly seesStock: boolean;
   /** Whether the owner's unpaid orders are limited. */
   readonly isLimited: boolean;
   readonly idempotency: IdempotencyKey | undefined;
@@ -120,6 +122,7 @@ export class OrdersService {
       quantity: order.quantity ?? 1,
       shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
       ownerId: principal.subject,
+      seesStock: principal.permissions.includes('write:stock'),
       isLimited: !principal.permissions.includes('manage:orders'),
       idempotency,
       traceparent,
@@ -270,6 +273,7 @@ export async function placeBatch(
         stock,
         isCustomerClosed: closedCustomers.has(order.ownerId),
         isIdTaken: takenIds.has(order.id),
+        seesStock: order.seesStock,
         unpaid: order.isLimited ? unpaid.get(order.ownerId) : undefined,
       };
       const step = place(order, facts, { actor: order.ownerId, at }, policy);

@@ -13,7 +13,7 @@ import { place as decide } from './order.js';
 import { findOrder, findTransitions, transactionStart, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';
 
-const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 } };
+const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 };
 const alice = customer(1).subject;
 
 describe('orders that are placed in one batch', () => {
@@ -32,7 +32,7 @@ describe('orders that are placed in one batch', () => {
   let ids = 0;
   const entry = (given: Partial<BatchOrder> & Pick<BatchOrder, 'plantId'>): BatchOrder => {
     const id = given.chosenId ?? ++ids;
-    return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, isLimited: false, idempotency: undefined, ...given };
+    return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, seesStock: false, isLimited: false, idempotency: undefined, ...given };
   };
   const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, policy))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
@@ -66,7 +66,7 @@ describe('orders that are placed in one batch', () => {
       await lockAgainstClosing(tx, [alice]);
       const [stock] = await lockStock(tx, [plantId]);
       const context = { actor: alice, at: await transactionStart(tx) };
-      const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false, unpaid: undefined }, context, checkout);
+      const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false, unpaid: undefined, seesStock: false }, context, checkout);
       writePlacedOrders(tx, [stock!], [placement]);
       return placement;
     });

@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 import { applyPaymentReports, type PaymentReport, type PaymentResult } from './payments.service.js';
 
-const policy = { provider: 'external', orderTtlMs: 3_600_000, approvalDelayMs: 0, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 } } as const;
+const policy = { provider: 'external', orderTtlMs: 3_600_000, approvalDelayMs: 0, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 } as const;
 
 describe('payments that are reported together', () => {
   let shop: StoreFixture;
