@@ -135,6 +135,7 @@ CREATE TABLE oauth_clients (
   secret_id     uuid        UNIQUE,
   scopes        text[]      NOT NULL CHECK (cardinality(scopes) > 0),
   redirect_uris text[]      NOT NULL DEFAULT '{}',
+  post_logout_redirect_uris text[] NOT NULL DEFAULT '{}',
   grant_types   text[]      NOT NULL CHECK (cardinality(grant_types) > 0
     AND grant_types <@ '{authorization_code,refresh_token,client_credentials}'),
   created_at    timestamptz NOT NULL DEFAULT now(),

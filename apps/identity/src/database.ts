@@ -9,6 +9,7 @@ export class OAuthClientEntity {
   @PrimaryColumn('text') readonly clientId: string;
   @Column('text') readonly name: string;
   @Column('text', { array: true }) readonly redirectUris: readonly string[];
+  @Column('text', { array: true }) readonly postLogoutRedirectUris: readonly string[];
   @Column('text', { array: true }) readonly grantTypes: readonly GrantType[];
   @Column('text', { array: true }) readonly scopes: readonly Permission[];
   /** The user that client-credentials tokens act for. */

@@ -27,6 +27,12 @@ export class NewOAuthClient {
   })
   redirectUris?: string[];
 
+  @IsOptional()
+  @Texts(10, 2_000)
+  @ArrayUnique({ message: 'must not repeat an address' })
+  @Schema({ uniqueItems: true, description: 'Where `/oauth/logout` may lead to. Like `redirectUris`.' })
+  postLogoutRedirectUris?: string[];
+
   @ListOf(grantTypes.length, 1)
   @ArrayUnique({ message: 'must not repeat a grant type' })
   @SomeOf(grantTypes, `must contain only values from ${grantTypes.join(', ')}`)
@@ -75,6 +81,7 @@ const oauthClientMembers = {
   clientId: text(200),
   name: text(200),
   redirectUris: listOf(text(2_000)),
+  postLogoutRedirectUris: listOf(text(2_000)),
   grantTypes: listOf(oneOf<GrantType>(grantTypes)),
   scopes: listOf(oneOf<Permission>(permissions)),
   owner: optional(text(64)),

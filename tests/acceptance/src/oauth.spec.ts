@@ -91,10 +91,37 @@ describe('OAuth 2.0 for an application with user logins', () => {
     await expect(openid.refreshTokenGrant(config, refreshed.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('revokes all tokens of a consent within a second if a refresh token is used twice', async () => {
+  it('tells who the user is, and logs out and back to the application', async () => {
+    const goodbye = 'https://planner.example/goodbye';
+    const configured = await discover(await register({ postLogoutRedirectUris: [goodbye] }));
+    const { address, checks } = await begin(configured, 'openid email');
+    const browser = new Browser(gatewayUrl());
+    const consent = expectPage(await browser.submit(expectPage(await browser.open(address.href)), 'action=login', admin));
+    const tokens = await openid.authorizationCodeGrant(configured, expectRedirect(await browser.submit(consent, 'action=allow')), checks);
+    const { sub = '' } = tokens.claims() ?? {};
+    expect(await openid.fetchUserInfo(configured, tokens.access_token, sub)).toMatchObject({ sub, preferred_username: 'admin' });
+    const end = openid.buildEndSessionUrl(configured, { id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: goodbye, state: 'bye' });
+    const back = expectRedirect(await browser.submit(expectPage(await browser.open(end.href)), 'logout=yes'));
+    expect(back.href).toBe(`${goodbye}?state=bye`);
+    expect(expectPage(await browser.open((await begin(configured, 'openid')).address.href)).text).toContain('Log in');
+    await expect(openid.refreshTokenGrant(configured, tokens.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
+  });
+
+  it('repeats a refresh whose answer was lost', async () => {
     const { address, checks } = await begin(config, 'write:plants');
     const first = await openid.authorizationCodeGrant(config, await authorize(address, admin), checks);
-    const second = await openid.refreshTokenGrant(config, first.refresh_token ?? '');
+    const lost = await openid.refreshTokenGrant(config, first.refresh_token ?? '');
+    const repeated = await openid.refreshTokenGrant(config, first.refresh_token ?? '');
+    expect(repeated.refresh_token).toBe(lost.refresh_token);
+    await ok(send('POST', '/v3/plant', { as: { bearer: repeated.access_token }, json: plant }));
+    await openid.refreshTokenGrant(config, repeated.refresh_token ?? '');
+  });
+
+  it('revokes all tokens of a consent within a second if a refresh token is used again after its successor', async () => {
+    const { address, checks } = await begin(config, 'write:plants');
+    const first = await openid.authorizationCodeGrant(config, await authorize(address, admin), checks);
+    const used = await openid.refreshTokenGrant(config, first.refresh_token ?? '');
+    const second = await openid.refreshTokenGrant(config, used.refresh_token ?? '');
     await expect(openid.refreshTokenGrant(config, first.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
     await refusedWithin(second.access_token, 1_000);
     await refusedWithin(first.access_token, 1_000);

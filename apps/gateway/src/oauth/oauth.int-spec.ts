@@ -72,7 +72,7 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin]);
   });
 
-  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/userinfo', '/oauth/logout?client_id=a', '/oauth/authorize/abc', '/oauth/interaction/abc', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
     expect((await shop.get(path)).status).toBe(200);
     expect(received[0]).toMatchObject({ method: 'GET', url: path });
   });
@@ -178,6 +178,23 @@ describe("identity's OAuth pages through the gateway", () => {
   it('accept forms only', async () => {
     expect((await shop.send('POST', '/oauth/token', { grant_type: 'x' })).status).toBe(415);
     expect((await fetch(`${shop.gateway.url}/oauth/token`, { method: 'DELETE' })).status).toBe(405);
+  });
+
+  it.each([
+    ['GET', '/oauth/token', 405, 'POST'],
+    ['HEAD', '/oauth/token', 405, 'POST'],
+    ['GET', '/oauth/revoke', 405, 'POST'],
+    ['PUT', '/oauth/userinfo', 405, 'GET, HEAD, POST'],
+    ['HEAD', '/oauth/logout', 405, 'GET'],
+    ['POST', '/oauth/jwks', 405, 'GET, HEAD'],
+    ['POST', '/.well-known/openid-configuration', 405, 'GET, HEAD'],
+    ['GET', '/oauth/unknown', 404, null],
+    ['POST', '/oauth/unknown/path', 404, null],
+    ['GET', '/oauth', 404, null],
+  ])('do not receive %s %s, which is a problem', async (method, path, status, allow) => {
+    const response = await shop.send(method, path, undefined);
+    expect([response.status, response.headers.get('allow'), received]).toEqual([status, allow, []]);
+    if (method !== 'HEAD') expect(await response.json()).toMatchObject({ status, code: status === 405 ? 'method-not-allowed' : 'route-not-found' });
   });
 
   it('refuse forms that are too large', async () => {

@@ -68,21 +68,22 @@ function failureOf(error: Error, method: string): Error {
   return isSafe || (code !== undefined && notSent.has(code)) ? unavailable(theService('identity'), error) : outcomeUnknown(theService('identity'), error);
 }
 
-const documents = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server'];
+const read = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server', 'oauth/jwks', 'oauth/userinfo', 'oauth/logout/success', 'oauth/interaction/:uid'];
+const posted = ['oauth/token', 'oauth/revoke', 'oauth/introspect', 'oauth/userinfo', 'oauth/interaction/:uid', 'oauth/logout/confirm'];
 
-/** Identity's OAuth endpoints and pages, under the public origin. */
+/** Identity's OAuth endpoints and pages, under the public origin. Others, and other methods, are refused here like everywhere. */
 @Controller()
 export class OAuthController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
 
-  @Get([...documents, 'oauth/jwks', 'oauth/interaction/:step'])
+  @Get(read)
   @Undocumented()
   getOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }
 
-  /** Has no HEAD, which would begin an authorization too. */
-  @Get('oauth/authorize')
+  /** Has no HEAD, which would begin an authorization or a logout too. */
+  @Get(['oauth/authorize', 'oauth/logout'])
   @Undocumented({ unsafeGet: true })
   beginAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
@@ -95,13 +96,13 @@ export class OAuthController {
   }
 
   /** After login or consent. Has no HEAD, which would end the authorization too. */
-  @Get('oauth/authorize/:step')
+  @Get('oauth/authorize/:uid')
   @Undocumented({ unsafeGet: true })
   resumeAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }
 
-  @Post(['oauth/token', 'oauth/revoke', 'oauth/introspect', 'oauth/interaction/:step'])
+  @Post(posted)
   @Undocumented({ body: { kind: 'oauthForm' } })
   postOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);

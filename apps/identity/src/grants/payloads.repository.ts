@@ -66,21 +66,28 @@ export async function findPayload(
   return row;
 }
 
-/** Marks the payload as consumed. @returns false when it was already consumed or deleted */
-export async function consumePayload(tx: Transaction, model: string, idHash: Buffer): Promise<boolean> {
+/**
+ * Marks the payload as consumed.
+ * @param successor of a token that may be consumed again within 10 s, until its successor is consumed
+ * @returns false when it was already consumed or deleted
+ */
+export async function consumePayload(tx: Transaction, model: string, idHash: Buffer, successor: Buffer | undefined): Promise<boolean> {
   const consumed = await tx.execute(
-    'UPDATE oauth_payloads SET consumed_at = now() WHERE model = $1 AND id_hash = $2 AND consumed_at IS NULL',
-    [model, idHash],
+    `UPDATE oauth_payloads SET consumed_at = coalesce(consumed_at, now())
+     WHERE model = $1 AND id_hash = $2 AND (consumed_at IS NULL OR
+       $3::bytea IS NOT NULL AND consumed_at > clock_timestamp() - interval '10 seconds' AND NOT EXISTS (
+         SELECT FROM oauth_payloads s WHERE s.model = $1 AND s.id_hash = $3 AND s.consumed_at IS NOT NULL))`,
+    [model, idHash, successor ?? null],
   );
   return consumed > 0;
 }
 
-/** Returns whether the grant of this token has at least `count` used tokens. They are stored until they would have expired. */
+/** Returns whether the grant of this unused token has at least `count` used ones. They are stored until they would have expired. */
 export async function hasUsedRefreshTokens(db: Reader, token: PayloadId, count: number): Promise<boolean> {
   const rows = await db.query(
     `SELECT 1 FROM oauth_payloads
      WHERE model = $1 AND consumed_at IS NOT NULL
-       AND grant_id = (SELECT grant_id FROM oauth_payloads WHERE model = $1 AND id_hash = $2)
+       AND grant_id = (SELECT grant_id FROM oauth_payloads WHERE model = $1 AND id_hash = $2 AND consumed_at IS NULL)
      OFFSET $3 LIMIT 1`,
     [token.model, token.idHash, count - 1],
   );

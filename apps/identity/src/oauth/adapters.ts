@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
-import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
+import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import { sha256 } from '../secrets/secrets.js';
 import { DatabaseClock } from '../database-clock.js';
 import { areRevoked } from '../revocations/revocations.js';
@@ -31,8 +31,13 @@ export class Adapters {
       case 'ClientCredentials':
         return new AccessTokenAdapter(this.database, this.grants, this.clock, model, verifyToken);
       default:
-        return new PayloadAdapter(this.database, this.cipher, this.grants, this.clock, model);
+        return new PayloadAdapter(this.database, this.cipher, this.grants, this.clock, model, (token) => this.successorOf(token));
     }
+  }
+
+  /** Returns the refresh token that replaces another: always the same, so that a repeated refresh begins no second chain of tokens. */
+  successorOf(refreshToken: string): string {
+    return this.cipher.fingerprint(`refresh token after ${refreshToken}`).toString('base64url');
   }
 
   /** Re-encrypts payloads of former secrets with the current one. @returns the number of payloads still to do */
@@ -91,8 +96,11 @@ class AccessTokenAdapter implements Adapter {
   /** @param value the JWT as encoded by `toOpaque` */
   async find(value: string): Promise<AdapterPayload | undefined> {
     const token = await this.verifyToken(value);
-    if (token?.payload.kind !== this.model) return undefined;
-    return (await areRevoked(this.database, token.revokedBy)) ? undefined : toHostTime(this.clock, token.payload);
+    if (token?.payload.kind !== this.model || (await areRevoked(this.database, token.revokedBy))) return undefined;
+    const payload = toHostTime(this.clock, token.payload);
+    // The provider's UserInfo endpoint refuses tokens that name an audience.
+    if (Provider.ctx?.oidc.route === 'userinfo') delete payload.aud;
+    return payload;
   }
 
   destroy(jti: string): Promise<void> {
@@ -116,6 +124,7 @@ class PayloadAdapter implements Adapter {
     private readonly grants: GrantsService,
     private readonly clock: DatabaseClock,
     private readonly model: string,
+    private readonly successorOf: (refreshToken: string) => string,
   ) {}
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -153,15 +162,17 @@ class PayloadAdapter implements Adapter {
   }
 
   /**
-   * Marks a code or refresh token as used. The provider has checked before that it is unused, but two concurrent requests can
-   * both pass that check. The request that loses here has reused the token, so it ends the grant.
+   * Marks a code or refresh token as used. The provider has checked before that a code is unused, but two concurrent requests can
+   * both pass that check. The request that loses here has reused the token, so it ends the grant. A refresh whose answer was lost
+   * may be repeated for 10 s, until the client uses the successor: then the answer has arrived.
    */
   async consume(id: string): Promise<void> {
     const idHash = sha256(id);
     if (this.model === 'RefreshToken' && (await hasUsedRefreshTokens(this.database, { model: this.model, idHash }, maxUsedRefreshTokens))) {
       throw new errors.InvalidGrant('too many refreshes: ask the user for consent again');
     }
-    if (await this.database.transaction((tx) => consumePayload(tx, this.model, idHash))) return;
+    const successor = this.model === 'RefreshToken' ? sha256(this.successorOf(id)) : undefined;
+    if (await this.database.transaction((tx) => consumePayload(tx, this.model, idHash, successor))) return;
     const grantId = await findGrantOf(this.database, this.model, idHash);
     if (grantId !== undefined) await this.grants.end(grantId);
     throw new errors.InvalidGrant('already used');
@@ -180,8 +191,17 @@ class PayloadAdapter implements Adapter {
     const row = await findPayload(this.database, this.model, key, sha256(value));
     if (!row) return undefined;
     const stored = JSON.parse(this.cipher.decrypt(row.payload, purposeOf(this.model, row.idHash))) as AdapterPayload;
-    const payload = row.consumedAt ? { ...stored, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : stored;
-    return toHostTime(this.clock, payload);
+    const isUsed = row.consumedAt !== null && !(await this.leavesUseToConsume(stored));
+    return toHostTime(this.clock, isUsed ? { ...stored, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : stored);
+  }
+
+  /** Whether `consume` decides about a used refresh token. One that another client presents ends the grant here: the provider only refuses it. */
+  private async leavesUseToConsume({ clientId, grantId }: AdapterPayload): Promise<boolean> {
+    const { oidc } = Provider.ctx ?? {};
+    if (this.model !== 'RefreshToken' || oidc?.route !== 'token') return false;
+    if (oidc.client?.clientId === clientId) return true;
+    if (grantId !== undefined) await this.grants.end(grantId);
+    return false;
   }
 }
 

@@ -54,7 +54,8 @@ describe('OAuth 2.0 authorization code', () => {
     expect(claims).toMatchObject({ iss: 'http://shop.test', aud: client.clientId, sub: user.userId, preferred_username: user.username });
     expect(Object.keys(claims).sort()).toEqual(['aud', 'exp', 'iat', 'iss', 'preferred_username', 'sub']);
     expect(decodeProtectedHeader(tokens.id_token ?? '')).toMatchObject({ alg: 'ES256' });
-    expect(decodeJwt(tokens.access_token)['scope']).toBe('write:orders');
+    expect(tokens.scope).toBe('openid write:orders');
+    expect(decodeJwt(tokens.access_token)).toMatchObject({ scope: 'openid write:orders', aud: 'http://shop.test/v3' });
   });
 
   describe('authorization request', () => {

@@ -54,9 +54,78 @@ describe('OAuth 2.0 grants', () => {
       await expect(oauth.refresh(client, first.refresh_token ?? '')).resolves.toMatchObject({ token_type: 'bearer' });
     });
 
-    it('ends the grant and all its tokens when used twice', async () => {
+    /** Sets back when the grant's refresh tokens were used. */
+    const passed = (seconds: number, { access_token: token }: { access_token: string }) =>
+      oauth.shop.sql.query(`UPDATE oauth_payloads SET consumed_at = consumed_at - make_interval(secs => $1) WHERE grant_id = $2`, [
+        seconds,
+        decodeJwt(token)['grant_id'],
+      ]);
+
+    it('can be used again by the same client within 10 s, if the answer was lost, for the same successor', async () => {
+      const first = await oauth.tokens(client, user);
+      const lost = await oauth.refresh(client, first.refresh_token ?? '');
+      await passed(9, first);
+      const repeated = await oauth.refresh(client, first.refresh_token ?? '');
+      expect(repeated.refresh_token).toBe(lost.refresh_token);
+      for (const { access_token: token } of [first, lost, repeated]) expect(await isActive(token)).toBe(true);
+      const next = await oauth.refresh(client, repeated.refresh_token ?? '');
+      await passed(11, next);
+      await expect(oauth.refresh(client, repeated.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
+      expect(await isActive(next.access_token)).toBe(false);
+    });
+
+    it('yields one successor for concurrent uses on several replicas', async () => {
+      const { httpPort } = await oauth.shop.addReplica();
+      for (let round = 0; round < 5; round++) {
+        const first = await oauth.tokens(client, user);
+        const ports = [oauth.shop.httpPort, httpPort, oauth.shop.httpPort, httpPort];
+        const all = await Promise.all(ports.map((port) => oauth.refresh(client, first.refresh_token ?? '', port)));
+        expect(new Set(all.map((one) => one.refresh_token)).size).toBe(1);
+        for (const { access_token: token } of all) expect(await isActive(token)).toBe(true);
+        const [next] = await Promise.all([oauth.refresh(client, all[0]?.refresh_token ?? '', httpPort)]);
+        expect(await isActive(next.access_token)).toBe(true);
+      }
+    });
+
+    it('ends the grant when used again after its successor, whose use shows that the answer arrived', async () => {
       const first = await oauth.tokens(client, user);
       const second = await oauth.refresh(client, first.refresh_token ?? '');
+      const third = await oauth.refresh(client, second.refresh_token ?? '');
+      await expect(oauth.refresh(client, first.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
+      expect(await isActive(third.access_token)).toBe(false);
+    });
+
+    it('ends the grant when used again by another client, also within 10 s', async () => {
+      const first = await oauth.tokens(client, user);
+      const second = await oauth.refresh(client, first.refresh_token ?? '');
+      const other = await oauth.register();
+      await expect(oauth.refresh(other, first.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
+      expect(await isActive(second.access_token)).toBe(false);
+    });
+
+    it('ends the grant when used again if it stores 2,000 used ones', async () => {
+      const first = await oauth.tokens(client, user);
+      const second = await oauth.refresh(client, first.refresh_token ?? '');
+      await passed(11, first);
+      await oauth.shop.sql.query(
+        `INSERT INTO oauth_payloads (model, id_hash, payload, key_id, grant_id, consumed_at, expires_at)
+         SELECT 'RefreshToken', sha256(($1 || n)::bytea), '', 'none', $1, now(), now() + interval '1 day' FROM generate_series(1, 2000) n`,
+        [decodeJwt(first.access_token)['grant_id']],
+      );
+      await expect(oauth.refresh(client, first.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
+      expect(await isActive(second.access_token)).toBe(false);
+    });
+
+    it('is inactive for introspection once used', async () => {
+      const first = await oauth.tokens(client, user);
+      await oauth.refresh(client, first.refresh_token ?? '');
+      expect(await isActive(first.refresh_token ?? '')).toBe(false);
+    });
+
+    it('ends the grant and all its tokens when used again after 10 s', async () => {
+      const first = await oauth.tokens(client, user);
+      const second = await oauth.refresh(client, first.refresh_token ?? '');
+      await passed(10, first);
       const grantId = decodeJwt(first.access_token)['grant_id'] as string;
       const head = await oauth.head();
       await expect(oauth.refresh(client, first.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));

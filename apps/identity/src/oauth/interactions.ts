@@ -15,7 +15,8 @@ import { apiResource } from './access-token.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { fieldsOf, type PageContext, readForm } from './form.js';
 import { GrantsService } from '../grants/grants.service.js';
-import { consentPage, type ConsentView, errorPage, type InteractionView, loginPage, type Page, sendPage } from './pages.js';
+import { type IdentityScope, identityScopes } from './oauth-client.js';
+import { consentPage, type ConsentView, messagePage, type InteractionView, loginPage, type Page, sendPage } from './pages.js';
 import { interactionPath } from './provider.js';
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
@@ -74,7 +75,7 @@ export class Interactions {
 
   /**
    * Ends an interaction with an error page if another user has logged in with this browser since its own login. The provider
-   * would redirect to its logout page, which is off.
+   * would ask to log out, without saying why.
    * @returns whether it answered the request
    */
   private async refuseAfterUserSwitch(provider: Provider, ctx: PageContext): Promise<boolean> {
@@ -85,7 +86,7 @@ export class Interactions {
     await interaction.destroy();
     ctx.status = 409;
     const text = 'Another user has logged in with this browser. Go back to the application and start again.';
-    sendPage(ctx, errorPage('Another user is logged in', text));
+    sendPage(ctx, messagePage('Another user is logged in', text));
     return true;
   }
 
@@ -152,7 +153,7 @@ export class Interactions {
     const { provider, interaction } = request;
     const consent = await this.consentRequestOf(interaction);
     if (!consent) return this.restart(request);
-    const { user, allowed, notPermitted, requestsIdentity, uid } = consent;
+    const { user, allowed, notPermitted, identity, uid } = consent;
     // Shows the page again if its content has changed, such as the user's permissions: only what was shown is granted.
     const view = await this.consentViewOf(request, consent);
     if (fields.get('shown') !== view.digest) {
@@ -160,10 +161,10 @@ export class Interactions {
       return;
     }
     const grant = new provider.Grant({ accountId: user.userId, clientId: clientIdOf(interaction) });
-    if (requestsIdentity) grant.addOIDCScope('openid');
-    if (allowed.length > 0) {
-      grant.addOIDCScope(allowed.join(' '));
-      grant.addResourceScope(apiResource(this.options.publicUrl), allowed.join(' '));
+    const granted = [...identity, ...allowed].join(' ');
+    if (granted !== '') {
+      grant.addOIDCScope(granted);
+      grant.addResourceScope(apiResource(this.options.publicUrl), granted);
     }
     // Rejected scopes are not requested again.
     if (notPermitted.length > 0) {
@@ -208,9 +209,7 @@ export class Interactions {
    */
   private async endBrowserSession({ provider, ctx }: Pick<InteractionRequest, 'provider' | 'ctx'>): Promise<void> {
     const session = await provider.Session.get(ctx);
-    if (session.accountId === undefined) return;
-    await this.browserSessions.end(session.uid);
-    await session.destroy();
+    if (session.accountId !== undefined) await session.destroy();
   }
 
   /** Ends this browser's session, for "Log out" of the console. The console itself revokes its tokens. */
@@ -237,7 +236,7 @@ export class Interactions {
       uid: session.uid,
       allowed: requested.filter((one) => permitted.includes(one)),
       notPermitted: requested.filter((one) => !permitted.includes(one)),
-      requestsIdentity: scopes.includes('openid'),
+      identity: identityScopes.filter((one) => scopes.includes(one)),
     };
   }
 
@@ -247,9 +246,9 @@ export class Interactions {
 
   /** Returns the content of the consent page with its digest. */
   private async consentViewOf(request: InteractionRequest, consent: ConsentRequest): Promise<ConsentView> {
-    const { user, allowed, notPermitted, requestsIdentity } = consent;
+    const { user, allowed, notPermitted, identity } = consent;
     const { proof, ...common } = await this.viewOf(request);
-    const page = { ...common, username: user.username, allowed, notPermitted, requestsIdentity };
+    const page = { ...common, username: user.username, allowed, notPermitted, identity };
     return { ...page, proof, digest: sha256(JSON.stringify([user.userId, page])).toString('base64url') };
   }
 
@@ -287,7 +286,7 @@ interface ConsentRequest {
   readonly uid: string;
   readonly allowed: readonly Permission[];
   readonly notPermitted: readonly Permission[];
-  readonly requestsIdentity: boolean;
+  readonly identity: readonly IdentityScope[];
 }
 
 /** Returns the text whose fingerprint is the proof. */
@@ -311,7 +310,7 @@ function redirect(ctx: PageContext, address: string): void {
 function refuseForm(ctx: PageContext): void {
   ctx.status = 403;
   const text = 'The form was not sent from a page of the shop. Go back to the application and start again.';
-  sendPage(ctx, errorPage('Request refused', text));
+  sendPage(ctx, messagePage('Request refused', text));
 }
 
 function setErrorStatus(ctx: PageContext, error: CodedError): void {
@@ -329,12 +328,12 @@ function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
   // The interaction or the login has ended, or the client was deleted.
   if (error instanceof errors.OIDCProviderError) {
     ctx.status = 400;
-    sendPage(ctx, errorPage('This page has expired', 'Go back to the application and start again.'));
+    sendPage(ctx, messagePage('This page has expired', 'Go back to the application and start again.'));
     return;
   }
   ctx.status = 500;
   if (error instanceof CodedError) setErrorStatus(ctx, error);
   else provider.emit('server_error', ctx, error);
   const text = error instanceof CodedError ? error.message : 'An error occurred. Go back to the application and try again.';
-  sendPage(ctx, errorPage('Please try again later', text));
+  sendPage(ctx, messagePage('Please try again later', text));
 }

@@ -15,6 +15,10 @@ export const secretIdMetadata = 'secret_id';
 /** Scopes of a request without any. */
 export const defaultScopeMetadata = 'default_scope';
 
+/** Scopes about who the user is, by OpenID Connect. Clients with users may request them without being registered for them. */
+export const identityScopes = ['openid', 'profile', 'email'] as const;
+export type IdentityScope = (typeof identityScopes)[number];
+
 /** Every client may request this scope without being registered for it, since every user has the permission. */
 const implicitScope: Permission = 'read:plants';
 
@@ -26,11 +30,12 @@ export const metadataOf = (client: OAuthClientEntity): AdapterPayload => ({
     ? { token_endpoint_auth_method: 'none' }
     : // The hash: ClientSecrets compares the presented secret with it.
       { token_endpoint_auth_method: 'client_secret_basic', client_secret: client.secretHash }),
-  scope: [...new Set([...(client.grantTypes.includes('authorization_code') ? ['openid'] : []), ...client.scopes, implicitScope])].join(' '),
+  scope: [...new Set([...(client.grantTypes.includes('authorization_code') ? identityScopes : []), ...client.scopes, implicitScope])].join(' '),
   [defaultScopeMetadata]: client.scopes.join(' '),
   grant_types: client.grantTypes,
   response_types: client.grantTypes.includes('authorization_code') ? ['code'] : [],
   redirect_uris: client.redirectUris,
+  post_logout_redirect_uris: client.postLogoutRedirectUris,
   ...(client.ownerId !== null && { [ownerMetadata]: client.ownerId }),
   ...(client.secretId !== null && { [secretIdMetadata]: client.secretId }),
 });
@@ -40,6 +45,7 @@ export const toOAuthClient = (client: OAuthClientEntity): OAuthClient => ({
   clientId: client.clientId,
   name: client.name,
   redirectUris: client.redirectUris,
+  postLogoutRedirectUris: client.postLogoutRedirectUris,
   grantTypes: client.grantTypes,
   scopes: client.scopes,
   ...(client.ownerName !== null && { owner: client.ownerName }),
@@ -54,7 +60,7 @@ export const withSecret = (client: OAuthClientEntity, secret: string | undefined
 
 /** Returns the inconsistencies of a new client. Does not check that the owner exists. */
 export function clientErrors(client: NewOAuthClient): FieldError[] {
-  const { grantTypes, redirectUris = [], owner, public: isPublic = false } = client;
+  const { grantTypes, redirectUris = [], postLogoutRedirectUris = [], owner, public: isPublic = false } = client;
   const usesCode = grantTypes.includes('authorization_code');
   const actsAlone = grantTypes.includes('client_credentials');
   const errorIf = (condition: boolean, member: string, detail: string): FieldError[] =>
@@ -62,11 +68,14 @@ export function clientErrors(client: NewOAuthClient): FieldError[] {
   return [
     ...errorIf(usesCode && redirectUris.length === 0, 'redirectUris', 'must contain an address with authorization_code'),
     ...errorIf(!usesCode && redirectUris.length > 0, 'redirectUris', 'must be empty without authorization_code'),
-    ...redirectUris.flatMap((uri, n) =>
-      errorIf(
-        !isValidRedirectUri(uri),
-        `redirectUris/${n}`,
-        'must be a normalised URL with https, or http on 127.0.0.1, [::1] or localhost, without user and fragment',
+    ...errorIf(!usesCode && postLogoutRedirectUris.length > 0, 'postLogoutRedirectUris', 'must be empty without authorization_code'),
+    ...Object.entries({ redirectUris, postLogoutRedirectUris }).flatMap(([member, uris]) =>
+      uris.flatMap((uri, n) =>
+        errorIf(
+          !isValidRedirectUri(uri),
+          `${member}/${n}`,
+          'must be a normalised URL with https, or http on 127.0.0.1, [::1] or localhost, without user and fragment',
+        ),
       ),
     ),
     ...errorIf(

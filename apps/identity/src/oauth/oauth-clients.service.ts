@@ -48,6 +48,7 @@ export class OAuthClientsService {
           clientId,
           name: client.name,
           redirectUris: client.redirectUris ?? [],
+          postLogoutRedirectUris: client.postLogoutRedirectUris ?? [],
           grantTypes: client.grantTypes,
           scopes: client.scopes,
           ownerId: client.owner === undefined ? null : await ownerId(tx, client.owner),

@@ -18,7 +18,6 @@ import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { DatabaseClock } from '../database-clock.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
-import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { findUserById } from '../users/users.repository.js';
 import { createAccessTokenVerifier } from './access-token.js';
@@ -116,11 +115,10 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
       sessionTtlHours,
       adapterOf: (model) => this.adapters.of(model, verifyToken),
       isSecretRight: (hash, secret, address) => this.secrets.isRight(hash, secret, address),
-      userOf: async (userId) => {
-        const user = await findUserById(this.database, userId);
-        return user && { username: user.username, permissions: permissionsOfRole[user.role] };
-      },
+      userOf: (userId) => findUserById(this.database, userId),
       isSessionLive: (session) => this.browserSessions.touchIfLive(session),
+      endSession: (uid) => this.browserSessions.end(uid),
+      successorOf: (refreshToken) => this.adapters.successorOf(refreshToken),
       clock: this.clock,
     });
     this.interactions.serveOn(provider);

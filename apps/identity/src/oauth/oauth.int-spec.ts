@@ -147,7 +147,9 @@ describe('OAuth 2.0 client credentials', () => {
         response_types_supported: ['code'],
         grant_types_supported: expect.arrayContaining(['authorization_code', 'client_credentials', 'refresh_token']),
         id_token_signing_alg_values_supported: ['ES256'],
-        scopes_supported: ['openid', ...permissions],
+        scopes_supported: ['openid', 'profile', 'email', ...permissions],
+        userinfo_endpoint: 'http://shop.test/oauth/userinfo',
+        end_session_endpoint: 'http://shop.test/oauth/logout',
         token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
       });
     }

@@ -100,14 +100,14 @@ export class TestOAuth {
     return this.redeem(client, request, await this.authorize(this.browser(), request, user));
   }
 
-  async refresh(client: CreatedOAuthClient, refreshToken: string): Promise<oauth.TokenEndpointResponse> {
+  async refresh(client: CreatedOAuthClient, refreshToken: string, httpPort = this.shop.httpPort): Promise<oauth.TokenEndpointResponse> {
     const at = { client_id: client.clientId };
     const response = await oauth.refreshTokenGrantRequest(
       this.server,
       at,
       this.authentication(client),
       refreshToken,
-      this.options,
+      optionsFor({ httpPort }),
     );
     return oauth.processRefreshTokenResponse(this.server, at, response);
   }
@@ -158,7 +158,7 @@ interface Options {
 }
 
 /** Sends the library's requests for the public origin to this test's replica. */
-const optionsFor = ({ httpPort }: TestIdentity): Options => ({
+const optionsFor = ({ httpPort }: Pick<TestIdentity, 'httpPort'>): Options => ({
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   [oauth.allowInsecureRequests]: true,
   [oauth.customFetch]: (address, init) =>

@@ -4,6 +4,7 @@ import { type Html, html } from '@plant-shop/platform/html/html';
 import { pagePolicy, pageText } from '@plant-shop/contracts/page';
 import type { ErrorOut } from 'oidc-provider';
 import type { PageContext } from './form.js';
+import type { IdentityScope } from './oauth-client.js';
 
 export interface Page {
   readonly title: string;
@@ -77,16 +78,16 @@ export interface ConsentView extends InteractionView {
   readonly allowed: readonly Permission[];
   /** Requested permissions that the user lacks. */
   readonly notPermitted: readonly Permission[];
-  /** Whether the scope `openid` was requested. */
-  readonly requestsIdentity: boolean;
+  /** Requested scopes about who the user is. */
+  readonly identity: readonly IdentityScope[];
   /** Digest of the page; the form sends it back, so that only what was shown is allowed. */
   readonly digest: string;
 }
 
 export function consentPage(view: ConsentView): Page {
-  const { action, proof, client, redirectUri, username, allowed, notPermitted, requestsIdentity, digest } = view;
+  const { action, proof, client, redirectUri, username, allowed, notPermitted, identity, digest } = view;
   const entries = (names: readonly Permission[]): Html[] => names.map((one) => html`<li>${permissionMeanings[one]}</li>\n`);
-  const granted = [...(requestsIdentity ? [html`<li>See your username</li>\n`] : []), ...entries(allowed)];
+  const granted = [...identity.map((one) => html`<li>${identityMeanings[one]}</li>\n`), ...entries(allowed)];
   const lacking =
     notPermitted.length === 0
       ? undefined
@@ -113,7 +114,24 @@ ${granted.length > 0 ? html`<button class="main" name="action" value="allow">All
   };
 }
 
-export const errorPage = (title: string, text: string): Page => ({
+const identityMeanings: Readonly<Record<IdentityScope, string>> = {
+  openid: 'See your username',
+  profile: 'See your first and last name',
+  email: 'See your e-mail address',
+};
+
+/** Asks whether to log out. `proof` is the provider's. */
+export const logoutPage = ({ action, proof, client }: { readonly action: string; readonly proof: string; readonly client: string | undefined }): Page => ({
+  title: 'Log out?',
+  main: html`<h1>Log out of the plant shop?</h1>
+${client === undefined ? undefined : html`<p><strong>${client}</strong> asks you to log out. Its access ends in either case.</p>\n`}<form method="post" action="${action}">
+<input type="hidden" name="xsrf" value="${proof}">
+<button class="main" name="logout" value="yes">Log out</button>
+<button name="logout" value="">Stay logged in</button>
+</form>`,
+});
+
+export const messagePage = (title: string, text: string): Page => ({
   title,
   main: html`<h1>${title}</h1>
 <p>${text}</p>`,
@@ -129,8 +147,8 @@ export function renderError(ctx: PageContext, out: ErrorOut, error: Error): void
   sendPage(
     ctx,
     isTemporary
-      ? errorPage('Please try again later', 'The shop is temporarily unavailable. Try again in a moment.')
-      : errorPage(
+      ? messagePage('Please try again later', 'The shop is temporarily unavailable. Try again in a moment.')
+      : messagePage(
           'Invalid request',
           `The application sent an invalid request (${out.error}: ${out.error_description ?? 'no details'}). Go back to it and try again.`,
         ),

@@ -1,8 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { permissions } from '@plant-shop/contracts/permissions';
 import {
-  type Account,
   type Adapter,
   errors,
   interactionPolicy,
@@ -13,25 +12,36 @@ import {
 import type { DatabaseClock } from '../database-clock.js';
 import { apiResource, toOpaque } from './access-token.js';
 import { type PageContext, readForm } from './form.js';
-import { defaultScopeMetadata, ownerMetadata, secretIdMetadata } from './oauth-client.js';
-import { renderError } from './pages.js';
+import { defaultScopeMetadata, identityScopes, ownerMetadata, secretIdMetadata } from './oauth-client.js';
+import { logoutPage, messagePage, renderError, sendPage } from './pages.js';
 import { responsesInDatabaseTime } from './provider-times.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
+import type { UserRecord } from '../users/user.js';
 
 /** The provider's own limit. */
 const maxFormBytes = 56 * 1024;
 const jwtForm = /^[\w-]+\.[\w-]+\.[\w-]*$/;
-const paths: ReadonlySet<string> = new Set(['/oauth/revoke', '/oauth/introspect']);
+/** Where the provider looks a token up, and the field of the form that may contain it. */
+const tokenFields: ReadonlyMap<string, string> = new Map([
+  ['/oauth/revoke', 'token'],
+  ['/oauth/introspect', 'token'],
+  ['/oauth/userinfo', 'access_token'],
+]);
 
-/** Middleware that lets JWT access tokens be revoked and introspected, see `toOpaque`. */
+/** Middleware that lets JWT access tokens be revoked, introspected and used at the UserInfo endpoint, see `toOpaque`. */
 async function opaqueTokens(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
-  if (ctx.method === 'POST' && paths.has(ctx.path) && ctx.is('application/x-www-form-urlencoded')) {
+  const field = tokenFields.get(ctx.path);
+  const { authorization } = ctx.req.headers;
+  if (field === 'access_token' && authorization !== undefined) {
+    ctx.req.headers.authorization = authorization.replace(/(?<=^bearer )[\w-]+\.[\w-]+\.[\w-]*$/i, toOpaque);
+  }
+  if (ctx.method === 'POST' && field !== undefined && ctx.is('application/x-www-form-urlencoded')) {
     const form = await readForm(ctx.req, maxFormBytes);
     if (form === undefined) {
       refuseForm(ctx);
       return;
     }
-    const body = Buffer.from(rewritten(form));
+    const body = Buffer.from(rewritten(form, field));
     ctx.req.headers['content-length'] = String(body.length);
     delete ctx.req.headers['transfer-encoding'];
     // The provider reads the form from this stream, and everything else from the original request.
@@ -40,13 +50,13 @@ async function opaqueTokens(ctx: PageContext, next: () => Promise<unknown>): Pro
   await next();
 }
 
-function rewritten(form: string): string {
+function rewritten(form: string, field: string): string {
   const fields = new URLSearchParams(form);
-  const tokens = fields.getAll('token');
+  const tokens = fields.getAll(field);
   const [token = ''] = tokens;
   // The provider refuses a repeated token, so leave it unchanged.
   if (tokens.length !== 1 || !jwtForm.test(token)) return form;
-  fields.set('token', toOpaque(token));
+  fields.set(field, toOpaque(token));
   return fields.toString();
 }
 
@@ -62,10 +72,17 @@ export interface ProviderOptions {
   readonly adapterOf: (model: string) => Adapter;
   readonly isSecretRight: (secretHash: string, secret: string, address: string) => Promise<boolean>;
   /** @returns undefined when the user was deleted */
-  readonly userOf: (userId: string) => Promise<{ readonly username: string; readonly permissions: readonly Permission[] } | undefined>;
+  readonly userOf: (userId: string) => Promise<OAuthUser | undefined>;
   readonly isSessionLive: (session: ProviderSessionRef) => Promise<boolean>;
+  /** Ends our session of a browser login, by the provider's id. */
+  readonly endSession: (uid: string) => Promise<void>;
+  /** Returns the refresh token that replaces another. */
+  readonly successorOf: (refreshToken: string) => string;
   readonly clock: Pick<DatabaseClock, 'now' | 'secondsAhead'>;
 }
+
+/** The user data that the provider needs. */
+type OAuthUser = Pick<UserRecord, 'username' | 'firstName' | 'lastName' | 'email' | 'role'>;
 
 /** The provider's session of a browser, and the login that opened it. */
 export interface ProviderSessionRef {
@@ -76,12 +93,8 @@ export interface ProviderSessionRef {
   readonly openedId: string | undefined;
 }
 
-/** The user data that the provider needs. */
-interface UserAccount extends Account {
-  readonly permissions: readonly Permission[];
-}
-
 export const interactionPath = '/oauth/interaction';
+const logoutPath = '/oauth/logout';
 
 const day = 86_400;
 /** Lifetime of a grant, in seconds; then consent is requested again. */
@@ -101,8 +114,8 @@ export function createProvider(parts: ProviderOptions): Provider {
     adapter: adapterOf,
     // The provider signs ID tokens with the first key.
     jwks: { keys: signing },
-    scopes: ['openid', ...permissions],
-    claims: { openid: ['sub', 'preferred_username'] },
+    scopes: [...identityScopes, ...permissions],
+    claims: { openid: ['sub', 'preferred_username'], profile: ['given_name', 'family_name'], email: ['email', 'email_verified'] },
     responseTypes: ['code'],
     subjectTypes: ['public'],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
@@ -117,7 +130,8 @@ export function createProvider(parts: ProviderOptions): Provider {
       jwks: '/oauth/jwks',
       revocation: '/oauth/revoke',
       introspection: '/oauth/introspect',
-      end_session: '/oauth/session/end',
+      userinfo: '/oauth/userinfo',
+      end_session: logoutPath,
     },
     discovery: {
       revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
@@ -152,12 +166,7 @@ export function createProvider(parts: ProviderOptions): Provider {
     expiresWithSession: () => false,
     findAccount: async (_, sub) => {
       const user = await userOf(sub);
-      const account: UserAccount | undefined = user && {
-        accountId: sub,
-        claims: () => ({ sub, preferred_username: user.username }),
-        permissions: user.permissions,
-      };
-      return account;
+      return user && { accountId: sub, claims: (use) => ({ sub, preferred_username: user.username, ...(use === 'userinfo' && profileClaims(user)) }) };
     },
     interactions: { policy: policyWith(parts.isSessionLive, publicUrl), url: (_, { uid }) => `${interactionPath}/${uid}` },
     features: {
@@ -167,6 +176,8 @@ export function createProvider(parts: ProviderOptions): Provider {
       resourceIndicators: {
         enabled: true,
         defaultResource: () => apiResource(publicUrl),
+        // Otherwise tokens with `openid` would be for the UserInfo endpoint alone.
+        useGrantedResource: () => true,
         getResourceServerInfo: (ctx, resource, client) => ({
           ...resourceServer(ctx, resource, { has: client.scope ?? '', byDefault: String(client[defaultScopeMetadata]) }, publicUrl),
           jwt: { sign: { alg: signingAlgorithm, kid: keys.signingKid } },
@@ -175,8 +186,7 @@ export function createProvider(parts: ProviderOptions): Provider {
       devInteractions: { enabled: false },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
-      rpInitiatedLogout: { enabled: false },
-      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: true, logoutSource: askToLogOut, postLogoutSuccessSource: sendLoggedOut },
     },
     formats: {
       customizers: {
@@ -198,11 +208,23 @@ export function createProvider(parts: ProviderOptions): Provider {
   provider.Client.prototype.compareClientSecret = function (secret) {
     return isSecretRight(this.clientSecret ?? '', secret, Provider.ctx?.ip ?? '');
   };
+  const tokens = provider.RefreshToken.prototype as unknown as { generateTokenId: (this: unknown) => string };
+  const { generateTokenId } = tokens;
+  tokens.generateTokenId = function () {
+    const { RotatedRefreshToken: replaced } = Provider.ctx?.oidc.entities ?? {};
+    return replaced ? parts.successorOf(replaced.jti) : generateTokenId.call(this);
+  };
+  const { destroy } = provider.Session.prototype;
+  provider.Session.prototype.destroy = async function () {
+    if (this.accountId !== undefined) await parts.endSession(this.uid);
+    return destroy.call(this);
+  };
   issueIdTokensInDatabaseTime(provider, clock);
   provider.use(responsesInDatabaseTime(clock));
   provider.use(opaqueTokens);
   provider.use(setContentSecurityPolicy);
   provider.use(refuseHead);
+  provider.use(withoutEmptyText);
   return provider;
 }
 
@@ -291,20 +313,20 @@ function resourceServer(
     params['scope'] = resolveScope(params['scope'], client);
   }
   return {
-    // `openid` is for the ID token and no scope of the API.
-    scope: client.has.split(' ').filter((one) => one !== 'openid').join(' '),
+    // Also `openid`, `profile` and `email`, which the UserInfo endpoint requires.
+    scope: client.has,
     accessTokenFormat: 'jwt',
     accessTokenTTL: accessTokenTtl,
   };
 }
 
 /**
- * Middleware that sets a Content-Security-Policy for authorization responses. With `response_mode=form_post`, the provider
- * sends a page whose script submits a form, and adds the script's hash to an existing policy. The gateway's default policy
- * would block the script.
+ * Middleware that sets a Content-Security-Policy for authorization responses and logouts. With `response_mode=form_post`, and to
+ * log out without a login, the provider sends a page whose script submits a form, and adds the script's hash to an existing
+ * policy. The gateway's default policy would block the script.
  */
 async function setContentSecurityPolicy(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
-  if (ctx.path.startsWith('/oauth/authorize')) {
+  if (ctx.path.startsWith('/oauth/authorize') || ctx.path === logoutPath) {
     ctx.set('Content-Security-Policy', "default-src 'none'; script-src 'none'; base-uri 'none'; frame-ancestors 'none'");
   }
   await next();
@@ -314,11 +336,37 @@ async function setContentSecurityPolicy(ctx: PageContext, next: () => Promise<un
 async function refuseHead(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
   if (ctx.method === 'HEAD' && ctx.path.startsWith('/oauth/authorize')) {
     ctx.status = 405;
-    ctx.set('Allow', 'GET, POST');
+    ctx.set('Allow', 'GET');
     return;
   }
   await next();
 }
+
+/** Middleware that removes the type of an empty response, of a revocation: clients would refuse it as no JSON. */
+async function withoutEmptyText(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
+  await next();
+  if (ctx.body === '') ctx.remove('Content-Type');
+}
+
+/** The claims of the scopes `profile` and `email`, at the UserInfo endpoint only: ID tokens end up in URLs. */
+const profileClaims = ({ firstName, lastName, email }: OAuthUser): Record<string, unknown> => ({
+  ...(firstName !== null && { given_name: firstName }),
+  ...(lastName !== null && { family_name: lastName }),
+  ...(email !== null && { email, email_verified: false }),
+});
+
+/** Asks the user to log out, as OpenID Connect RP-Initiated Logout requires. Of the user's grants, a logout ends the application's. */
+function askToLogOut(ctx: KoaContextWithOIDC): void {
+  const { session, client, params } = ctx.oidc;
+  for (const [clientId, authorization] of Object.entries(session?.authorizations ?? {})) {
+    authorization.persistsLogout = clientId !== client?.clientId;
+  }
+  const address = params?.['post_logout_redirect_uri'];
+  const page = logoutPage({ action: `${logoutPath}/confirm`, proof: String(session?.state?.['secret']), client: client?.clientName ?? client?.clientId });
+  sendPage(ctx, typeof address === 'string' ? { ...page, redirectUri: address } : page);
+}
+
+const sendLoggedOut = (ctx: KoaContextWithOIDC): void => sendPage(ctx, messagePage('Logged out', 'You are logged out of the plant shop.'));
 
 /** Returns the requested scopes, by default all that the client was registered for. @throws InvalidScope */
 function resolveScope(requested: unknown, { has, byDefault }: { readonly has: string; readonly byDefault: string }): string {
