@@ -13,7 +13,8 @@ const usage = `Sends generated requests to every operation and checks each respo
   npm run fuzz                             100,000 requests to a new shop
   npm run fuzz -- --seed 7 --count 30000   the same requests each time
   npm run fuzz -- --only placeOrder        one operation
-  npm run fuzz -- --url http://…           to a running demo shop`;
+  npm run fuzz -- --cost                   instead the costliest requests that are admitted, to each operation: none may take 50 ms of a process
+  npm run fuzz -- --url http://…           to a running demo shop; --cost needs its RUN_FILE, too`;
 
 const stop = stopOnSignals();
 process.exit(await main(process.argv.slice(2)));
@@ -30,11 +31,12 @@ async function main(args) {
     const { signal } = stop;
     const env = await readyPackages({ signal, say: console.log });
     if (!(await compile({ signal, say: console.log, env }))) return 1;
-    const fuzz = (/** @type {string[]} */ more) => attempt(pinnedNode(), [join(ROOT, 'tests/acceptance/dist/fuzz/main.js'), ...args, ...more], { cwd: ROOT, env, show: true, signal });
+    const fuzz = (/** @type {string[]} */ more, shopEnv = {}) =>
+      attempt(pinnedNode(), [join(ROOT, 'tests/acceptance/dist/fuzz/main.js'), ...args, ...more], { cwd: ROOT, env: { ...env, ...shopEnv }, show: true, signal });
     if (args.includes('--url')) return (await fuzz([])).code;
     const shop = await startShop({ folder: temporaryFolder(shutdown), stop, shutdown });
     const before = processes(shop.env.RUN_FILE);
-    const { code } = await fuzz(['--url', shop.env.GATEWAY_URL]);
+    const { code } = await fuzz(['--url', shop.env.GATEWAY_URL], shop.env);
     const died = before.filter((one) => !processes(shop.env.RUN_FILE).includes(one));
     if (died.length > 0) throw new StartError(`These processes died during the test: ${died.join(', ')}\n${shop.lastLogLines().join('\n')}`);
     return code;

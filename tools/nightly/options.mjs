@@ -12,6 +12,7 @@ const PARTS = {
   chaos: ({ seed, minutes }) => ({ args: ['tests/chaos/main.mjs', '--seed', `${seed}`, '--minutes', minutes] }),
   prove: ({ seed }) => ({ args: ['tests/chaos/main.mjs', '--prove', '--seed', `${seed}`] }),
   fuzz: ({ seed }) => ({ args: ['tools/fuzz/main.mjs', '--seed', `${seed}`] }),
+  cost: () => ({ args: ['tools/fuzz/main.mjs', '--cost'] }),
   'acceptance-nightly': () => ({ args: ['tools/test/main.mjs', '--only', 'acceptance', '--testMatch', '**/*.nightly.ts'] }),
   'artefacts-nightly': () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-nightly'] }),
   artefacts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-acceptance'] }),

@@ -14,7 +14,7 @@ const QUICK_STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance'
 
 /** What a quick run leaves out, for its last lines. */
 export const LEFT_OUT = `Left out: tests that kill, cut off or fill up services (*.crash.int-spec.ts, *.slow.int-spec.ts), the acceptance and console tests but
-for the access table and one tour, ${STEPS.filter((name) => !QUICK_STEPS.some((one) => one === name)).join(', ')}. Everything, as in CI: npm test -- --all`;
+for the access table, one tour and the cost of requests, ${STEPS.filter((name) => !QUICK_STEPS.some((one) => one === name)).join(', ')}. Everything, as in CI: npm test -- --all`;
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);

@@ -116,8 +116,8 @@ async function artefacts({ folder, env, stop }) {
   return { ARTEFACTS_DIR };
 }
 
-/** The access table, and a tour from plants to webhooks. */
-const QUICK = '/(security/access|plants|orders|stream|webhooks)\\.spec';
+/** The access table, a tour from plants to webhooks, and the cost of requests. */
+const QUICK = '/(security/access|plants|orders|stream|webhooks|fuzz/cost)\\.spec';
 
 /** Acceptance tests that look only at their own plants and orders, or start a shop of their own. They mostly wait, so two run at a time. */
 const SIDE_BY_SIDE = 'acceptance/src/(client/(calls|events|examples|readme|seeded-bugs)|tracing/tracing)\\.spec';

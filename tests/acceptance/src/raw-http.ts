@@ -32,13 +32,14 @@ export class NoAnswer extends Error {
 /** Reuses connections, as browsers do, so that the next request detects a surplus answer. */
 export class RawHttp {
   private readonly host: string;
-  private readonly address: { readonly host: string; readonly port: number };
+  private readonly address: { readonly host: string; readonly port: number; readonly localAddress?: string };
   private readonly idle: Socket[] = [];
 
-  constructor(url: string) {
+  /** @param localAddress that connections come from: another loopback address is another network for the shop */
+  constructor(url: string, localAddress?: string) {
     const { host, hostname, port } = new URL(url);
     this.host = host;
-    this.address = { host: hostname, port: Number(port) };
+    this.address = { host: hostname, port: Number(port), ...(localAddress !== undefined && { localAddress }) };
   }
 
   /** @throws NoAnswer */
@@ -166,7 +167,11 @@ function decoded({ headers, body }: Pick<RawAnswer, 'headers' | 'body'>): Buffer
   }
 }
 
+const lastChunk = Buffer.from('0\r\n\r\n');
+
 function dechunked(bytes: Buffer): { body: Buffer; rest: number } | 'more' | 'not HTTP' {
+  // An answer of many chunks is not read again from its beginning with each.
+  if (!bytes.includes('\r\n0\r\n\r\n') && !bytes.subarray(0, 5).equals(lastChunk)) return 'more';
   const pieces: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at);

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { catalog, ImportedPlant, type ImportLineResult, maxImportLines, plantAnswer } from '@plant-shop/contracts/catalog';
 import { HttpError, problemTypeUrl } from '@plant-shop/contracts/problem';
 import { isProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
@@ -112,6 +112,8 @@ export async function* importLines(request: FastifyRequest, parts: ImportContext
           batch.add(one);
         }
       }
+      // Others get their turn: pieces that have arrived already would follow in this one.
+      await nextTurn();
       // Flushes, since the client may wait for these results before it sends more.
       if (!batch.isEmpty && request.raw.readableLength === 0) yield await send(request, parts, batch.take(), totals);
     }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { LineReader, maxLineBytes } from './imports.js';
+import type { FastifyRequest } from 'fastify';
+import { type ImportContext, importLines, LineReader, maxLineBytes } from './imports.js';
 
 const readAll = (pieces: readonly Buffer[]): (readonly [number, string])[] => {
   const reader = new LineReader();
@@ -37,5 +39,23 @@ describe('lines', () => {
       [3, 'b'],
     ]);
     expect(readAll([long.subarray(1), Buffer.from('\n')])[0]?.[1]).toHaveLength(maxLineBytes);
+  });
+
+  it('that have arrived already leave other requests their turn', async () => {
+    const pieces = 10;
+    const raw = Readable.from(Array.from({ length: pieces }, () => Buffer.alloc(64 * 1024, '\n')));
+    let turns = 0;
+    let isOver = false;
+    const countTurns = (): void => {
+      turns++;
+      if (!isOver) setImmediate(countTurns);
+    };
+    countTurns();
+    const context = { publicUrl: 'http://shop.test', stop: new AbortController().signal } as ImportContext;
+    const results: string[] = [];
+    for await (const one of importLines({ raw } as unknown as FastifyRequest, context)) results.push(one);
+    isOver = true;
+    expect(results).toHaveLength(1);
+    expect(turns).toBeGreaterThanOrEqual(pieces);
   });
 });
