@@ -20,13 +20,15 @@ export class Bench {
   /** @type {number[]} */
   plants = [];
 
-  /** @param {{ folder: string, stack: Stack, pgbench: Pgbench, quick: boolean, signal: AbortSignal }} parts */
-  constructor({ folder, stack, pgbench, quick, signal }) {
+  /** @param {{ folder: string, stack: Stack, pgbench: Pgbench, quick: boolean, attack: string, signal: AbortSignal }} parts */
+  constructor({ folder, stack, pgbench, quick, attack, signal }) {
     this.folder = folder;
     this.stack = stack;
     this.pgbench = pgbench;
     this.quick = quick;
     this.signal = signal;
+    /** What the names of the attacks of S8 that are tried must contain. */
+    this.attack = attack;
     /** Duration of a load, after a warm-up that does not count. */
     this.seconds = quick ? 4 : 15;
     this.warmUp = quick ? 2 : 5;
@@ -39,10 +41,10 @@ export class Bench {
     this.latencyEvents = quick ? [200, 600] : [400, 2_000];
   }
 
-  /** @param {{ folder: string, quick: boolean, signal: AbortSignal }} options */
-  static async open({ folder, quick, signal }) {
+  /** @param {{ folder: string, quick: boolean, attack?: string, signal: AbortSignal }} options */
+  static async open({ folder, quick, attack = '', signal }) {
     const stack = await Stack.start(folder, { signal });
-    const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, adminUrl: stack.run.postgres.adminUrl, signal }), quick, signal });
+    const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, adminUrl: stack.run.postgres.adminUrl, signal }), quick, attack, signal });
     const call = clientOf(stack.gatewayUrl);
     const made = await inParallel(1_000, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
     bench.plants = made.map(({ id }) => id);

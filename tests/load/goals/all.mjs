@@ -1,4 +1,5 @@
 import { consoleGoals } from './console.mjs';
+import { fairnessGoals } from './fairness.mjs';
 import { growthGoals } from './growth.mjs';
 import { loginGoals } from './logins.mjs';
 import { orderGoals } from './orders.mjs';
@@ -7,4 +8,4 @@ import { startGoals } from './start.mjs';
 import { streamGoals } from './stream.mjs';
 import { webhookGoals } from './webhooks.mjs';
 
-export const goals = { ...orderGoals, ...readGoals, ...streamGoals, ...webhookGoals, ...growthGoals, ...loginGoals, ...startGoals, ...consoleGoals };
+export const goals = { ...orderGoals, ...readGoals, ...streamGoals, ...webhookGoals, ...growthGoals, ...loginGoals, ...startGoals, ...consoleGoals, ...fairnessGoals };
