@@ -21,8 +21,6 @@ export interface CheckoutPolicy {
 /** The settings as the store's modules use them. */
 export interface StoreOptions {
   readonly initialStock: number;
-  /** The largest number of free units that everybody may know. */
-  readonly availabilityShownUpTo: number;
   readonly placingLanes: number;
   readonly checkout: CheckoutPolicy;
   readonly feed: FeedRetentionOptions;
@@ -54,12 +52,6 @@ export const storeSettings = {
   initialStock: integer('INITIAL_STOCK', {
     description: 'Free units of a new plant created without a quantity',
     default: '0',
-    min: 0,
-    max: 1_000_000_000,
-  }),
-  availabilityShownUpTo: integer('AVAILABILITY_SHOWN_UP_TO', {
-    description: 'The largest number of free units that everybody may know',
-    default: '10',
     min: 0,
     max: 1_000_000_000,
   }),
@@ -105,7 +97,6 @@ const dayMs = 86_400_000;
 
 export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): StoreOptions => ({
   initialStock: config.initialStock,
-  availabilityShownUpTo: config.availabilityShownUpTo,
   placingLanes: config.placingLanes,
   checkout: {
     provider: config.paymentProvider,

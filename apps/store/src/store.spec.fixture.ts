@@ -50,7 +50,6 @@ export class StoreFixture {
       databaseCa: '',
       databasePoolSize: 16,
       initialStock: 100,
-      availabilityShownUpTo: 10,
       orderTtlMs: 3_600_000,
       paymentProvider: 'external',
       simulatedApprovalDelayMs: 0,

@@ -33,7 +33,7 @@ export class AvailabilityController {
 
   constructor(
     private readonly database: Database,
-    @Inject(STORE_OPTIONS) private readonly options: Pick<StoreOptions, 'availabilityShownUpTo'>,
+    @Inject(STORE_OPTIONS) private readonly options: Pick<StoreOptions, 'checkout'>,
   ) {
     this.reads = new Batcher({ name: 'read availability', lanes: 2, maxBatch: 128 }, (batch) => this.readAll(batch));
   }
@@ -52,7 +52,7 @@ export class AvailabilityController {
 
   private async readAll(batch: readonly (readonly number[])[]): Promise<Availability[][]> {
     const rows = await this.database.query<Shown>(findShown, [[...new Set(batch.flat())]]);
-    const known = new Map(rows.map((row) => [row.plantId, availabilityOf(row, this.options.availabilityShownUpTo)]));
+    const known = new Map(rows.map((row) => [row.plantId, availabilityOf(row, this.options.checkout.shownUpTo)]));
     return batch.map((ids) => ids.flatMap((id) => known.get(id) ?? []));
   }
 }

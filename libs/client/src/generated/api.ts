@@ -998,7 +998,7 @@ export interface paths {
         put?: never;
         /**
          * Send past events again
-         * @description From a cursor or a time on. Sends all events that match the webhook, or only those that have failed.
+         * @description From a cursor or a time on. Sends all events that match the webhook, or only those that have failed. One replay at a time for each webhook.
          */
         post: operations["replayEvents"];
         delete?: never;
@@ -1203,7 +1203,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -1217,7 +1217,7 @@ export interface components {
                 header?: string;
                 detail: string;
             }[];
-            /** @description With `insufficient-stock`: the units left in stock. */
+            /** @description With `insufficient-stock`: the units left in stock, if they are few or the caller has `write:stock`. */
             available?: number;
             /** @description The first 100 open orders that prevent the operation. */
             orders?: number[];
@@ -1326,7 +1326,7 @@ export interface components {
         ImportedPlant: {
             /** Format: int64 */
             id: number;
-            /** @description Free units of a new plant. Default: a setting of the shop. An existing plant keeps its stock. */
+            /** @description Free units. Default: a setting of the shop for a new plant; an existing one keeps its stock. Setting that of an existing plant needs `write:stock`. */
             quantity?: number;
             name: string;
             category?: components["schemas"]["Category"];
@@ -1670,6 +1670,8 @@ export interface components {
             name: string;
             /** @description Compared exactly. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`. */
             redirectUris?: string[];
+            /** @description Where `/oauth/logout` may lead to. Like `redirectUris`. */
+            postLogoutRedirectUris?: string[];
             /** @description `refresh_token` requires `authorization_code`. */
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
             /** @description All scopes that the client may request. Your credential must have them. A token never has more permissions than its user. */
@@ -1683,6 +1685,7 @@ export interface components {
             clientId: string;
             name: string;
             redirectUris: string[];
+            postLogoutRedirectUris: string[];
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
             scopes: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             owner?: string;
@@ -1696,6 +1699,7 @@ export interface components {
             clientId: string;
             name: string;
             redirectUris: string[];
+            postLogoutRedirectUris: string[];
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
             scopes: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             owner?: string;
@@ -1740,6 +1744,8 @@ export interface components {
              * @enum {string}
              */
             disabledReason?: "gone" | "failing";
+            /** @description True if so many events wait for it that it can get no replay. */
+            behind?: boolean;
             /** Format: date-time */
             createdAt: string;
             /** @description Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted. */
@@ -1762,6 +1768,8 @@ export interface components {
              * @enum {string}
              */
             disabledReason?: "gone" | "failing";
+            /** @description True if so many events wait for it that it can get no replay. */
+            behind?: boolean;
             /** Format: date-time */
             createdAt: string;
         };
@@ -2045,6 +2053,26 @@ export interface components {
         };
         /** @description Unsupported media type */
         "unsupported-media-type": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not acceptable */
+        "not-acceptable": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Expectation failed */
+        "expectation-failed": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2531,6 +2559,19 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Too many requests. Or: Too many deliveries waiting */
+        "too-many-requests.too-many-deliveries": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Webhook disabled */
         "webhook-disabled": {
             headers: {
@@ -2553,6 +2594,16 @@ export interface components {
         };
         /** @description Malformed JSON. Or: Malformed request. Or: Invalid input. Or: Invalid cursor */
         "malformed-json.malformed-request.invalid-input.invalid-cursor": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Replay in progress */
+        "replay-in-progress": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2723,10 +2774,12 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -2809,10 +2862,12 @@ export interface operations {
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["plant-exists"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -2881,8 +2936,10 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -2964,11 +3021,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -3016,10 +3075,12 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["plant-has-pending-orders"];
             412: components["responses"]["precondition-failed"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3086,7 +3147,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3152,7 +3215,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3221,7 +3286,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3285,7 +3352,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request.invalid-input"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3329,9 +3398,11 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3366,7 +3437,9 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3426,11 +3499,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["too-many-photos"];
             413: components["responses"]["payload-too-large.image-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type.image-type-refused"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -3507,9 +3582,11 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             404: components["responses"]["image-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
             416: components["responses"]["range-not-satisfiable"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3573,7 +3650,9 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3638,10 +3717,12 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["plant-not-available.insufficient-stock.order-exists.unpaid-limit.customer-closed"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -3705,8 +3786,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3758,10 +3841,12 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["order-not-cancellable"];
             412: components["responses"]["precondition-failed"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3841,8 +3926,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -3906,12 +3993,14 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found.user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["order-transition-refused.customer-closed"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -3975,11 +4064,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["order-not-payable.payment-reference-used"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -4032,7 +4123,9 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4079,8 +4172,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["refund-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4141,11 +4236,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["refund-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["refund-completed.refund-reference-used"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -4213,12 +4310,14 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["order-transition-refused"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -4274,10 +4373,12 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["order-transition-refused"];
             412: components["responses"]["precondition-failed"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -4319,7 +4420,9 @@ export interface operations {
             400: components["responses"]["malformed-request"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4377,8 +4480,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4436,11 +4541,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4483,8 +4590,10 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4543,7 +4652,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request.invalid-input"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4606,12 +4717,14 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["insufficient-stock"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -4669,8 +4782,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4728,7 +4843,9 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4791,10 +4908,12 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["username-taken.user-id-taken"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -4860,10 +4979,12 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["username-taken.user-id-taken"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -4923,8 +5044,10 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -4988,12 +5111,14 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["username-taken.user-id-taken"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5040,10 +5165,12 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["user-has-open-orders.last-admin"];
             412: components["responses"]["precondition-failed"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5101,7 +5228,9 @@ export interface operations {
             400: components["responses"]["malformed-request"];
             401: components["responses"]["unauthorized.credential-refused"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5163,12 +5292,14 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["last-admin"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5216,7 +5347,9 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             401: components["responses"]["login-failed"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5255,7 +5388,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5306,8 +5441,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5352,8 +5489,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5400,8 +5539,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found.session-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5454,8 +5595,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5522,11 +5665,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["too-many-api-keys"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -5580,8 +5725,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found.api-key-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5646,11 +5793,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found.api-key-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["too-many-api-keys"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -5693,6 +5842,9 @@ export interface operations {
                      *         "redirectUris": [
                      *           "https://planner.example/callback"
                      *         ],
+                     *         "postLogoutRedirectUris": [
+                     *           "https://planner.example/"
+                     *         ],
                      *         "grantTypes": [
                      *           "authorization_code",
                      *           "refresh_token"
@@ -5711,7 +5863,9 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5737,6 +5891,9 @@ export interface operations {
                  *       "name": "Garden planner",
                  *       "redirectUris": [
                  *         "https://planner.example/callback"
+                 *       ],
+                 *       "postLogoutRedirectUris": [
+                 *         "https://planner.example/"
                  *       ],
                  *       "grantTypes": [
                  *         "authorization_code",
@@ -5768,6 +5925,9 @@ export interface operations {
                      *       "redirectUris": [
                      *         "https://planner.example/callback"
                      *       ],
+                     *       "postLogoutRedirectUris": [
+                     *         "https://planner.example/"
+                     *       ],
                      *       "grantTypes": [
                      *         "authorization_code",
                      *         "refresh_token"
@@ -5786,10 +5946,12 @@ export interface operations {
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["too-many-oauth-clients"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -5828,6 +5990,9 @@ export interface operations {
                      *       "redirectUris": [
                      *         "https://planner.example/callback"
                      *       ],
+                     *       "postLogoutRedirectUris": [
+                     *         "https://planner.example/"
+                     *       ],
                      *       "grantTypes": [
                      *         "authorization_code",
                      *         "refresh_token"
@@ -5846,8 +6011,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["oauth-client-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5885,6 +6052,9 @@ export interface operations {
                      *       "redirectUris": [
                      *         "https://planner.example/callback"
                      *       ],
+                     *       "postLogoutRedirectUris": [
+                     *         "https://planner.example/"
+                     *       ],
                      *       "grantTypes": [
                      *         "authorization_code",
                      *         "refresh_token"
@@ -5903,8 +6073,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["oauth-client-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -5945,6 +6117,9 @@ export interface operations {
                      *       "redirectUris": [
                      *         "https://planner.example/callback"
                      *       ],
+                     *       "postLogoutRedirectUris": [
+                     *         "https://planner.example/"
+                     *       ],
                      *       "grantTypes": [
                      *         "authorization_code",
                      *         "refresh_token"
@@ -5964,9 +6139,11 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["oauth-client-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["oauth-client-public"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -6022,7 +6199,9 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -6088,10 +6267,12 @@ export interface operations {
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["too-many-webhooks"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -6155,8 +6336,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -6227,11 +6410,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -6278,9 +6463,11 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             412: components["responses"]["precondition-failed"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -6336,10 +6523,12 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -6390,11 +6579,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["webhook-disabled"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-deliveries"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -6457,8 +6648,10 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -6511,11 +6704,13 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found.delivery-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["webhook-disabled"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-deliveries"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -6570,12 +6765,15 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            409: components["responses"]["replay-in-progress"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-deliveries"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -6612,7 +6810,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
         };
@@ -6658,7 +6858,9 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-request"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             /** @description Not ready */
@@ -6732,7 +6934,9 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
@@ -6774,7 +6978,9 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["malformed-request"];
+            406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
         };
