@@ -280,7 +280,7 @@ CREATE TABLE audit_log (
   request_id  text           NOT NULL,
   -- A user's UUID; null for an operator's command.
   subject     text,
-  -- The kinds of the subject's credentials that were presented.
+  -- The subject's credentials that were presented, as <kind>:<id>.
   credentials text[]         NOT NULL,
   -- Valid credentials of other users that the request carried, too, as JSON: [{kind, id, subject}]. Null: none.
   other_credentials jsonb,

@@ -36,6 +36,11 @@ const otherCredential = objectOf('OtherCredential', 'A valid credential of anoth
   username: optional(described(text(64), 'The current name of its user. Absent: the user was deleted.')),
 });
 
+const usedCredential = objectOf('UsedCredential')({
+  kind: text(20),
+  id: optional(described(text(200), 'The id of the API key or session, by which it can be revoked; for an access token, of its OAuth client.')),
+});
+
 const auditEntry = objectOf('AuditEntry', 'An operation that took effect and that ordinary users may not perform.')({
   id: described(id, 'Unique within a service, the first part of `operation`.'),
   at: instant,
@@ -43,7 +48,7 @@ const auditEntry = objectOf('AuditEntry', 'An operation that took effect and tha
   requestId: described(text(200), 'The `X-Request-Id` of the request, which the logs also contain.'),
   subject: optional(described(text(64), 'Id of the acting user, never reused. Absent: an operator\'s command.')),
   username: optional(described(text(64), 'The current name of the acting user. Absent: the user was deleted.')),
-  credentials: listOf(described(text(20), 'A kind of credential of the acting user that the request carried.')),
+  credentials: described(listOf(usedCredential), 'Credentials of the acting user that the request carried.'),
   otherCredentials: optional(described(listOf(otherCredential), 'Credentials of other users that the request carried too.')),
   target: described(text(200), 'The id of the affected resource.'),
 });

@@ -198,6 +198,7 @@ function toAuthentication(checked: readonly ValidCredential[], presented: Presen
       subject: first.userId,
       permissions: own.length === 1 ? first.permissions : [...new Set(own.flatMap((one) => one.permissions))],
       shown: own.map((one) => one.kind),
+      shownIds: own.map((one) => one.id),
       ...(others.length > 0 && { otherCredentials: others.map(({ kind, id, userId }) => ({ kind, id, subject: userId })) }),
     },
     client: `user:${first.userId}`,

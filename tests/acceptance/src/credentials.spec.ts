@@ -141,7 +141,7 @@ describe('credentials', () => {
     const entries = await ok(send<{ requestId: string }[]>('GET', '/v3/audit?operation=catalog.changePlant&limit=50', { as: staff }));
     expect(entries.find((one) => one.requestId === requestId)).toMatchObject({
       username: 'admin',
-      credentials: ['session'],
+      credentials: [{ kind: 'session', id: expect.stringMatching(/^[0-9a-f-]{36}$/) }],
       otherCredentials: [{ kind: 'apiKey', id: theirs.id, username: customer.username }],
     });
   });

@@ -158,7 +158,7 @@ describe('deleting a plant', () => {
       plants.shop.store.interceptNext('retirePlant', loseAnswer);
       expect(await outcomeOf(plants.shop.caller.call(catalog.deletePlant, { plantId: id }, clerk, shortBudgetMs))).toBe('outcome-unknown');
       await plants.settle();
-      expect(await audited(id)).toMatchObject([{ subject: clerk.subject, credentials: ['apiKey'], requestId: 'test' }]);
+      expect(await audited(id)).toMatchObject([{ subject: clerk.subject, credentials: [{ kind: 'apiKey' }], requestId: 'test' }]);
     });
 
     it('omits a deletion that the store refused', async () => {

@@ -9,6 +9,7 @@ const line: AccessLine = {
   ms: 1.23,
   requestId: 'c0ffee00-0000-4000-8000-000000000001',
   subject: '00000000-0000-4000-8000-000000000001',
+  by: 'session:00000000-0000-4000-8000-000000000002',
   status: 200,
 };
 
@@ -25,7 +26,7 @@ describe('the line of a request', () => {
   it.each<[string, AccessLine]>([
     ['an answer', line],
     ['an aborted request', { ...line, status: 'aborted' }],
-    ['an anonymous request', { ...line, subject: undefined }],
+    ['an anonymous request', { ...line, subject: undefined, by: undefined }],
     ['a path without a route', { ...line, route: undefined, operation: undefined, subject: undefined, status: 404 }],
     ['a method that the path lacks', { ...line, operation: undefined, status: 405 }],
     ['whole milliseconds', { ...line, ms: 12 }],
@@ -34,6 +35,7 @@ describe('the line of a request', () => {
     ['a wildcard', { ...line, route: '/console/*' }],
     ['a quotation mark in an id', { ...line, requestId: 'a"b\\' }],
     ['a line break in an id', { ...line, subject: 'a\nb' }],
+    ['several credentials', { ...line, by: 'session:a apiKey:b' }],
     ['letters beyond ASCII', { ...line, subject: 'Jürgen' }],
     ['a query string in a route', { ...line, route: '/v3/user/login?password=x' }],
     ['a URL with a password as a route', { ...line, route: 'http://a:b@c/' }],
@@ -50,9 +52,9 @@ describe('the line of a request', () => {
   });
 
   it.each(['password=canary', 'postgres://user:canary@host/'])('never has a secret in any of its texts: %s', (text) => {
-    const all = (['method', 'route', 'operation', 'requestId', 'subject'] as const).map((name) => ({ ...line, [name]: text }));
+    const all = (['method', 'route', 'operation', 'requestId', 'subject', 'by'] as const).map((name) => ({ ...line, [name]: text }));
     const lines = linesOf((logger) => all.forEach(accessLines(logger)));
-    expect(lines).toHaveLength(5);
+    expect(lines).toHaveLength(6);
     expect(lines.join('')).not.toContain('canary');
   });
 

@@ -1,4 +1,5 @@
 import { isPlainText, type Logger, serialisedLines } from '@plant-shop/platform/logging';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
 
@@ -11,6 +12,8 @@ export interface AccessLine {
   readonly ms: number;
   readonly requestId: string;
   readonly subject: string | undefined;
+  /** The subject's credentials, as `<kind>:<id>`. */
+  readonly by: string | undefined;
   readonly status: number | 'aborted';
   /** While tracing is on. */
   readonly traceId?: string;
@@ -26,21 +29,22 @@ export function accessLines(logger: Logger): (line: AccessLine) => void {
   if (!write) return (line) => logger.info(line, 'request');
   const plain = new KnownTexts();
   return (line) => {
-    const { method, route, operation, ms, requestId, subject, status, traceId } = line;
+    const { method, route, operation, ms, requestId, subject, by, status, traceId } = line;
     const isPlain =
       traceId === undefined &&
       plain.has(method) &&
       (route === undefined || plain.has(route)) &&
       (operation === undefined || plain.has(operation)) &&
       isPlainText(requestId) &&
-      (subject === undefined || isPlainText(subject));
+      (subject === undefined || isPlainText(subject)) &&
+      (by === undefined || isPlainText(by));
     if (!isPlain) {
       logger.info(line, 'request');
       return;
     }
     const where = `"method":"${method}"${member('route', route)}${member('operation', operation)}`;
     const code = status === 'aborted' ? '"aborted"' : status;
-    write(`${where},"ms":${ms},"requestId":"${requestId}"${member('subject', subject)},"status":${code}`);
+    write(`${where},"ms":${ms},"requestId":"${requestId}"${member('subject', subject)}${member('by', by)},"status":${code}`);
   };
 }
 
@@ -78,6 +82,10 @@ export function atRequestEnd(instance: FastifyInstance, ...all: readonly AtEnd[]
   });
 }
 
+/** Returns what finds and revokes the credentials of a request: `apiKey:<id>`. */
+const credentialsIn = ({ shown, shownIds = [] }: Principal): string =>
+  shown.length === 1 ? `${shown[0]}:${shownIds[0]}` : shown.map((kind, n) => `${kind}:${shownIds[n]}`).join(' ');
+
 /**
  * Logs one line and records one duration per request, including requests whose client disconnected before the whole
  * response (status `aborted`). Logs the route and never the URL, since queries may contain secrets.
@@ -103,6 +111,7 @@ export function requestLog(logger: Logger, metrics: Registry): AtEnd {
       ms: Math.round(ms * 100) / 100,
       requestId,
       subject: authentication?.principal.subject,
+      by: authentication && credentialsIn(authentication.principal),
       status,
       ...(span && { traceId: span.traceId, spanId: span.spanId }),
     });

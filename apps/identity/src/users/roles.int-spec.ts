@@ -51,7 +51,7 @@ describe('roles', () => {
     }
     expect((await shop.call(identity.readAudit, { operation: 'identity.setUserRole', limit: 1 }))[0]).toMatchObject({
       subject: manager.subject,
-      credentials: ['apiKey'],
+      credentials: [{ kind: 'apiKey' }],
       target: `${userId}: customer to staff`,
     });
   });

@@ -64,7 +64,7 @@ describe('deleting a user', () => {
     await startStore(() => ({ openOrders: [] }));
     await endLease(userId);
     await until(async () => !(await isThere(userId)), 20_000);
-    expect(await audited(userId)).toMatchObject([{ subject: manager.subject, credentials: ['apiKey'], requestId: 'test' }]);
+    expect(await audited(userId)).toMatchObject([{ subject: manager.subject, credentials: [{ kind: 'apiKey' }], requestId: 'test' }]);
   });
 
   it('audits a request by another user, also if the user then requests the same deletion', async () => {

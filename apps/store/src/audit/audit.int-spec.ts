@@ -32,7 +32,7 @@ describe('the audit log of the store', () => {
       operation: 'store.setStock',
       requestId: 'test',
       subject: staff.subject,
-      credentials: ['session'],
+      credentials: [{ kind: 'session' }],
       target: String(plantId),
     });
     expect(Math.abs(Date.parse(entry!.at) - Date.now())).toBeLessThan(60_000);

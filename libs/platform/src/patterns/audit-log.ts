@@ -71,13 +71,20 @@ function parse(text: string): unknown {
 // The table `audit_log` is part of each service's own schema (see its migrations), so an entry commits together with the change that
 // it records. docs/decisions/audit-log.md explains why, and how the table is kept append-only.
 
+/** A credential, by what finds and revokes it; never its value. */
+export interface UsedCredential {
+  readonly kind: string;
+  /** Absent in calls of an older release. */
+  readonly id?: string;
+}
+
 /** The actor that an entry names. */
 export interface Actor {
   readonly requestId: string;
   /** Undefined if no credential was presented: for an operator's command, or background work that continues one. */
   readonly subject?: string;
-  /** The kinds of the actor's credentials that were presented. */
-  readonly credentials: readonly string[];
+  /** The actor's credentials that were presented. */
+  readonly credentials: readonly UsedCredential[];
   /** Credentials of other users that were presented too. */
   readonly otherCredentials?: readonly OtherCredential[];
 }
@@ -90,7 +97,7 @@ export interface AuditEntry {
   readonly operation: string;
   readonly requestId: string;
   readonly subject?: string;
-  readonly credentials: readonly string[];
+  readonly credentials: readonly UsedCredential[];
   readonly otherCredentials?: readonly OtherCredential[];
   /** The id of the resource that the operation changed. */
   readonly target: string;
@@ -101,8 +108,10 @@ export interface AuditLogRequest extends PageRequest {
   readonly operation?: string;
 }
 
-interface AuditRow extends Omit<AuditEntry, 'at' | 'subject' | 'otherCredentials'> {
+interface AuditRow extends Omit<AuditEntry, 'at' | 'subject' | 'credentials' | 'otherCredentials'> {
   readonly at: Date;
+  /** `<kind>:<id>` */
+  readonly credentials: readonly string[];
   readonly subject: string | null;
   readonly otherCredentials: readonly OtherCredential[] | null;
 }
@@ -117,9 +126,11 @@ const append: Statement = {
 export const actorOf = ({ requestId, principalIfAny: principal }: Pick<RpcContext, 'requestId' | 'principalIfAny'>): Actor => ({
   requestId,
   ...(principal && { subject: principal.subject }),
-  credentials: principal?.shown ?? [],
+  credentials: principal?.shown.map((kind, n) => usedCredential(kind, principal.shownIds?.[n])) ?? [],
   ...(principal?.otherCredentials && { otherCredentials: principal.otherCredentials }),
 });
+
+const usedCredential = (kind = '', id?: string): UsedCredential => ({ kind, ...(id !== undefined && { id }) });
 
 /** Returns the actor of an operator's command, which runs on the server without a credential. */
 export const operator = (requestId: string): Actor => ({ requestId, credentials: [] });
@@ -140,7 +151,7 @@ export function audit(
 const columnsOf = ({ requestId, subject, credentials, otherCredentials }: Actor): unknown[] => [
   requestId,
   subject ?? null,
-  credentials,
+  credentials.map(({ kind, id }) => (id === undefined ? kind : `${kind}:${id}`)),
   otherCredentials === undefined ? null : JSON.stringify(otherCredentials),
 ];
 
@@ -197,8 +208,9 @@ export function auditControllerOf(operation: Operation<AuditLogRequest, AuditEnt
   return AuditController;
 }
 
-const toEntry = ({ at, subject, otherCredentials, ...row }: AuditRow): AuditEntry => ({
+const toEntry = ({ at, subject, credentials, otherCredentials, ...row }: AuditRow): AuditEntry => ({
   ...row,
+  credentials: credentials.map((one) => usedCredential(...one.split(':', 2))),
   at: at.toISOString(),
   ...(subject !== null && { subject }),
   ...(otherCredentials !== null && { otherCredentials }),

@@ -141,8 +141,8 @@ const isListOfTexts = (value: unknown): boolean => Array.isArray(value) && value
 
 function isPrincipal(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const { subject, permissions, shown, otherCredentials = [] } = value as Partial<Principal>;
-  return typeof subject === 'string' && isListOfTexts(permissions) && isListOfTexts(shown) && Array.isArray(otherCredentials) && otherCredentials.every(isOther);
+  const { subject, permissions, shown, shownIds = [], otherCredentials = [] } = value as Partial<Principal>;
+  return typeof subject === 'string' && isListOfTexts(permissions) && isListOfTexts(shown) && isListOfTexts(shownIds) && Array.isArray(otherCredentials) && otherCredentials.every(isOther);
 }
 
 function isOther(value: unknown): boolean {

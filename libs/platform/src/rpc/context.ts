@@ -54,6 +54,8 @@ export interface Principal {
   readonly permissions: readonly string[];
   /** The kinds of this account's credentials that the client presented. Some rules require a personal one in addition to permissions. */
   readonly shown: readonly string[];
+  /** Their ids, in the same order; never their values. Absent in calls of an older release. */
+  readonly shownIds?: readonly string[];
   /** Absent if the client presented only credentials of this account. */
   readonly otherCredentials?: readonly OtherCredential[];
 }

@@ -54,7 +54,7 @@ describe('the audit log', () => {
     const written = (await ok(audit({ limit: '50' }))).filter((entry) => entry.requestId === requestId);
     expect(written).toMatchObject([{
       username: 'admin',
-      credentials: ['session'],
+      credentials: [{ kind: 'session', id: expect.stringMatching(/^[0-9a-f-]{36}$/) }],
       otherCredentials: [{ kind: 'apiKey', id: other.id, username: other.username }],
       target: expect.stringMatching(/./),
     }]);
