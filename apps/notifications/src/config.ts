@@ -2,6 +2,7 @@ import { choice, type Config, integer, port, text, url } from '@plant-shop/platf
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
 import { type NotificationsOptions, roles } from './options.js';
+import { clientsWithin, openFileLimit } from './stream/transport/socket-limits.js';
 import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
 const databaseSetting = {
@@ -32,7 +33,7 @@ export const notificationsSettings = {
     default: 'ws://127.0.0.1:8081',
   }),
   streamMaxConnections: integer('STREAM_MAX_CONNECTIONS', {
-    description: 'Stream clients per replica, pages that wait included; further ones get 503',
+    description: 'Stream clients per replica, pages that wait included; further ones get 503. At most four fifths of the files that the process may open',
     default: '20000',
     min: 1,
     max: 1_000_000,
@@ -40,6 +41,13 @@ export const notificationsSettings = {
   streamsPerUser: integer('STREAMS_PER_USER', {
     description: 'Stream clients per replica and user, over all their credentials, pages that wait included; further ones get 429',
     default: '1000',
+    min: 1,
+    max: 1_000_000,
+  }),
+  streamsPerNetwork: integer('STREAMS_PER_NETWORK', {
+    description:
+      'Connections per replica and network (IPv4 address, IPv6 /64) whose credentials are not checked yet; further ones get 429',
+    default: '100',
     min: 1,
     max: 1_000_000,
   }),
@@ -84,14 +92,17 @@ export type NotificationsConfig = Config<typeof notificationsSettings>;
 export const toOptions = (
   config: Omit<NotificationsConfig, keyof ServiceConfig>,
   isProduction: boolean,
+  openFiles = openFileLimit(),
 ): NotificationsOptions => ({
   role: config.role,
   stream: {
     host: config.streamHost,
     port: config.streamPort,
     publicUrl: config.streamPublicUrl,
-    maxConnections: config.streamMaxConnections,
+    maxConnections: Math.min(config.streamMaxConnections, clientsWithin(openFiles)),
     maxConnectionsPerUser: config.streamsPerUser,
+    maxUnknownPerNetwork: config.streamsPerNetwork,
+    openFiles,
     maxAgeSeconds: config.streamMaxAgeSeconds,
     ringEvents: config.streamRingEvents,
     pingSeconds: config.streamPingSeconds,

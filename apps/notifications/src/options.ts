@@ -77,6 +77,10 @@ export interface NotificationsOptions {
     readonly publicUrl: string;
     readonly maxConnections: number;
     readonly maxConnectionsPerUser: number;
+    /** Sockets of one network whose users are not known yet. */
+    readonly maxUnknownPerNetwork: number;
+    /** Files that this process may open; Infinity if unknown. */
+    readonly openFiles: number;
     /** 0 for no maximum age. */
     readonly maxAgeSeconds: number;
     readonly ringEvents: number;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { assignNumbers } from './feed.js';
 import { ThingsService } from './things.spec.fixture.js';
 
 describe('a feed', () => {
@@ -79,6 +80,14 @@ describe('a feed', () => {
       expect(message!.events[0]!.seq).toBeGreaterThan(2);
       expect(message!.epoch).not.toBe(epoch);
       expect((await service.feed.read({ seq: 2, id: randomUUID() }, 10)).events).toMatchObject([{ seq: message!.events[0]!.seq }]);
+    });
+
+    it('assigns no number in the statement that appends events, until a new epoch has begun', async () => {
+      const assign = (): Promise<{ head: number }[]> => service.database.transaction((tx) => tx.query<{ head: number }>(assignNumbers('1')));
+      await failOver();
+      expect(await assign()).toEqual([]);
+      const message = await service.feed.number();
+      expect(await assign()).toMatchObject([{ head: message!.head + 1 }]);
     });
 
     it('begins one new epoch, even before the next event', async () => {

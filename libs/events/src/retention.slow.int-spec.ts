@@ -201,6 +201,9 @@ describe('retention', () => {
       const late = await follow();
       await reaches(late, 80);
       expect(await late.log()).toEqual(renumbered);
+      // The feed begins at the first new number: there is one gap before it.
+      expect(await late.database.query('SELECT after_seq AS after, resumes_at AS "resumesAt" FROM event_gaps')).toEqual([{ after: 0, resumesAt: 61 }]);
+      expect(await things.feed.read({ seq: 0 }, 1)).toMatchObject({ next: 61, events: [{ seq: 61 }] });
     });
   });
 

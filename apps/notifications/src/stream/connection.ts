@@ -63,7 +63,7 @@ export class Connection implements Subscription {
   isRechecking = false;
   /** Whether the last ping is unanswered. */
   awaitsPong = false;
-  /** Messages and pings received from the client since the last ping. */
+  /** Messages, pings and pongs received from the client since the last ping. */
   messagesSincePing = 0;
   /** Set while the socket has unsent data: `bytesWritten` and the time, by `performance.now`, when that was noticed. */
   unsent: { readonly bytes: number; readonly since: number } | undefined;

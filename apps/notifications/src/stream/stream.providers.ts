@@ -19,6 +19,7 @@ import { OrderEventsGateway } from './transport/order-events.gateway.js';
 import { Pages } from './transport/pages.js';
 import { ProblemResponder } from './transport/problem-responder.js';
 import { StartingPositions } from './subscribers/starting-positions.js';
+import { SocketLimits } from './transport/socket-limits.js';
 import { StreamServer } from './transport/stream-server.js';
 import { StreamAdapter } from './transport/stream.adapter.js';
 
@@ -49,6 +50,7 @@ export const streamProviders = ({ publicUrl, stream }: NotificationsOptions, log
   Pages,
   Admission,
   ProblemResponder,
+  SocketLimits,
   StreamServer,
   StreamAdapter,
   OrderEventsGateway,

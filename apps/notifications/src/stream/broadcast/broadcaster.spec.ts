@@ -148,6 +148,17 @@ describe('rounds of the broadcaster', () => {
     expect(client.writes).toEqual([scene.wanted(client)]);
   });
 
+  it('hand over a client whose entries have left the ring, although it is not concerned by those that followed', async () => {
+    const scene = new Scene(0, 10);
+    const client = scene.join('one');
+    scene.revocations.isFresh = false;
+    scene.grow('one', ...Array.from({ length: 30 }, () => 'two'));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    scene.revocations.isFresh = true;
+    await scene.settled();
+    expect(client.writes).toEqual([[1]]);
+  });
+
   it('skip clients that do not ask for the types of the events', async () => {
     const scene = new Scene();
     const [without, placed] = [scene.join(), scene.join(undefined, undefined, eventTypesOf(['order.placed', 'refund.due']))];

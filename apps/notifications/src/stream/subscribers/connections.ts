@@ -260,13 +260,10 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   private tick(): void {
-    this.heartbeat.tick(
-      (connection) => {
-        connection.transport?.socket.destroy();
-        this.disconnected(connection, 'none');
-      },
-      (connection) => this.close(connection, 1008),
-    );
+    this.heartbeat.tick((connection) => {
+      connection.transport?.socket.destroy();
+      this.disconnected(connection, 'none');
+    });
     this.sender.slowClients.sweep(performance.now(), (connection, code) => this.close(connection, code));
     this.closeTogether(this.expiries.sweep(this.revocations.identityTime()), 4201);
     this.closeTogether(this.ages.sweep(performance.now()), 4200);

@@ -39,8 +39,6 @@ const toSecond = (ms: number): number => Math.floor(ms / 1_000);
 
 /** The part of the ping interval within which a client must answer: 8 s of 25 s. */
 const answerPart = 8 / 25;
-/** Messages that a client may send between two pings. The stream has no commands, so this leaves room for pings and keep-alives. */
-const maxMessages = 100;
 
 /** Pings all connections from one clock: 10,000 timers would cost more than the pings. */
 export class Heartbeat {
@@ -66,14 +64,13 @@ export class Heartbeat {
     this.slots[connection.heartbeatSlot]?.delete(connection);
   }
 
-  /** Call once a second. Calls `onSilent` for clients that have not answered, `onFlooding` for those that sent too many messages. */
-  tick(onSilent: (connection: Connection) => void, onFlooding: (connection: Connection) => void): void {
+  /** Call once a second. Calls `onSilent` for clients that have not answered. */
+  tick(onSilent: (connection: Connection) => void): void {
     const { periodSeconds, slots } = this;
     this.second = (this.second + 1) % periodSeconds;
     const pinged = slots[(this.second - this.answerSeconds + periodSeconds) % periodSeconds] ?? [];
     for (const connection of pinged) if (connection.awaitsPong) onSilent(connection);
     for (const connection of slots[this.second] ?? []) {
-      if (connection.messagesSincePing > maxMessages) onFlooding(connection);
       connection.messagesSincePing = 0;
       connection.awaitsPong = connection.transport?.ping() ?? false;
     }

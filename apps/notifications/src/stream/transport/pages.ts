@@ -45,14 +45,18 @@ export class Pages {
    * Returns a page as JSON. Waits up to `waitSeconds` for the first event, unless the client disconnects or a drain begins. A request
    * that may wait counts as a connection until it is answered.
    * @param gone aborted when the client has disconnected
+   * @param known called when the client's credentials were checked
    * @throws CodedError when the client is refused
    */
-  async read(asked: StreamRequest, requestId: string, gone: AbortSignal): Promise<string> {
+  async read(asked: StreamRequest, requestId: string, gone: AbortSignal, known: () => void): Promise<string> {
     this.connections.checkRoom();
-    if (asked.waitSeconds === 0) return this.readChecked(asked, await this.check(asked, requestId), requestId, gone);
+    if (asked.waitSeconds === 0) return this.readChecked(asked, await this.check(asked, requestId, known), requestId, gone);
     let leave: (() => void) | undefined;
     try {
-      const checked = await this.check(asked, requestId, (authentication) => (leave = this.connections.registerPoll(authentication)));
+      const checked = await this.check(asked, requestId, (authentication) => {
+        leave = this.connections.registerPoll(authentication);
+        known();
+      });
       return await this.readChecked(asked, checked, requestId, gone);
     } finally {
       leave?.();

@@ -17,6 +17,7 @@ import { Connections } from '../subscribers/connections.js';
 import { beginEventStream, eventStreamType, wantsEventStream } from './event-stream.js';
 import { Pages } from './pages.js';
 import { ProblemResponder, streamHeaders } from './problem-responder.js';
+import { SocketLimits } from './socket-limits.js';
 
 /** Limits of receiving a request. They do not limit a stream, whose request has ended. */
 const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 };
@@ -39,6 +40,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     private readonly pages: Pages,
     private readonly problems: ProblemResponder,
     private readonly limit: ConnectionLimit,
+    private readonly sockets: SocketLimits,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
     this.headers = streamHeaders(options);
@@ -58,6 +60,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     this.server.on('clientError', answerConnectionError(problems.origin, options.stream.corsOrigins));
     expectationsAsRequests(this.server);
     limit.watch(this.server);
+    sockets.watch(this.server);
   }
 
   /** Rejects if the port is in use, which ends the start of the service. */
@@ -101,20 +104,26 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     }
     const isHead = request.method === 'HEAD';
     const asked = isHead ? { ...readRequest(request), waitSeconds: 0 } : readRequest(request);
+    const { socket } = request;
+    this.sockets.check(socket, asked.credentials);
     if (isEvents) {
       await this.admission.admit(asked, requestId, (connection, start) => {
+        this.sockets.settle(socket);
         if (isHead) {
           response.writeHead(200, { ...headers, 'content-type': eventStreamType }).end();
           return;
         }
-        this.limit.handOver(request.socket);
+        this.limit.handOver(socket);
         beginEventStream(response, headers, { connections: this.connections, connection, start });
       });
       return;
     }
     const gone = new AbortController();
-    response.on('close', () => gone.abort());
-    const page = await this.pages.read(asked, requestId, gone.signal);
+    response.on('close', () => {
+      gone.abort();
+      this.sockets.release(socket);
+    });
+    const page = await this.pages.read(asked, requestId, gone.signal, () => this.sockets.settle(socket));
     sendJson(response, headers, page);
   }
 

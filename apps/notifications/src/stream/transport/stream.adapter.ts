@@ -11,10 +11,15 @@ import { closeLimitMs } from '../connection.js';
 import { Connections } from '../subscribers/connections.js';
 import { ProblemResponder } from './problem-responder.js';
 import { checkRoute, noRoute, readRequest } from '../request.js';
+import { SocketLimits } from './socket-limits.js';
 import { StreamServer } from './stream-server.js';
 import { type AdmittedSocket, checkHandshake, offersResumable, resumableProtocol, StreamSocket } from './websocket.js';
 
 const maxInboundBytes = 4 * 1024;
+/** Fragments of one message: empty ones would never be counted as a message. */
+const maxFragments = 16;
+/** Messages, pings and pongs that a client may send between two pings. The stream has no commands, so this leaves room for keep-alives. */
+const maxMessages = 100;
 /** An option that the types of `ws` do not have yet. */
 const closeTimeout = { closeTimeout: closeLimitMs };
 
@@ -32,14 +37,25 @@ interface Handshake {
  */
 @Injectable()
 export class StreamAdapter extends AbstractWsAdapter {
+  /** For all sockets: a closure for each would cost memory. */
+  private readonly count: (this: WebSocket) => void;
+
   constructor(
     private readonly stream: StreamServer,
     private readonly admission: Admission,
     private readonly connections: Connections,
     private readonly problems: ProblemResponder,
     private readonly limit: ConnectionLimit,
+    private readonly sockets: SocketLimits,
   ) {
     super(stream.server);
+    this.count = function (this: WebSocket): void {
+      const { connection } = this as StreamSocket;
+      if (++connection.messagesSincePing <= maxMessages || connection.state === 'closed') return;
+      connections.close(connection, 1008);
+      // Reads nothing more: the close frame is sent, and the socket is destroyed soon.
+      this.pause();
+    };
   }
 
   /** @param path the gateway's path; its port is ignored, because it shares the stream's */
@@ -50,6 +66,7 @@ export class StreamAdapter extends AbstractWsAdapter {
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload: maxInboundBytes,
+      maxFragments,
       ...closeTimeout,
       handleProtocols: (offered) => offered.has(resumableProtocol) && resumableProtocol,
     });
@@ -62,11 +79,12 @@ export class StreamAdapter extends AbstractWsAdapter {
     return server;
   }
 
-  /** Runs after `handleConnection`. Counts what clients send and ignores it otherwise; `heartbeat.ts` closes clients that flood. */
+  /** Runs after `handleConnection`. Counts what clients send, ignores it otherwise, and closes clients that flood. */
   bindMessageHandlers(client: StreamSocket): void {
     client.on('pong', notePong);
-    client.on('ping', countMessage);
-    client.on('message', countMessage);
+    client.on('pong', this.count);
+    client.on('ping', this.count);
+    client.on('message', this.count);
     client.on('error', waitForClose);
   }
 
@@ -87,8 +105,10 @@ export class StreamAdapter extends AbstractWsAdapter {
     checkHandshake(request);
     this.connections.checkNotDraining();
     const asked = readRequest(request);
+    this.sockets.check(socket, asked.credentials);
     const format = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
     await this.admission.admit(asked, requestId, (connection, start) => {
+      this.sockets.settle(socket);
       const admitted: AdmittedSocket = { connection, socket, format, start };
       server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, admitted));
     });
@@ -112,9 +132,6 @@ function destroy(this: Socket): void {
 // All sockets share these handlers: a closure for each would cost memory.
 function notePong(this: WebSocket): void {
   (this as StreamSocket).connection.awaitsPong = false;
-}
-function countMessage(this: WebSocket): void {
-  (this as StreamSocket).connection.messagesSincePing++;
 }
 /** `ws` emits `close` with the code after an error. */
 const waitForClose = (): void => undefined;

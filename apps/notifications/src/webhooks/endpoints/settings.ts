@@ -53,13 +53,13 @@ export const webhookSettings = {
   }),
   webhookRatePerHost: integer('WEBHOOK_RATE_PER_HOST', {
     description:
-      'Posts to one host and second, of all endpoints and replicas. They double each second while most are answered with 2xx within a second',
+      'First rate of posts to one host per second, of all endpoints and replicas; it doubles while most are answered with 2xx within a second',
     default: '50',
     min: 1,
     max: 1_000_000,
   }),
   webhookPendingPerOwner: integer('WEBHOOK_PENDING_PER_OWNER', {
-    description: 'Deliveries of one owner that wait, beyond which tests, resends and replays get 429; events of orders are enqueued beyond it',
+    description: 'Waiting deliveries of one owner beyond which tests, resends and replays get 429',
     default: '100000',
     min: 1,
     max: 100_000_000,

@@ -5,6 +5,7 @@ import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
 import { TestWebhooks } from '../webhooks.spec.fixture.js';
 import { QueueClock } from './queue-clock.js';
+import { endDeliveries } from './sweeps.repository.js';
 import { endTurns, noteHealth, takeTurns } from './queue.repository.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
@@ -62,6 +63,23 @@ describe('the queue of an endpoint', () => {
     });
     enqueuer.release();
     expect(await isDue()).toBe(true);
+  });
+
+  it.each([
+    ['waits for its retry', null],
+    ['is being sent', 'lease'],
+  ])('does not send the first delivery of an order again or earlier if it %s while one behind it ends', async (_what, lease) => {
+    await shop.sql.query(`
+      WITH lane AS (INSERT INTO webhook_lanes (webhook_id, order_id) SELECT id, 1 FROM webhooks)
+      INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, order_id, body, due_at, lease)
+      SELECT w.id, gen_random_uuid(), false, true, 1, '{}', d.due_at, d.lease FROM webhooks w, (VALUES
+        (1, now() + interval '1 hour', ${lease === null ? 'NULL' : 'gen_random_uuid()'}), (2, NULL, NULL), (3, NULL, NULL)) AS d (n, due_at, lease) ORDER BY d.n`);
+    const rows = async () => (await shop.sql.query<{ id: number; dueInMinutes: number | null }>(
+      `SELECT id, webhook_id AS "webhookId", order_id AS "orderId", in_lane AS "inLane",
+         round(extract(epoch FROM due_at - now()) / 60)::integer AS "dueInMinutes" FROM webhook_deliveries ORDER BY id`)).rows;
+    const [, second] = await rows();
+    await inQueueTime((tx) => endDeliveries(tx, [second as never], 'The owner may no longer see this order.'));
+    expect((await rows()).map(({ dueInMinutes }) => dueInMinutes)).toEqual([60, null, null]);
   });
 
   it.each([
