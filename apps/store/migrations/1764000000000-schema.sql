@@ -85,6 +85,7 @@ CREATE TABLE orders (
   owner_id        uuid           NOT NULL,
   version         bigint         NOT NULL,
   -- In milliseconds, the precision of answers, because lists are in the order of (placed_at, id) and a page begins at such a pair.
+  -- Later than all orders that were there before, even if the clock was set back.
   placed_at       timestamptz(3) NOT NULL,
   paid_at         timestamptz,
   carrier         text,
@@ -92,8 +93,10 @@ CREATE TABLE orders (
   -- The transition that the store applies without a request, and when: simulated payment and delivery, expiry.
   due_at          timestamptz,
   due_transition  text           CHECK (due_transition IN ('approve', 'deliver', 'expire')),
+  -- The database's clock when due_at was set. If it is in the future, the clock was set back since (checkout/due-orders.repository.ts).
+  due_since       timestamptz,
   refund          text           CHECK (refund IN ('due', 'completed')),
-  CONSTRAINT due_is_whole CHECK ((due_at IS NULL) = (due_transition IS NULL))
+  CONSTRAINT due_is_whole CHECK ((due_at IS NULL) = (due_transition IS NULL) AND (due_at IS NULL) = (due_since IS NULL))
 ) WITH (fillfactor = 80);
 
 CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL;
@@ -178,7 +181,9 @@ CREATE TABLE feed_head (
   epoch    uuid    NOT NULL DEFAULT gen_random_uuid(),
   head     bigint  NOT NULL DEFAULT 0,
   -- The WAL timeline on which numbers were last assigned. A failover changes it, and the feed begins a new epoch.
-  timeline text    NOT NULL DEFAULT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
+  timeline text    NOT NULL DEFAULT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8),
+  -- When the latest order was placed that its own transaction numbered. If it is in the future, the clock was set back.
+  placed_at timestamptz NOT NULL DEFAULT '-infinity'
 );
 INSERT INTO feed_head DEFAULT VALUES;
 

@@ -7,7 +7,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Service } from '@plant-shop/platform/service/service';
 import { CrashTestbed } from '@plant-shop/service-testing/crash/every-point';
-import { createDatabase } from '@plant-shop/service-testing/postgres';
+import { createDatabase, giveClock } from '@plant-shop/service-testing/postgres';
 import { fake, startFake, startService, TestCaller, testConfig } from '@plant-shop/service-testing/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import type { TestDatabase } from '@plant-shop/testing/postgres';
@@ -39,9 +39,11 @@ export class StoreFixture {
     /** Usernames that identity no longer knows, as after a deletion or a renaming. */
     readonly forgottenUsernames: Set<string>,
     private readonly config: StoreConfig,
+    /** Sets the database's clock, in seconds ahead of the real one. Only with `hasOwnClock`. */
+    readonly setClock: (secondsAhead: number) => Promise<void>,
   ) {}
 
-  static async start({ replicas = 1, ...given }: Partial<StoreConfig> & { replicas?: number } = {}): Promise<StoreFixture> {
+  static async start({ replicas = 1, hasOwnClock = false, ...given }: Partial<StoreConfig> & { replicas?: number; hasOwnClock?: boolean } = {}): Promise<StoreFixture> {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const config: StoreConfig = {
@@ -63,6 +65,8 @@ export class StoreFixture {
       maxInFlight: 5_000,
       ...given,
     };
+    const sql = new pg.Pool({ connectionString: database.url, max: 4 });
+    const setClock = hasOwnClock ? await giveClock(sql) : () => Promise.reject(new Error('start the fixture with hasOwnClock'));
     const services = await Promise.all(
       Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),
     );
@@ -75,10 +79,9 @@ export class StoreFixture {
       }),
       fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
-    const sql = new pg.Pool({ connectionString: database.url, max: 4 });
     // `end` resolves before the pool's connections have closed; `disconnect` then terminates them with an error.
     sql.on('error', () => undefined);
-    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, forgottenUsernames, config);
+    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, forgottenUsernames, config, setClock);
   }
 
   async addReplica(): Promise<void> {

@@ -281,7 +281,7 @@ const kinds = {
   'unpaid-limit': {
     status: 409,
     title: 'Too many unpaid orders',
-    meaning: 'Your unpaid orders reserve as much as one customer may reserve without paying.',
+    meaning: 'Your unpaid orders reserve as much as one customer may reserve without paying; the member orders lists the first 100.',
     remedy: 'Pay or cancel some of the orders in `orders`, or wait until they expire. Then place the order again.',
   },
   'customer-closed': {

@@ -210,7 +210,10 @@ export const orderOperations = {
       route: 'GET /v3/store/order',
       access: orderReader,
       summary: 'List orders',
-      description: 'Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`).',
+      description:
+        'Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are ' +
+        'placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, ' +
+        'or read again from a minute before the newest order that you know (`placedFrom`).',
       query: ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'limit', 'cursor'],
       answer: listOf(orderAnswer, 1_000),
     },

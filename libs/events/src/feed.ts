@@ -91,9 +91,10 @@ const currentWalTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()),
  * could still wait for its number. It never waits for the lock, whose holder may be paused. While another transaction numbers,
  * and after a failover, it returns no row; append the events without numbers then.
  * @param count SQL expression for the number of events; the last one gets the number `head`
+ * @param also further assignments, to columns that the service has added to its `feed_head`
  */
-export const assignNumbers = (count: string): string => `
-  UPDATE feed_head SET head = head + ${count}
+export const assignNumbers = (count: string, ...also: readonly string[]): string => `
+  UPDATE feed_head SET ${[`head = head + ${count}`, ...also].join(', ')}
   WHERE only_row = (SELECT only_row FROM feed_head WHERE timeline = ${currentWalTimeline} FOR UPDATE SKIP LOCKED)
   RETURNING epoch, head`;
 

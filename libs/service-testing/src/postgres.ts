@@ -13,3 +13,23 @@ export async function createDatabase(migrations: URL): Promise<TestDatabase> {
     Database.migrate({ url, applicationName: 'template', poolSize: 1, migrations }, createLogger('template', 'error'), roleOf(serviceUrl)),
   );
 }
+
+/**
+ * Gives a database a clock that a test can set: in statements of later sessions `now()` and `clock_timestamp()` are its own. Defaults of
+ * columns keep the real one.
+ * @param owner queries as the owner of the database
+ * @returns sets the clock, in seconds ahead of the real one
+ */
+export async function giveClock(owner: { query: (text: string, values?: unknown[]) => Promise<unknown> }): Promise<(secondsAhead: number) => Promise<void>> {
+  const moved = (name: string, volatility: string): string => `
+    CREATE FUNCTION clock.${name}() RETURNS timestamptz LANGUAGE sql ${volatility} SECURITY DEFINER
+    AS 'SELECT pg_catalog.${name}() + (SELECT ahead FROM clock.step)';`;
+  await owner.query(`
+    CREATE SCHEMA clock;
+    CREATE TABLE clock.step (ahead interval NOT NULL);
+    INSERT INTO clock.step VALUES ('0');
+    ${moved('now', 'STABLE')} ${moved('clock_timestamp', 'VOLATILE')}
+    GRANT USAGE ON SCHEMA clock TO PUBLIC;
+    DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = clock, public, pg_catalog', current_database()); END $$`);
+  return async (secondsAhead) => void (await owner.query(`UPDATE clock.step SET ahead = $1 * interval '1 second'`, [secondsAhead]));
+}

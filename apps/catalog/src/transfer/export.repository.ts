@@ -24,12 +24,10 @@ export async function touchExport(db: Reader, snapshot: string): Promise<boolean
   return rows.length === 1;
 }
 
-export async function findExport(db: Reader, snapshot: string): Promise<{ readonly idleMs: number } | undefined> {
-  const [found] = await db.query<{ idleMs: number }>(
-    `SELECT (extract(epoch FROM now() - used_at) * 1000)::integer AS "idleMs" FROM plant_exports WHERE snapshot = $1`,
-    [snapshot],
-  );
-  return found;
+/** Returns when an export was read last, as text: only for comparing, since the clock may have been set. Undefined: it has ended. */
+export async function findLastUse(db: Reader, snapshot: string): Promise<string | undefined> {
+  const [found] = await db.query<{ usedAt: string }>('SELECT used_at::text AS "usedAt" FROM plant_exports WHERE snapshot = $1', [snapshot]);
+  return found?.usedAt;
 }
 
 /** Deletes an export, and those whose holders died. */

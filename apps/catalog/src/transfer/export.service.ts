@@ -3,11 +3,11 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { ExportedPage } from '@plant-shop/contracts/catalog';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { toPlant } from '../plants/plant.js';
-import { exportSnapshot, registerExport, touchExport, findExport, endExport, readPlants } from './export.repository.js';
+import { exportSnapshot, registerExport, touchExport, findLastUse, endExport, readPlants } from './export.repository.js';
 
 /** The most snapshots that one replica holds open. Each occupies a connection. */
 const maxHeld = 2;
@@ -109,7 +109,15 @@ export class ExportService implements OnApplicationShutdown {
       try {
         onBegun(snapshot);
         const end = performance.now() + maxAgeMs;
-        while (!this.isShuttingDown && !ended.signal.aborted && performance.now() < end && (await this.isUsed(tx, snapshot))) {
+        let lastUse: string | undefined;
+        let seenAt = performance.now();
+        while (!this.isShuttingDown && !ended.signal.aborted && performance.now() < end) {
+          // Keeps the transaction alive: Postgres ends transactions that are idle for 5 seconds.
+          onlyRow(await tx.query('SELECT 1'));
+          const use = await findLastUse(this.database, snapshot);
+          if (use !== lastUse) seenAt = performance.now();
+          lastUse = use;
+          if (use === undefined || performance.now() - seenAt >= idleMs) break;
           await sleep(pollMs, undefined, { signal: ended.signal }).catch(() => undefined);
         }
       } finally {
@@ -117,13 +125,6 @@ export class ExportService implements OnApplicationShutdown {
       }
       await endExport(this.database, snapshot);
     });
-  }
-
-  private async isUsed(tx: Transaction, snapshot: string): Promise<boolean> {
-    // Keeps the transaction alive: Postgres ends transactions that are idle for 5 seconds.
-    onlyRow(await tx.query('SELECT 1'));
-    const found = await findExport(this.database, snapshot);
-    return found !== undefined && found.idleMs < idleMs;
   }
 }
 

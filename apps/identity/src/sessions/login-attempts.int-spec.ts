@@ -67,6 +67,15 @@ describe('limits of failed logins', () => {
     expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 25 });
   });
 
+  it('begin again if the clock was set back: no one waits longer than a window', async () => {
+    const { username, password } = await shop.register();
+    for (let n = 0; n < 6; n++) await shop.login(username, 'wrong-guess', freshAddress()).catch(() => undefined);
+    await shop.sql.query(`UPDATE login_failures SET window_ends_at = window_ends_at + interval '10 minutes'`);
+    await expect(shop.login(username, password, freshAddress())).resolves.toMatchObject({ attemptsLeft: 5 });
+    const guesses = Array.from({ length: 20 }, () => shop.login(username, 'wrong-guess', freshAddress()));
+    expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 15 });
+  });
+
   it('report how many seconds to wait', async () => {
     const { username } = await shop.register();
     for (let n = 0; n < 5; n++) await shop.login(username, 'wrong-guess', freshAddress()).catch(() => undefined);

@@ -16,6 +16,9 @@ export interface FailureCount {
   readonly secondsLeft: number;
 }
 
+/** True for windows that have ended, and for those that end later than any can: the database's clock was set back. */
+const isOver = `(f.window_ends_at <= now() OR f.window_ends_at > excluded.window_ends_at + interval '1 minute')`;
+
 /** Counts one failed attempt for each hash, until it is undone. Sorts the hashes, so that attempts cannot deadlock. */
 function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<FailureCount[]> {
   return tx.query<FailureCount>(
@@ -25,8 +28,8 @@ function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<Failu
         INSERT INTO login_failures AS f (subject, failures, window_ends_at)
         SELECT s, 1, date_trunc('milliseconds', now() + interval '15 minutes') FROM unnest($1::bytea[]) AS s ORDER BY s
         ON CONFLICT (subject) DO UPDATE SET
-          failures = CASE WHEN f.window_ends_at <= now() THEN 1 ELSE f.failures + 1 END,
-          window_ends_at = CASE WHEN f.window_ends_at <= now() THEN excluded.window_ends_at ELSE f.window_ends_at END
+          failures = CASE WHEN ${isOver} THEN 1 ELSE f.failures + 1 END,
+          window_ends_at = CASE WHEN ${isOver} THEN excluded.window_ends_at ELSE f.window_ends_at END
         RETURNING subject AS hash, failures, window_ends_at AS "windowEndsAt",
           ceil(extract(epoch FROM window_ends_at - now()))::integer AS "secondsLeft"`,
     },

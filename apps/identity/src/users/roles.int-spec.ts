@@ -107,7 +107,7 @@ describe('roles', () => {
     it('one whose deletion is recorded does not count', async () => {
       const [one, other] = [await admin(), await admin()];
       await shop.sql.query(
-        `INSERT INTO user_deletions (user_id, attempt, leased_until) VALUES ($1, nextval('deletion_attempts'), now() + interval '1 hour')`,
+        `INSERT INTO user_deletions (user_id, attempt, leased_until) VALUES ($1, nextval('deletion_attempts'), now() + interval '1 minute')`,
         [one.userId],
       );
       expect(await codeOf(setRole(other.username, 'staff'))).toBe('last-admin');

@@ -1,4 +1,5 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { DueTransition } from '../orders/order.js';
 
@@ -18,14 +19,34 @@ const isNotSetAside = `(
 
 const findNextDue: Statement = {
   name: 'find-next-due-order',
-  text: `SELECT extract(epoch FROM due_at - clock_timestamp())::float8 * 1000 AS "inMs"
-         FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1`,
+  text: `SELECT extract(epoch FROM clock)::float8 * 1000 AS now, extract(epoch FROM next.due_at - clock)::float8 * 1000 AS "inMs"
+         FROM clock_timestamp() AS clock LEFT JOIN (
+           SELECT due_at FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1
+         ) AS next ON true`,
 };
 
-/** Returns the time until the next order is due, in milliseconds; 0 or less: one is due now. Undefined: no order will be due. */
-export async function msToNextDue(db: Reader): Promise<number | undefined> {
-  const [next] = await db.query<{ inMs: number }>(findNextDue);
-  return next?.inMs;
+/** The database's clock in milliseconds, and the time until the next order is due; 0 or less: one is due now, null: none will be. */
+export async function readDue(db: Reader): Promise<{ readonly now: number; readonly inMs: number | null }> {
+  return onlyRow(await db.query<{ now: number; inMs: number | null }>(findNextDue));
+}
+
+const bringForward: Statement = {
+  name: 'bring-due-orders-forward',
+  text: `WITH ahead AS MATERIALIZED (
+           SELECT id FROM orders WHERE due_at IS NOT NULL AND due_since > now() + interval '1 second' ORDER BY id FOR NO KEY UPDATE
+         )
+         UPDATE orders SET
+           due_since = now(),
+           due_at = greatest(due_at - (due_since - now()), least(due_at, CASE WHEN due_transition = 'deliver' THEN coalesce(ship_date, '-infinity') ELSE '-infinity' END))
+         FROM ahead WHERE orders.id = ahead.id`,
+};
+
+/**
+ * Brings transitions forward that were scheduled before the clock was set back: they come due after their whole delay from now, not by
+ * the difference later. Deliveries that wait for their ship date still do.
+ */
+export async function bringForwardDue(tx: Transaction): Promise<number> {
+  return tx.execute(bringForward);
 }
 
 const lockDue: Statement = {

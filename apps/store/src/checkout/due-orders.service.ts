@@ -11,6 +11,7 @@ import { OrderFeed } from '../feed/order-feed.js';
 import { applyDueTransition, dueAfterPlacing } from '../orders/order.js';
 import { lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
 import {
+  bringForwardDue,
   countSetAside,
   deleteOutdatedSetAside,
   deleteSetAside,
@@ -18,7 +19,7 @@ import {
   lockDueOrder,
   lockDueOrders,
   lockDueOrdersById,
-  msToNextDue,
+  readDue,
   setOrderAside,
 } from './due-orders.repository.js';
 
@@ -114,7 +115,7 @@ const longestPauseMs = 1_000;
 
 /**
  * Polls for due orders and applies their transitions. The orders' rows store what is due and when, so it survives restarts. The
- * clock is the database's. Replicas share the work: each takes only rows that no other replica has locked.
+ * clock is the database's; set back, it delays nothing. Replicas share the work: each takes only rows that no other replica has locked.
  *
  * Sleeps until the next order is due, but no longer than an order placed meanwhile, on any replica, takes to come due. So every
  * order is processed at most `shortestPauseMs` after its due time, plus the time of the transaction.
@@ -123,11 +124,16 @@ const longestPauseMs = 1_000;
 export class DueOrdersLoop extends BackgroundLoop {
   constructor(database: Database, dueOrders: DueOrdersService, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
     const intervalMs = withinPauses(shortestDelayMs(checkout));
+    /** The latest reading of the database's clock; undefined: none by this process, so the clock may have been set back before. */
+    let latest: number | undefined;
     super(
       { name: 'due orders', intervalMs },
       async () => {
-        const inMs = await msToNextDue(database);
-        if (inMs === undefined || inMs > 0) return pauseMs(inMs, intervalMs);
+        const { now, inMs } = await readDue(database);
+        const wasSetBack = latest === undefined || now < latest;
+        if (wasSetBack && (await database.transaction(bringForwardDue)) > 0) logger.warn('the clock of the database was set back: due orders brought forward');
+        latest = now;
+        if (inMs === null || inMs > 0) return pauseMs(inMs ?? undefined, intervalMs);
         return (await dueOrders.applyBatch(batch)) === batch || shortestPauseMs;
       },
       logger,

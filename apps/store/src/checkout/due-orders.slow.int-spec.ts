@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
+import { lockDueOrder, lockDueOrders, lockDueOrdersById } from './due-orders.repository.js';
 
 describe('due transitions', () => {
   let shop: StoreFixture;
@@ -133,6 +134,24 @@ describe('due transitions', () => {
     const outcomes = await shop.rows(`SELECT status, version, count(*) FROM orders GROUP BY 1, 2 ORDER BY 1`);
     expect(outcomes.every((one) => one['version'] === 2)).toBe(true);
     expect(outcomes.reduce((sum, one) => sum + Number(one['count']), 0)).toBe(300);
+  });
+
+  it('orders that are not due any more are left alone, however they are looked up', async () => {
+    shop = await StoreFixture.start({ orderTtlMs: 3_600_000 });
+    const plantId = await shop.plant(3);
+    const [due, later, third] = [await place(plantId), await place(plantId), await place(plantId)];
+    const database = await shop.database();
+    await database.transaction(async (tx) => {
+      // Only this transaction sees that one of them is due, so that the store leaves it to the test.
+      await tx.execute(`UPDATE orders SET due_at = now() - interval '1 second' WHERE id = $1`, [due]);
+      expect((await lockDueOrdersById(tx, [third, later, due])).map(({ id }) => id)).toEqual([due]);
+      expect((await lockDueOrders(tx, 10)).map(({ id }) => id)).toEqual([due]);
+      expect(await lockDueOrder(tx, due)).toMatchObject({ id: due, transition: 'expire' });
+      expect(await lockDueOrder(tx, later)).toBeUndefined();
+    });
+    await database.close();
+    await until(async () => (await statusOf(due)) === 'cancelled');
+    expect([await statusOf(later), await statusOf(third)]).toEqual(['placed', 'placed']);
   });
 
   describe('an order whose transition Postgres rejects', () => {

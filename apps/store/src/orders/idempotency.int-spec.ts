@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { TestCaller } from '@plant-shop/service-testing/service';
+import { until } from '@plant-shop/testing/until';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('an order with an Idempotency-Key', () => {
@@ -90,6 +91,20 @@ describe('an order with an Idempotency-Key', () => {
     const later = await place('a day', { plantId });
     expect(later.replayed).toBe(false);
     expect(later.order.id).not.toBe(order.id);
+    // The new answer has replaced the expired one, which may not be swept yet.
+    expect(await place('a day', { plantId })).toEqual({ ...later, replayed: true });
+  });
+
+  it('is swept once its day is over, and not before', async () => {
+    const plantId = await shop.plant(10);
+    for (const key of ['swept', 'kept']) await place(key, { plantId });
+    const live = () => shop.rows<{ hash: Buffer }>('SELECT hash FROM idempotency_keys WHERE expires_at > now() ORDER BY hash');
+    const [expired, ...kept] = await live();
+    await shop.rows(`UPDATE idempotency_keys SET expires_at = now() - interval '1 second' WHERE hash = $1`, [expired!.hash]);
+    // A replica sweeps when it starts, and then each minute.
+    await shop.addReplica();
+    await until(async () => (await shop.rows('SELECT 1 FROM idempotency_keys WHERE hash = $1', [expired!.hash])).length === 0);
+    expect(await live()).toEqual(kept);
   });
 
   it('is independent of other principals, and refused for another request', async () => {

@@ -30,7 +30,7 @@ const alice = '00000000-0000-4000-8000-00000000000a';
 const bob = '00000000-0000-4000-8000-00000000000b';
 const at = new Date('2026-11-22T10:00:00.000Z');
 const staff = { actor: 'staff', at };
-const customer = { actor: alice, at };
+const customer = { actor: alice, at, now: at };
 const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 };
 const simulated: CheckoutPolicy = { ...external, provider: 'simulated' };
 
@@ -202,7 +202,7 @@ describe('placing', () => {
         for (const one of requests) {
           const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
           const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id), unpaid: undefined, seesStock: false };
-          const step = outcomeOf(() => place(one, found, { actor: one.ownerId, at }, external));
+          const step = outcomeOf(() => place(one, found, { ...customer, actor: one.ownerId }, external));
           if (typeof step !== 'string') {
             stock.set(one.plantId, { ...row, ...addUnits(row, step.units) });
             taken.add(one.id);

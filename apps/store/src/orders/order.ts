@@ -146,6 +146,11 @@ export interface StepContext {
   readonly at: Date;
 }
 
+/** `at`: when the order counts as placed; `now`: the clock, from which due times are counted. */
+export interface PlacingContext extends StepContext {
+  readonly now: Date;
+}
+
 /** The actor of steps that the store takes without a request. */
 export const storeActor = 'store';
 
@@ -183,7 +188,7 @@ export interface UnpaidOrder {
 export function place(
   { id, plantId, quantity, shipDate }: OrderRequest,
   { stock, isCustomerClosed, isIdTaken, unpaid, seesStock }: PlacingFacts,
-  { actor, at }: StepContext,
+  { actor, at, now }: PlacingContext,
   policy: CheckoutPolicy,
 ): Placement {
   if (stock.listing === 'retired') {
@@ -201,7 +206,7 @@ export function place(
   if (quantity > stock.free) throw insufficientStock(plantId, stock.free, seesStock || stock.free <= policy.shownUpTo);
   if (unpaid) assertWithinUnpaid(unpaid, quantity, policy);
   const due = dueAfterPlacing(policy);
-  const dueAt = new Date(at.getTime() + due.inMs);
+  const dueAt = new Date(now.getTime() + due.inMs);
   return {
     order: {
       id,
@@ -253,7 +258,7 @@ function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], quantity: number, { 
   throw new DomainError(
     'unpaid-limit',
     `You have ${unpaid.length} unpaid orders. Pay or cancel some of them first: beyond the first, unpaid orders may be ${limits.orders}, with ${limits.units} units.`,
-    { orders: unpaid.map((one) => one.id) },
+    { orders: unpaid.slice(0, 100).map((one) => one.id) },
   );
 }
 

@@ -41,8 +41,8 @@ import {
   lockOrder,
   lockOrdersAndStock,
   type OrderFilter,
+  readPlacingTimes,
   type Traced,
-  transactionStart,
   writeAmendments,
   writePlacedOrders,
   writeStatusChanges,
@@ -260,9 +260,9 @@ export async function placeBatch(
   const lockedCustomers = lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId)));
   const claimedIds = claimOrderIds(tx, unique(chosenIdsOf(batch)));
   const lockedStock = lockStock(tx, unique(batch.map((one) => one.plantId)));
-  const start = transactionStart(tx);
+  const readTimes = readPlacingTimes(tx);
   const foundUnpaid = findUnpaid(tx, limitedOwners, policy.unpaid.orders + 1);
-  const [answers, closedCustomers, takenIds, stocks, at, unpaid] = await Promise.all([lockedKeys, lockedCustomers, claimedIds, lockedStock, start, foundUnpaid]);
+  const [answers, closedCustomers, takenIds, stocks, times, unpaid] = await Promise.all([lockedKeys, lockedCustomers, claimedIds, lockedStock, readTimes, foundUnpaid]);
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
   const placed: Traced<Placement>[] = [];
@@ -276,7 +276,7 @@ export async function placeBatch(
         seesStock: order.seesStock,
         unpaid: order.isLimited ? unpaid.get(order.ownerId) : undefined,
       };
-      const step = place(order, facts, { actor: order.ownerId, at }, policy);
+      const step = place(order, facts, { actor: order.ownerId, ...times }, policy);
       takenIds.add(order.id);
       unpaid.get(order.ownerId)?.push(order);
       stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });

@@ -4,13 +4,14 @@ import { type Order, store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
+import { until } from '@plant-shop/testing/until';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { lockAgainstClosing } from '../customers/customers.js';
 import { lockStock } from '../stock/stock.repository.js';
-import { customer, StoreFixture } from '../store.spec.fixture.js';
+import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 import type { CheckoutPolicy } from '../config.js';
 import { place as decide } from './order.js';
-import { findOrder, findTransitions, transactionStart, writePlacedOrders } from './orders.repository.js';
+import { findOrder, findTransitions, readPlacingTimes, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';
 
 const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 };
@@ -65,7 +66,7 @@ describe('orders that are placed in one batch', () => {
     const decided = await database.transaction(async (tx) => {
       await lockAgainstClosing(tx, [alice]);
       const [stock] = await lockStock(tx, [plantId]);
-      const context = { actor: alice, at: await transactionStart(tx) };
+      const context = { actor: alice, ...(await readPlacingTimes(tx)) };
       const placement = decide(request, { stock: stock!, isCustomerClosed: false, isIdTaken: false, unpaid: undefined, seesStock: false }, context, checkout);
       writePlacedOrders(tx, [stock!], [placement]);
       return placement;
@@ -91,6 +92,29 @@ describe('orders that are placed in one batch', () => {
     expect(await shop.rows(transition, [request.id])).toEqual([{ version: order.version, body: JSON.stringify(event) }]);
     const stockLeft = 'SELECT free::int, reserved::int, sold::int FROM stock WHERE plant_id = $1';
     expect(await shop.rows(stockLeft, [plantId])).toEqual([{ free: 10 + units.free, reserved: units.reserved, sold: units.sold }]);
+  });
+
+  it('get no numbers in a history that ended with a failover', async () => {
+    const order = entry({ plantId: await shop.plant(1) });
+    const { numberedEvents } = await database.transaction(async (tx) => {
+      await tx.execute(`UPDATE feed_head SET timeline = '000000FE'`);
+      return placeBatch(tx, [order], policy);
+    });
+    expect(numberedEvents?.()).toBeUndefined();
+    await until(async () => (await shop.rows('SELECT 1 FROM order_transitions WHERE order_id = $1 AND feed_seq > 1000000', [order.id])).length === 1);
+  });
+
+  it('count as unpaid until they are paid', async () => {
+    const plantId = await shop.plant(1_000);
+    const ownerId = customer(60).subject;
+    const order = (quantity: number) => entry({ plantId, ownerId, isLimited: true, quantity });
+    const first = order(500);
+    // Beyond the first: exactly as many units, and as many orders, as the policy allows.
+    expect(outcomesOf(await place([first, order(181), ...Array.from({ length: 19 }, () => order(1)), order(1)]))).toEqual([...Array(21).fill('placed'), 'unpaid-limit']);
+    // The second is now the first, of any size: 19 units in 19 orders are beyond it.
+    const payment = { outcome: 'succeeded', reference: 'paid in full' } as const;
+    await shop.caller.call(store.reportPayment, { orderId: first.id, payment }, staff);
+    expect(outcomesOf(await place([order(182), order(181), order(1)]))).toEqual(['unpaid-limit', 'placed', 'unpaid-limit']);
   });
 
   it('that exceed the stock do not block a smaller one after them', async () => {

@@ -5,6 +5,8 @@ import { onlyRow } from '../../postgres/rows.js';
 import type { RpcContext } from '../../rpc/context.js';
 
 const maxLeaseMs = 30_000;
+/** A lease that ends later than any can was taken before the database's clock was set back: it has ended. */
+const impossibleLease = `interval '1 minute'`;
 
 /** The end of a lease in SQL: until then background loops leave the row alone. */
 const leaseEnd = (milliseconds: string): string => `now() + ${milliseconds} * interval '1 millisecond'`;
@@ -71,7 +73,7 @@ export class IntentTable<Key extends string | number, Intent extends object> {
         name: `lease-due-${table}`,
         text: `
           WITH due AS MATERIALIZED (
-            SELECT ${key} FROM ${table} WHERE ${leasedUntil} <= now() ORDER BY ${leasedUntil} LIMIT $1 FOR UPDATE SKIP LOCKED
+            SELECT ${key} FROM ${table} WHERE ${leasedUntil} <= now() OR ${leasedUntil} > now() + ${impossibleLease} ORDER BY ${leasedUntil} LIMIT $1 FOR UPDATE SKIP LOCKED
           )
           UPDATE ${table} SET
             tries = tries + 1,

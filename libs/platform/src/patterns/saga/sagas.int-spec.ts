@@ -157,6 +157,14 @@ describe('a saga', () => {
     await database.query('DELETE FROM closings');
   });
 
+  it('is resumed at once if its lease ends later than any can: the database’s clock was set back', async () => {
+    const [stale, running] = [await newJob(), await newJob()];
+    for (const id of [stale, running]) await database.transaction((tx) => table.begin(tx, id, { requestId: 'test', credentials: [] }, 30_000));
+    await database.query(`UPDATE closings SET leased_until = leased_until + interval '10 minutes' WHERE id = $1`, [stale]);
+    expect((await table.leaseDue(database, 50)).map(({ key }) => key)).toEqual([stale]);
+    await database.query('DELETE FROM closings');
+  });
+
   it('is resumed by one replica at a time, after ever longer pauses of 5 to 30 seconds', async () => {
     const ids = [await newJob(), await newJob()];
     for (const id of ids) await closeAndDie(id, 'after the commit');
