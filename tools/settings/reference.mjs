@@ -12,8 +12,9 @@ const introduction = `# Settings
 Settings are environment variables, read once at start. A service that finds some missing or invalid
 lists all of them and exits with code 78. \`<VARIABLE>_FILE\` names a file with the value, which is
 how secrets are mounted. An empty variable counts as absent; **needed** means that there is no
-default. \`npm start\` sets what the demo needs ([tools/start](../tools/start/README.md)), manifests
-what production needs ([deploy](../deploy/README.md)).
+default. \`npm start\` makes the demo
+[laxer than production](../tools/start/README.md#laxer-than-production); manifests set what production
+needs ([deploy](../deploy/README.md)).
 `;
 
 /** @returns {Promise<string>} docs/settings.md */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../start/toolchain.mjs';
+import { demoDefaults } from '../start/services.mjs';
 import { reference } from './reference.mjs';
 
 const page = await reference();
@@ -23,4 +24,9 @@ test('settings of every service, and of every service with a database, are docum
     assert.equal(page.split(`\`${variable}\``).length, 2, variable);
   }
   assert.doesNotMatch(page, /STORE_DATABASE_POOL_SIZE/);
+});
+
+test('the list of what makes the demo laxer names each of its settings', () => {
+  const [, list = ''] = readFileSync(join(ROOT, 'tools/start/README.md'), 'utf8').match(/## Laxer than production\n([^]*?)\n## /) ?? [];
+  for (const variable of Object.values(demoDefaults).flatMap((settings) => Object.keys(settings))) assert.ok(list.includes(`\`${variable}\``), variable);
 });

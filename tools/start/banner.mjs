@@ -23,6 +23,7 @@ export function banner({ gatewayUrls, streamUrls, dataDir, logs, seconds }) {
   admin            admin / admin-password
   API key          special-key
   OAuth client     plant-admin / plant-secret
+  For one machine  any password is accepted, limits are high: tools/start/README.md#laxer-than-production
 
   add a plant      curl -H 'api_key: special-key' -H 'content-type: application/json' ${gatewayUrl}/v3/plant \\
                      -d '{"id": 7, "name": "Monstera", "photoUrls": [], "status": "available"}'

@@ -87,6 +87,9 @@ export function environmentOf(instance, wiring, inherited) {
   };
 }
 
+/** Ports of webhook receivers on this machine; 8090 is that of `npm run receive`. */
+export const RECEIVER_PORTS = [8000, 8090, 9000];
+
 /** Settings of the demo; tests/deploy checks that docker-compose.yml has the same. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
 export const demoDefaults = {
   // Pages on this machine, such as a front end in development.
@@ -94,8 +97,10 @@ export const demoDefaults = {
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
   identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', REFUSE_COMMON_PASSWORDS: 'false', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
-  // Receivers on this machine: `npm run receive`.
-  notifications: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*, [::1]:*', CORS_ORIGINS: 'loopback' },
+  notifications: {
+    WEBHOOK_ALLOWED_TARGETS: ['127.0.0.1', 'localhost', '[::1]'].flatMap((host) => RECEIVER_PORTS.map((port) => `${host}:${port}`)).join(),
+    CORS_ORIGINS: 'loopback',
+  },
 };
 
 /** @type {Record<ServiceName, (instance: Instance, wiring: Wiring) => NodeJS.ProcessEnv>} */

@@ -10,6 +10,9 @@ import { answers } from '../start/readiness.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 import { lastLinesOf } from '../start/watch.mjs';
 
+/** Receivers of tests have free ports. */
+export const anyReceiver = { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*,localhost:*,[::1]:*' };
+
 /** Short, but long enough to act on an order while it is placed, even on a busy machine. */
 const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '1500', SIMULATED_DELIVERY_DELAY_MS: '300' };
 
@@ -41,7 +44,7 @@ export class TestShop {
           const main = join(ROOT, 'tools', 'start', 'main.mjs');
           return spawn(process.execPath, [main, '--quiet', ...args], {
             cwd: ROOT,
-            env: { ...ownServersOnly(process.env), ...env, ...place },
+            env: { ...ownServersOnly(process.env), ...anyReceiver, ...env, ...place },
             detached: true,
             stdio: ['ignore', log, log],
           });

@@ -74,7 +74,7 @@ export const notificationsSettings = {
   }),
   corsOrigins: corsOrigins('Origins whose pages may read the stream other than by WebSocket: `loopback` for pages on this machine, `*` for all; none by default'),
   silentConnections,
-  trustedProxies: trustedProxies('Addresses or networks (10.0.0.0/8) of proxies in front of the stream: they open connections for many clients'),
+  trustedProxies: trustedProxies('Proxies in front of the stream, as for the gateway'),
   eventLogRetentionDays: integer('EVENT_LOG_RETENTION_DAYS', {
     description: 'Minimum retention of events in the log, for clients that resume, in days',
     default: '30',

@@ -3,6 +3,7 @@ import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
+import { contentCodingFor } from '@plant-shop/contracts/request-checks';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayOptions } from '../config.js';
 import { isNotModified } from '../http/headers.js';
@@ -113,20 +114,13 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: ConsoleFil
     'cache-control': isHashed ? immutable : 'no-cache',
     'content-security-policy': policy,
     'x-frame-options': 'DENY',
-    vary: 'accept-encoding',
+    vary: [reply.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', '),
   });
   if (isNotModified(request.headers['if-none-match'], etag)) {
     void reply.code(304).send();
     return;
   }
-  const encoding = file.encodings.find((one) => accepts(request.headers['accept-encoding'], one));
-  if (encoding !== undefined) reply.header('content-encoding', encoding);
-  void reply.header('content-type', type).send(file.open(encoding));
+  const encoding = contentCodingFor(request.headers, file.encodings);
+  if (encoding !== 'identity') reply.header('content-encoding', encoding);
+  void reply.header('content-type', type).send(file.open(encoding === 'identity' ? undefined : encoding));
 }
-
-/** RFC 9110, section 12.5.3. Weights other than 0 are ignored, since browsers send none. */
-const accepts = (header: string | string[] | undefined, encoding: string): boolean =>
-  String(header ?? '').split(',').some((one) => {
-    const [name, weight] = one.split(';').map((part) => part.trim());
-    return name?.toLowerCase() === encoding && !/^q=0(\.0*)?$/.test(weight ?? '');
-  });

@@ -107,6 +107,7 @@ describe('metadata of pictures', () => {
     ['a JPEG with EXIF, big-endian', jpegWith(app1(exif(8, false))), jpegWith(app1(onlyOrientation(8)))],
     ['a JPEG with an impossible orientation', jpegWith(app1(exif(9, true))), jpegWith(app1(onlyOrientation(1)))],
     ['a JPEG with XMP, IPTC and comments', jpegWith(segment(0xe1, `http://ns.adobe.com/xap/1.0/\0${xmp}`), segment(0xed, 'Photoshop 3.0\0Lovelace'), segment(0xfe, 'iPhone'), segment(0xeb, 'JP Lovelace')), jpeg],
+    ['a JPEG with EXIF after fill bytes', jpegWith(Buffer.alloc(9, 0xff), app1(exif(6, true)), Buffer.alloc(1, 0xff)), jpegWith(app1(onlyOrientation(6)))],
     ['a JPEG with several pictures', Buffer.concat([jpegWith(segment(0xe2, 'MPF\0Lovelace')), jpegWith(app1(exif(1, true))), Buffer.from('ftyp iPhone')]), jpeg],
     ['a JPEG with what its colours need', jpegWith(profile, app1(exif(3, true)), adobe), jpegWith(profile, app1(onlyOrientation(3)), adobe)],
     ['a PNG without any', png(), png()],

@@ -10,23 +10,25 @@ const none = Buffer.alloc(0);
 
 /** Yields a file without its metadata, for any pieces in which it arrives. Reads it to its end. */
 export async function* withoutMetadata(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  const file = new Reader(pieces);
-  const start = (await file.peek(12)).toString('latin1', 0, 12);
-  if (start.startsWith('\xff\xd8\xff')) yield* jpeg(file);
-  else if (start.startsWith('\x89PNG\r\n\x1a\n')) yield* png(file);
-  else if (/^RIFF[^]{4}WEBP$/.test(start)) yield* webp(file);
-  else yield* file.pass(Infinity);
-  for await (const _ of file.pass(Infinity));
+  const source = pieces[Symbol.asyncIterator]();
+  const file = new Reader(source);
+  try {
+    const start = (await file.peek(12)).toString('latin1', 0, 12);
+    if (start.startsWith('\xff\xd8\xff')) yield* jpeg(file);
+    else if (start.startsWith('\x89PNG\r\n\x1a\n')) yield* png(file);
+    else if (/^RIFF[^]{4}WEBP$/.test(start)) yield* webp(file);
+    else yield* file.pass(Infinity);
+    for await (const _ of file.pass(Infinity));
+  } finally {
+    await source.return?.();
+  }
 }
 
 /** Reads pieces by length. */
 class Reader {
   private waiting: Buffer = none;
-  private readonly source: AsyncIterator<Buffer>;
 
-  constructor(pieces: AsyncIterable<Buffer>) {
-    this.source = pieces[Symbol.asyncIterator]();
-  }
+  constructor(private readonly source: AsyncIterator<Buffer>) {}
 
   /** Returns what has arrived, at least `length` bytes unless the file ends before. */
   async peek(length: number): Promise<Buffer> {
@@ -44,7 +46,6 @@ class Reader {
     return taken;
   }
 
-  /** Yields bytes as they arrive. */
   async *pass(length: number): AsyncGenerator<Buffer, void, undefined> {
     for (let left = length; left > 0; ) {
       const piece = (await this.peek(1)).subarray(0, Math.min(left, this.waiting.length));
@@ -61,17 +62,18 @@ async function* jpeg(file: Reader): AsyncGenerator<Buffer, void, undefined> {
   yield await file.take(2);
   for (;;) {
     const [first, code = 0, high = 0, low = 0] = await file.peek(4);
-    if (first !== 0xff || code < 0xc0 || (code >= 0xd0 && code <= 0xd8)) {
-      yield* file.pass(Infinity);
-    } else if (code === 0xd9) {
-      yield await file.take(2);
-    } else {
-      const kept = keptOf(code, await file.take(2 + high * 256 + low));
-      if (kept) yield kept;
-      if (code === 0xda) yield* scan(file);
+    if (first === 0xff && code === 0xff) {
+      // Any number of these may precede a marker.
+      await file.take(1);
       continue;
     }
-    return;
+    const isBroken = first !== 0xff || code < 0xc0 || (code >= 0xd0 && code <= 0xd8);
+    if (isBroken || code === 0xd9) {
+      yield* file.pass(isBroken ? Infinity : 2);
+      return;
+    }
+    yield keptOf(code, await file.take(2 + high * 256 + low));
+    if (code === 0xda) yield* scan(file);
   }
 }
 
@@ -89,15 +91,15 @@ async function* scan(file: Reader): AsyncGenerator<Buffer, void, undefined> {
   }
 }
 
-function keptOf(code: number, segment: Buffer): Buffer | undefined {
-  if (code < 0xe0 || code > 0xef) return code === 0xfe ? undefined : segment;
+function keptOf(code: number, segment: Buffer): Buffer {
+  if (code < 0xe0 || code > 0xef) return code === 0xfe ? none : segment;
   const name = segment.toString('latin1', 4, 16);
   if (code === 0xe1 && name.startsWith('Exif\0\0')) {
     const exif = exifWith(orientationOf(segment.subarray(10)));
     return Buffer.concat([Buffer.from([0xff, 0xe1, 0, exif.length + 8]), Buffer.from('Exif\0\0'), exif]);
   }
   const needed = { 0xe0: 'JFIF\0', 0xe2: 'ICC_PROFILE\0', 0xee: 'Adobe' }[code];
-  return needed !== undefined && name.startsWith(needed) ? segment : undefined;
+  return needed !== undefined && name.startsWith(needed) ? segment : none;
 }
 
 /** Optional chunks that change how the picture is shown. */
@@ -109,14 +111,12 @@ async function* png(file: Reader): AsyncGenerator<Buffer, void, undefined> {
   for (;;) {
     const head = await file.peek(8);
     const type = head.toString('latin1', 4, 8);
-    if (!/^[A-Za-z]{4}$/.test(type)) break;
-    const length = head.readUInt32BE() + 12;
-    if (type < 'a' || shown.has(type)) yield* file.pass(length);
+    const length = /^[A-Za-z]{4}$/.test(type) ? head.readUInt32BE() + 12 : Infinity;
+    if (type < 'a' || shown.has(type) || length === Infinity) yield* file.pass(length);
     else if (type === 'eXIf' && length <= maxExif) yield pngChunk(type, exifWith(orientationOf((await file.take(length)).subarray(8))));
     else for await (const _ of file.pass(length));
-    if (type === 'IEND') return;
+    if (type === 'IEND' || length === Infinity) return;
   }
-  yield* file.pass(Infinity);
 }
 
 function pngChunk(type: string, data: Buffer): Buffer {
@@ -131,7 +131,7 @@ async function* webp(file: Reader): AsyncGenerator<Buffer, void, undefined> {
   const head = await file.take(12);
   yield head;
   for (let left = head.readUInt32LE(4) - 4; left > 0; ) {
-    const start = await file.take(Math.min(8, left));
+    const start = await file.take(8);
     yield start;
     if (start.length < 8) return;
     const length = Math.min(start.readUInt32LE(4), left - 8);
@@ -141,9 +141,8 @@ async function* webp(file: Reader): AsyncGenerator<Buffer, void, undefined> {
     else {
       const old = type === 'EXIF' ? (await file.peek(Math.min(length, maxExif))).subarray(0, length) : none;
       const exif = exifWith(orientationOf(old.toString('latin1', 0, 6) === 'Exif\0\0' ? old.subarray(6) : old));
-      const kept = exif.length <= old.length ? exif : none;
-      yield kept;
-      await file.take(kept.length);
+      const kept = await file.take(exif.length <= old.length ? exif.length : 0);
+      yield exif.subarray(0, kept.length);
       for await (const piece of file.pass(length - kept.length)) yield Buffer.alloc(piece.length);
     }
     yield* file.pass(length % 2);

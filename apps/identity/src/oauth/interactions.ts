@@ -61,7 +61,7 @@ export class Interactions {
     });
     provider.use(async (ctx, next) => {
       const uid = path.exec(ctx.path)?.[1];
-      if (uid === undefined || (ctx.method !== 'GET' && ctx.method !== 'POST')) {
+      if (uid === undefined || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
         await next();
         return;
       }
@@ -95,7 +95,7 @@ export class Interactions {
     // The cookie decides which interaction the browser is in: the URL may come from someone else.
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
     const request = { provider, ctx, interaction };
-    if (ctx.method === 'GET') return this.show(request);
+    if (ctx.method !== 'POST') return this.show(request);
     const form = this.isSameOrigin(ctx) ? await readForm(ctx.req, maxFormBytes) : undefined;
     const fields = form === undefined ? undefined : fieldsOf(form);
     if (fields && this.isValidProof(uid, fields.get('proof'))) await this.handleForm(request, fields);

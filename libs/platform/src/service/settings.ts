@@ -71,8 +71,7 @@ export const corsOrigins = (description: string): Setting<readonly string[]> =>
 
 /** How many connections of a network may be open that have sent no request. */
 export const silentConnections = integer('SILENT_CONNECTIONS', {
-  description:
-    'Connections of one network (IPv4 address, IPv6 /64) that have sent no request yet; beyond it the oldest is closed. Not counted for `TRUSTED_PROXIES`',
+  description: 'Connections of a network without a request so far; beyond it the oldest is closed. Not for `TRUSTED_PROXIES`',
   default: '64',
   min: 1,
   max: 1_000_000,
