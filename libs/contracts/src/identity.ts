@@ -42,10 +42,11 @@ export class ResolveUserIds {
  * Reads the revocation log. How to follow it:
  * - Pull every 250 ms, even if the last pull is unanswered, and on a message. An answer is as fresh as the moment when its
  *   pull was sent, on a monotonic clock.
- * - A new follower reads from 0 and gets the retained entries (48 hours, longer than any access token lives).
- * - The history is broken if `matches` is false, if `epoch` differs from that of the last answer, or if `after` is above 0
- *   and either the first entry is not the next one or `head` is below `after`. Then discard all cached answers, keep refusing
- *   what was revoked, and read from 0.
+ * - A new follower reads from 0 and gets the entries that may matter to it: of the last two hours, longer than any access token
+ *   lives, and at least 10,000. The log retains 48 hours.
+ * - The history is broken if `matches` is false, or if `after` is above 0 and either the first entry is not the next one or `head` is
+ *   below `after`. Then discard all cached answers, keep refusing what was revoked, and read from 0.
+ * - If only `epoch` differs from that of the last answer, discard all cached answers and continue.
  */
 export class ReadRevocations {
   /** The last position that the follower knows. */

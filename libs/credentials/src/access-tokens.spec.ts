@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { CodedError } from '@plant-shop/platform/errors';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { AccessTokens, revocationKeysOf } from './access-tokens.js';
@@ -149,6 +150,25 @@ describe('access tokens', () => {
     published = [otherJwk];
     tokens.forgetKeys();
     await expect(tokens.verify(await signed({}, { kid: 'two' }, otherKey))).resolves.toMatchObject({ kid: 'two' });
+  });
+
+  it('are not verified with keys that were requested before the keys were discarded', async () => {
+    const answers: ((keys: object[]) => void)[] = [];
+    const readKeys = (): Promise<SigningKeys> => new Promise((resolve) => answers.push((keys) => resolve({ keys } as SigningKeys)));
+    const read = async (count: number): Promise<void> => {
+      while (answers.length < count) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const racing = new AccessTokens({ publicUrl, readKeys, identityTime: () => time });
+    const before = expect(racing.verify(await signed())).rejects.toMatchObject({ code: 'credential-refused' });
+    await read(1);
+    racing.forgetKeys();
+    answers[0]?.([jwk]);
+    await read(2);
+    answers[1]?.([otherJwk]);
+    await before;
+    await expect(racing.verify(await signed())).rejects.toMatchObject({ code: 'credential-refused' });
+    await expect(racing.verify(await signed({}, { kid: 'two' }, otherKey))).resolves.toMatchObject({ kid: 'two' });
+    expect(answers).toHaveLength(2);
   });
 
   it('signed by a withdrawn key are refused within five minutes', async () => {

@@ -72,6 +72,7 @@ export class AccessTokens {
   /** Discards the keys, so that the next token is verified with newly read ones. */
   forgetKeys(): void {
     this.keys = undefined;
+    this.fetching = undefined;
   }
 
   private async keyFor(...key: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
@@ -85,12 +86,18 @@ export class AccessTokens {
   }
 
   private fetch(): Promise<JWTVerifyGetKey> {
-    this.fetching ??= this.readKeys().finally(() => (this.fetching = undefined));
-    return this.fetching;
+    if (this.fetching) return this.fetching;
+    const fetching: Promise<JWTVerifyGetKey> = this.readKeys(() => this.fetching === fetching).finally(() => {
+      if (this.fetching === fetching) this.fetching = undefined;
+    });
+    this.fetching = fetching;
+    return fetching;
   }
 
-  private async readKeys(): Promise<JWTVerifyGetKey> {
+  /** @param isWanted false after `forgetKeys`: the answer may be older than its reason */
+  private async readKeys(isWanted: () => boolean): Promise<JWTVerifyGetKey> {
     const { keys } = await this.options.readKeys();
+    if (!isWanted()) return this.fetch();
     this.keys = createLocalJWKSet({ keys: [...keys] });
     this.fetchedAt = this.now();
     return this.keys;

@@ -37,9 +37,9 @@ export const pullIntervalMs = 250;
 export const freshForMs = 1_000;
 /** Number of pulls that are sent, one per interval, before the first one times out. A round ends with the first answer. */
 const pullsPerRound = freshForMs / pullIntervalMs;
-/** Longer than any access token lives. Identity retains its log as long. */
-const tokenMemoryMs = 48 * 3_600_000;
-/** Number of revoked sessions, API keys and users remembered, at about 150 bytes each. */
+/** Twice as long as access tokens live. */
+const tokenMemoryMs = 2 * 3_600_000;
+/** Number of revoked sessions, API keys and users remembered, and of clients, grants, secrets and keys, at about 150 bytes each. */
 const maxRemembered = 10_000;
 
 interface AnsweredPull {
@@ -75,7 +75,8 @@ export class RevocationLog extends BackgroundLoop {
   private breaksFound = 0;
   /** Keys of revocations of access tokens, with the time when this process learned of each. */
   private readonly revokedTokens = new Map<string, number>();
-  private readonly revokedCredentials = new Set<string>();
+  private readonly lastCredentials = new Set<string>();
+  private readonly lastSources = new Set<string>();
   private readonly listeners: RevocationListener[] = [];
   private waiters: Waiter[] = [];
   private isPulling = false;
@@ -119,12 +120,12 @@ export class RevocationLog extends BackgroundLoop {
   }
 
   /**
-   * Returns whether this process has seen a revocation: for access tokens, which are verified here and not by identity, all
-   * of the last 48 hours; for sessions, API keys and users, the last 10,000. A break does not clear them: the restored
-   * database may lack the revocation, and identity would then accept the credential.
+   * Returns whether this process has seen a revocation: of access tokens, which are verified here and not by identity, until they
+   * have expired; of what identity checks, the last 10,000 sessions, API keys and users, and the last 10,000 of what it issues
+   * tokens for. A break does not clear them: the restored database may lack the revocation.
    */
   isRevoked(key: string): boolean {
-    return this.revokedTokens.has(key) || this.revokedCredentials.has(key);
+    return this.revokedTokens.has(key) || this.lastCredentials.has(key) || this.lastSources.has(key);
   }
 
   addListener(listener: RevocationListener): void {
@@ -215,16 +216,17 @@ export class RevocationLog extends BackgroundLoop {
       if (this.stopped) throw stopping();
       const { head, entries, lastId, time } = revocations;
       this.clockReading = { time, at: receivedAt };
-      if (this.hasOtherEpoch(revocations) || isBroken(position, revocations)) {
+      const broken = isBroken(position, revocations);
+      if (this.hasOtherEpoch(revocations) || broken) {
         this.breaksFound++;
         this.forget('broken');
         const { matches, epoch } = revocations;
-        this.logger.warn(
-          { after: position.after, head, matches, epoch },
-          "identity's database was restored, failed over or restarted: reading the revocation log from the start",
-        );
-        position = positionAt(0);
-        continue;
+        this.logger.warn({ after: position.after, head, matches, epoch, broken }, "identity's database was restored, failed over or restarted");
+        // Another database with the last known entry has the same log up to it; without its id that is not certain.
+        if (broken || (position.after > 0 && position.afterId === undefined)) {
+          position = positionAt(0);
+          continue;
+        }
       }
       this.apply(entries);
       this.knownPosition = entries.at(-1)?.position ?? head;
@@ -281,7 +283,7 @@ export class RevocationLog extends BackgroundLoop {
     const now = this.now();
     for (const { kind, id } of entries) {
       if (tokenKinds.has(kind)) rememberToken(this.revokedTokens, revocationKey(kind, id), now);
-      else if (kind !== 'userChanged') rememberCredential(this.revokedCredentials, revocationKey(kind, id));
+      if (kind !== 'accessToken' && kind !== 'userChanged') rememberLast(tokenKinds.has(kind) ? this.lastSources : this.lastCredentials, revocationKey(kind, id));
     }
     for (const listener of this.listeners) listener.revoked(entries);
   }
@@ -317,7 +319,7 @@ function isBroken({ after }: ReadRevocations, { head, entries, matches }: Revoca
 }
 
 /** Evicts the least recently revoked. */
-function rememberCredential(revoked: Set<string>, key: string): void {
+function rememberLast(revoked: Set<string>, key: string): void {
   revoked.delete(key);
   revoked.add(key);
   if (revoked.size <= maxRemembered) return;
@@ -328,6 +330,7 @@ function rememberCredential(revoked: Set<string>, key: string): void {
 }
 
 function rememberToken(revoked: Map<string, number>, key: string, now: number): void {
+  revoked.delete(key);
   revoked.set(key, now);
   // Maps iterate in insertion order, so the oldest come first.
   for (const [oldest, since] of revoked) {

@@ -102,6 +102,27 @@ describe('the revocation log', () => {
     });
   });
 
+  it('gives a new follower the last two hours and at least 10,000 entries, and a known one all', async () => {
+    const log = await TestIdentity.start();
+    try {
+      await log.sql.query(`
+        WITH head AS (UPDATE revocation_head SET position = 22500 RETURNING position)
+        INSERT INTO revocations (position, kind, id, at)
+        SELECT n, 'session', n::text, now() - CASE WHEN n <= 22000 THEN interval '3 hours' ELSE interval '1 hour' END
+        FROM head, generate_series(1, 22500) n`);
+      const firstAfter = async (after: number): Promise<number | undefined> =>
+        (await log.call(identity.readRevocations, { after })).entries[0]?.position;
+      expect(await firstAfter(0)).toBe(12_501);
+      expect(await firstAfter(7)).toBe(8);
+      await log.sql.query(`UPDATE revocations SET at = now() WHERE position > 3000`);
+      expect(await firstAfter(0)).toBe(3_001);
+      await log.sql.query(`UPDATE revocations SET at = now()`);
+      expect(await firstAfter(0)).toBe(1);
+    } finally {
+      await log.stop();
+    }
+  });
+
   describe('lets a follower detect a restored log', () => {
     const logout = async (): Promise<void> => {
       const { token } = await shop.registerAndLogin();

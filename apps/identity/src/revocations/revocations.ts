@@ -35,6 +35,14 @@ const epochOfDatabase = `
     (SELECT oid FROM pg_database WHERE datname = current_database()),
     pg_relation_filenode('revocations')))`;
 
+/**
+ * A new follower begins two hours ago, twice as long as access tokens live, or 10,000 entries ago, which it remembers in case of a
+ * restore. Older ones revoke nothing that it could accept.
+ */
+const begin = `
+  least(head.position - 10000,
+    coalesce((SELECT position FROM revocations WHERE at < now() - interval '2 hours' ORDER BY at DESC LIMIT 1), 0))`;
+
 const read: Statement = {
   name: 'read-revocations',
   text: `
@@ -45,8 +53,10 @@ const read: Statement = {
       round(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS time
     FROM revocation_head head
     LEFT JOIN LATERAL (
-      SELECT position, kind, id, entry_id FROM revocations WHERE position > $1 ORDER BY position LIMIT 1000
+      SELECT position, kind, id, entry_id FROM revocations
+      WHERE position > CASE WHEN $1 > 0 THEN $1 ELSE ${begin} END ORDER BY position LIMIT 1000
     ) r ON true
+    WHERE head.only_row
     ORDER BY r.position`,
 };
 
