@@ -52,6 +52,37 @@ const errorOf = async (work: Promise<unknown>): Promise<ShopError> => {
 };
 const keysOf = ({ requests }: Elsewhere) => requests.map(({ headers }) => headers['idempotency-key']);
 
+describe('the event stream', () => {
+  it.each([
+    ["the shop's gateway", problem(404, 'route-not-found')],
+    ['a proxy', page(404)],
+  ])('that is missing at the address, by the 404 of %s, is an error that names streamUrl', async (_, answer) => {
+    const { url } = await start(answer);
+    for (const cursor of ['latest', 'e-7']) {
+      for (const options of [{}, { WebSocket: undefined }]) {
+        const error = await errorOf(shopAt(url, options).events({ cursor }).opened());
+        expect([error.kind, error.outcome, error.message]).toEqual(['stream-not-found', 'refused', expect.stringContaining('streamUrl')]);
+      }
+    }
+  });
+});
+
+describe('a call in a runtime without the global crypto', () => {
+  it('is a typed error if it needs a key, and works with one', async () => {
+    const server = await start(json(order));
+    const found = Object.getOwnPropertyDescriptor(globalThis, 'crypto') ?? {};
+    Object.defineProperty(globalThis, 'crypto', { value: undefined, configurable: true });
+    try {
+      expect((await errorOf(place(server.url))).kind).toBe('missing-crypto');
+      expect(server.requests).toEqual([]);
+      await shopAt(server.url).POST('/store/order', { body: { plantId: 7 }, idempotencyKey: 'mine' });
+      await shopAt(server.url).GET('/store/order/{orderId}', { params: { path: { orderId: 1 } } });
+    } finally {
+      Object.defineProperty(globalThis, 'crypto', found);
+    }
+  });
+});
+
 describe('a call with an Idempotency-Key', () => {
   it.each([
     ['a lost connection', hangUp],

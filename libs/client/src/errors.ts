@@ -18,7 +18,7 @@ export type MembersOf<Code extends ProblemCode> = Code extends keyof ProblemExte
  */
 export type Outcome = 'refused' | 'not-done' | 'unknown';
 
-export type ErrorKind = 'problem' | 'not-modified' | 'invalid-url' | 'unreachable' | 'not-the-shop' | 'invalid-json' | 'deadline' | 'credential' | 'stream-closed';
+export type ErrorKind = 'problem' | 'not-modified' | 'invalid-url' | 'unreachable' | 'not-the-shop' | 'invalid-json' | 'deadline' | 'credential' | 'stream-closed' | 'stream-not-found' | 'missing-crypto';
 
 interface ErrorOptionsOfShop extends ErrorOptions {
   readonly outcome?: Outcome | undefined;
@@ -174,6 +174,26 @@ export class CredentialRefused extends ShopError {
   ) {
     super('credential', message, options);
     this.name = 'CredentialRefused';
+  }
+}
+
+/** There is no event stream at the address. */
+export class StreamNotFound extends ShopError {
+  declare readonly kind: 'stream-not-found';
+
+  constructor(origin: string, cause: unknown) {
+    super('stream-not-found', `${origin} has no event stream. Give createShop its address as streamUrl, like ws://127.0.0.1:8081.`, { cause });
+    this.name = 'StreamNotFound';
+  }
+}
+
+/** The runtime cannot make an Idempotency-Key. The call was not sent. */
+export class MissingCrypto extends ShopError {
+  declare readonly kind: 'missing-crypto';
+
+  constructor() {
+    super('missing-crypto', 'This runtime has no crypto.getRandomValues. Define globalThis.crypto, or give each call an idempotencyKey.');
+    this.name = 'MissingCrypto';
   }
 }
 

@@ -1,7 +1,7 @@
 import { isAborted, Limit, nothing, sleep, waitFor } from './abort.js';
 import { lost, problemOf } from './answers.js';
 import type { TokenSource } from './credentials.js';
-import { ShopError, ShopProblem } from './errors.js';
+import { NotTheShop, ShopError, ShopProblem, StreamNotFound } from './errors.js';
 import { readEventSource } from './event-source.js';
 import type { OrderEvent, StreamGap } from './generated/events.js';
 import { Inbox } from './inbox.js';
@@ -268,6 +268,7 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
     if (this.limit.signal.aborted) return { code: 1000, reason: 'closed by this side', wasOpen: false };
     if (!(error instanceof ShopError)) throw error;
     if (error instanceof ShopProblem && error.status === 401 && (await this.mayRenew(true))) return { code: 4201, reason: error.message, wasOpen: false };
+    if ((error instanceof ShopProblem || error instanceof NotTheShop) && error.status === 404) throw new StreamNotFound(this.need.origin, error);
     if (error.outcome === 'refused') throw error;
     return { code: 1006, reason: error.message, retryAfterMs: error.retryAfterMs, wasOpen: false };
   }

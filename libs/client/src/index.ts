@@ -1,4 +1,4 @@
-export { CredentialRefused, DeadlinePassed, InvalidJson, InvalidUrl, NotModified, NotTheShop, ShopError, ShopProblem, StreamClosed, Unreachable } from './errors.js';
+export { CredentialRefused, DeadlinePassed, InvalidJson, InvalidUrl, MissingCrypto, NotModified, NotTheShop, ShopError, ShopProblem, StreamClosed, StreamNotFound, Unreachable } from './errors.js';
 export type { ErrorKind, Fault, MembersOf, Outcome, ProblemCode } from './errors.js';
 export type { Credential, Token, TokenRequest } from './credentials.js';
 export { createShop } from './shop.js';

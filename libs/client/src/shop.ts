@@ -1,7 +1,7 @@
 import { createFinalURL, createQuerySerializer, defaultBodySerializer, defaultPathSerializer, mergeHeaders, type HeadersOptions, type ParamsOption, type RequestBodyOption } from 'openapi-fetch';
 import type { ParseAs } from './answers.js';
 import { type Credential, type TokenSource, tokenSourceOf } from './credentials.js';
-import { InvalidUrl } from './errors.js';
+import { InvalidUrl, MissingCrypto } from './errors.js';
 import { type EventsOptions, type EventType, openEvents, type ShopEvents } from './events.js';
 import type { paths } from './generated/api.js';
 import { formOperations, linesOperations, multipartOperations } from './generated/operations.js';
@@ -185,7 +185,11 @@ function serialized(operation: string, body: unknown, headers: Headers): string 
 }
 
 /** 128 random bits. Not `randomUUID`, which browsers only offer to https pages. */
-const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+function newKey(): string {
+  const { crypto } = globalThis as { readonly crypto?: Crypto };
+  if (!crypto) throw new MissingCrypto();
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
 
 type PageReader = (path: string, init: AnyInit) => Promise<Success<unknown[]>>;
 type AnyListArgs = [query?: Record<string, unknown>, options?: Pick<CallOptions, 'signal' | 'deadlineMs'> & { readonly path?: Record<string, unknown> }];

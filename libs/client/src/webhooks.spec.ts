@@ -42,6 +42,29 @@ describe('a delivery', () => {
     expect(verifyWebhook(delivery({ secrets: [next] }), body, [secret, next], { now }).id).toBe('id-1');
   });
 
+  const named = (name: (original: string) => string, value: (original: string) => string | string[] = (one) => one) =>
+    Object.fromEntries(Object.entries(delivery({ secrets: [next, secret] })).map(([key, text]) => [name(key), value(text)]));
+  it.each([
+    ['capitals', named((one) => one.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()))],
+    ['upper case', named((one) => one.toUpperCase())],
+    ['values in lists', named((one) => one, (text) => [text])],
+    ['a list of signatures', named((one) => one, (text) => text.split(' '))],
+    ['capitals in a Map', new Map(Object.entries(named((one) => one.toUpperCase(), (text) => [text])))],
+    ['Headers', new Headers(delivery())],
+  ])('is accepted with %s', (_, headers) => {
+    expect(verifyWebhook(headers, body, secret, { now }).id).toBe('id-1');
+  });
+
+  it.each([
+    ['an empty second secret', [secret, '']],
+    ['an empty first secret', ['', secret]],
+    ['a malformed second secret', [secret, 'whsec_*']],
+    ['a missing second secret', [secret, undefined as unknown as string]],
+  ])('is accepted despite %s', (_, secrets) => {
+    expect(verifyWebhook(delivery(), body, secrets, { now }).id).toBe('id-1');
+    expect(faultOf(() => verifyWebhook(delivery({ secrets: [next] }), body, secrets, { now })).fault).toBe(secrets.includes('whsec_*') ? 'secret' : 'signature');
+  });
+
   it.each([
     ['without a signature', () => ({ ...delivery(), 'webhook-signature': undefined }), body, secret, 'headers'],
     ['with an invalid timestamp', () => ({ ...delivery(), 'webhook-timestamp': 'now' }), body, secret, 'headers'],
@@ -51,6 +74,8 @@ describe('a delivery', () => {
     ['whose id was changed', () => ({ ...delivery(), 'webhook-id': 'id-2' }), body, secret, 'signature'],
     ['without a secret to compare with', () => delivery(), body, [], 'signature'],
     ['with a malformed secret', () => delivery(), body, 'whsec_*', 'secret'],
+    ['with an empty secret', () => delivery(), body, '', 'secret'],
+    ['with two ids', () => ({ ...delivery(), 'Webhook-Id': 'id-2' }), body, secret, 'signature'],
     ['that is not JSON', () => delivery({ text: '<html>' }), '<html>', secret, 'body'],
   ] as const)('%s is refused', (_, headers, text, secrets, fault) => {
     expect(faultOf(() => verifyWebhook(headers(), text, secrets, { now })).fault).toBe(fault);

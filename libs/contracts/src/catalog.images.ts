@@ -64,6 +64,8 @@ export interface StoredImage {
   readonly imageId: string;
   /** Absolute, at the public address of the API. */
   readonly url: string;
+  /** Whether it was appended to the plant's `photoUrls`: only pictures are. */
+  readonly shown: boolean;
 }
 
 /** How to serve an image. Only recognised image types are `inline`. */
@@ -105,7 +107,7 @@ export const imageOperations = {
       summary: 'Upload an image of a plant',
       description:
         'Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as ' +
-        'attachments. At most 10 MiB. The message contains the metadata and the URL of the image.',
+        'attachments (`shown` is false). At most 10 MiB. The message contains the metadata and the URL of the image.',
       alsoCalls: [writeImageChunk, finishImage],
       body: { kind: 'multipart' },
       budgetFactor: 3,

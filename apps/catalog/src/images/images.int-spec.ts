@@ -64,7 +64,8 @@ describe.each(imageStoreNames)('images in %s', (store) => {
   it('a picture of 10 MiB is returned unchanged, and the plant shows it', async () => {
     const { id } = await shop.create();
     const content = png(maxImageBytes);
-    const { imageId, url } = await upload(id, content);
+    const { imageId, url, shown } = await upload(id, content);
+    expect(shown).toBe(true);
     expect(url).toBe(`https://shop.test/v3/images/${imageId}`);
     expect(await head(imageId)).toEqual({
       contentType: 'image/png',
@@ -89,7 +90,8 @@ describe.each(imageStoreNames)('images in %s', (store) => {
   it('a file that is not a picture is stored for download and not shown on the plant', async () => {
     const { id } = await shop.create();
     const content = Buffer.from('%PDF-1.7');
-    const { imageId } = await upload(id, content);
+    const { imageId, shown } = await upload(id, content);
+    expect(shown).toBe(false);
     expect(await head(imageId)).toMatchObject({ contentType: 'application/octet-stream', disposition: 'attachment' });
     expect(await read(imageId)).toEqual(content);
     expect((await get(id)).photoUrls).toEqual([]);

@@ -106,7 +106,8 @@ export class ImagesService {
     { id, incarnation }: ImageState,
     content: ImageContent,
   ): Promise<StoredImage> {
-    const stored = { imageId: id, url: `${this.options.publicUrl}/v3/images/${id}` };
+    const shown = content.contentType !== opaque.contentType;
+    const stored = { imageId: id, url: `${this.options.publicUrl}/v3/images/${id}`, shown };
     // Locks the plant before the image, in the order that deleting a plant does.
     const plant = incarnation === null ? undefined : await lockPlantByIncarnation(tx, incarnation);
     if (!plant) throw uploadedPlantGone();
@@ -115,7 +116,7 @@ export class ImagesService {
     if (isAttached(image)) return stored;
     await attachImage(tx, id, content);
     audit(tx, actorOf(context), catalog.finishImage, `${plant.id}/${id}`);
-    if (content.contentType !== opaque.contentType) await writePlant(tx, plant, withPhoto(plant, stored.url));
+    if (shown) await writePlant(tx, plant, withPhoto(plant, stored.url));
     return stored;
   }
 

@@ -182,7 +182,7 @@ export function sendJson(request: FastifyRequest, reply: FastifyReply, payload: 
   void reply.code(200).header('content-type', jsonType).send(payload);
 }
 
-/** Sends the specification's ApiResponse. */
-export function sendApiResponse(reply: FastifyReply, message: string): void {
-  void reply.code(200).header('content-type', jsonType).send(JSON.stringify({ code: 200, type: 'SUCCESS', message }));
+/** Sends the specification's ApiResponse. @param more members of our own */
+export function sendApiResponse(reply: FastifyReply, message: string, more: object = {}): void {
+  void reply.code(200).header('content-type', jsonType).send(JSON.stringify({ code: 200, type: 'SUCCESS', message, ...more }));
 }

@@ -95,7 +95,7 @@ describe('an upload with an Idempotency-Key', () => {
       catalog: [
         fake(catalog.beginImage, () => ({ uploadId: userId(1) })),
         fake(catalog.writeImageChunk, ({ data }) => ({ bytes: Buffer.from(data, 'base64').length })),
-        fake(catalog.finishImage, () => ({ imageId, url: `${publicUrl}/v3/images/${imageId}` })),
+        fake(catalog.finishImage, () => ({ imageId, url: `${publicUrl}/v3/images/${imageId}`, shown: false })),
       ],
     });
     shop.identity.addCredential('key', { kind: 'apiKey' });

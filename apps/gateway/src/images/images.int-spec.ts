@@ -58,6 +58,7 @@ describe('images at the gateway', () => {
   let shop: Shop;
   let written: Buffer[];
   let finished: number;
+  let shown = true;
   let begun: number;
   let stored: Buffer;
   let refusal: DomainError | undefined;
@@ -88,7 +89,7 @@ describe('images at the gateway', () => {
         }),
         fake(catalog.finishImage, () => {
           finished++;
-          return { imageId, url: `${publicUrl}/v3/images/${imageId}` };
+          return { imageId, url: `${publicUrl}/v3/images/${imageId}`, shown };
         }),
         fake(catalog.getImage, (payload) => {
           if (payload.imageId !== imageId) throw new DomainError('image-not-found', 'There is no such image.');
@@ -113,6 +114,7 @@ describe('images at the gateway', () => {
   beforeEach(() => {
     written = [];
     finished = begun = chunksRead = maxWaiting = 0;
+    shown = true;
     held = Promise.resolve();
     refusal = lost = undefined;
     stored = Buffer.from('a small image');
@@ -131,8 +133,16 @@ describe('images at the gateway', () => {
         code: 200,
         type: 'SUCCESS',
         message: `additionalMetadata: a fern; url: ${publicUrl}/v3/images/${imageId}`,
+        imageUrl: `${publicUrl}/v3/images/${imageId}`,
+        shown: true,
       });
       expect(Buffer.concat(written).toString()).toBe('image');
+    });
+
+    it('says why a file is not shown', async () => {
+      shown = false;
+      const answer = (await (await upload(multipart(fileOf('%PDF-1.7')))).json()) as object;
+      expect(answer).toMatchObject({ shown: false, notShownBecause: expect.stringContaining('no JPEG'), imageUrl: `${publicUrl}/v3/images/${imageId}` });
     });
 
     it('accepts a file without text', async () => {

@@ -26,6 +26,8 @@ const limits = {
   headerSize: 8_192,
 };
 
+const noPicture = 'It is no JPEG, PNG, GIF, WebP or AVIF by its content, so it is stored as an attachment and not in photoUrls.';
+
 @Injectable()
 export class Uploads {
   constructor(
@@ -85,6 +87,7 @@ export class Uploads {
         return this.forwarder.callIdempotent(request, reply, catalog.finishImage, { uploadId, additionalMetadata });
       },
     });
-    sendApiResponse(reply, `additionalMetadata: ${metadata ?? ''}; url: ${stored.url}`);
+    const { url, shown } = stored;
+    sendApiResponse(reply, `additionalMetadata: ${metadata ?? ''}; url: ${url}`, { imageUrl: url, shown, ...(!shown && { notShownBecause: noPicture }) });
   }
 }

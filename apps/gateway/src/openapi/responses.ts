@@ -8,7 +8,14 @@ import { namesInPath } from './parameters.js';
 
 export const apiResponseSchema = {
   type: 'object',
-  properties: { code: { type: 'integer', const: 200 }, type: { type: 'string', const: 'SUCCESS' }, message: { type: 'string' } },
+  properties: {
+    code: { type: 'integer', const: 200 },
+    type: { type: 'string', const: 'SUCCESS' },
+    message: { type: 'string' },
+    imageUrl: { type: 'string', format: 'uri', description: 'Of `uploadImage`: where the file is.' },
+    shown: { type: 'boolean', description: 'Of `uploadImage`: whether `photoUrls` of the plant contains it.' },
+    notShownBecause: { type: 'string', description: 'Of `uploadImage`, if `shown` is false.' },
+  },
   required: ['code', 'type', 'message'],
 };
 
