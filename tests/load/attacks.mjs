@@ -114,13 +114,13 @@ export class Attacker {
   }
 }
 
-const padded = Buffer.from(`{"plantId":1,"quantity":1${' '.repeat(890 * 1024)}}`);
+const padded = (/** @type {Attacker} */ { prey }) => `{"plantId":${prey.plants[0]}${' '.repeat(890 * 1024)}}`;
 const head = (/** @type {string} */ line, /** @type {string} */ fields) => `${line} HTTP/1.1\r\nhost: x\r\n${fields}\r\n`;
 const words = Array.from({ length: 60 }, (_, n) => n.toString(36)).join('+');
 
 /** @type {Record<string, (attacker: Attacker) => unknown>} */
 export const attacks = {
-  'the largest bodies': (a) => a.each(40, () => a.send('POST', '/v3/store/order', { headers: a.credential, body: padded })),
+  'the largest bodies': (a) => a.each(40, () => a.send('POST', '/v3/store/order', { headers: a.credential, body: padded(a) })),
   'the longest searches': (a) => a.each(200, () => a.send('GET', `/v3/plant/${a.fresh % 2 ? 'facets' : 'search'}?q=${words}+${a.fresh}`, { headers: a.credential })),
   'bodies that lack a byte': (a) => a.hold(3_000, head('POST /v3/user', 'content-type: application/json\r\ncontent-length: 200\r\n') + 'x'.repeat(199)),
   'images that are not read': (a) => a.hold(1_000, head(`GET ${a.prey.image}`, '')),

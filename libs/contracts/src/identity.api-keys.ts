@@ -1,12 +1,12 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { ArrayUnique, IsOptional } from 'class-validator';
+import { IsOptional } from 'class-validator';
 import { authenticated, type Permission, permissions } from './permissions.js';
 import { type AnswerOf, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Uuid } from './fields.js';
+import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Unique, Uuid } from './fields.js';
 import { UserRequest } from './identity.user-request.js';
-import { Description, Schema } from './schema.js';
+import { Description } from './schema.js';
 
 // API keys of a user. Callers: the user, or anyone with `write:users`.
 
@@ -17,9 +17,9 @@ export class NewApiKey {
   /** Permissions that the user or the caller's credential lacks: `forbidden`. */
   @IsOptional()
   @ListOf(permissions.length, 1)
-  @ArrayUnique({ message: 'must not repeat a permission' })
+  @Unique('must not repeat a permission')
   @SomeOf(permissions, `must contain only values from ${permissions.join(', ')}`)
-  @Schema({ uniqueItems: true, description: "Default: a customer's, as far as your credential has them. The key never has permissions that the user or your credential lacks." })
+  @Description("Default: a customer's, as far as your credential has them. The key never has permissions that the user or your credential lacks.")
   permissions?: Permission[];
 
   @IsOptional()

@@ -1,11 +1,11 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { ArrayUnique, IsOptional } from 'class-validator';
+import { IsOptional } from 'class-validator';
 import { type Permission, permission, permissions } from './permissions.js';
 import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Flag, ListOf, ObjectOf, PageRequest, SomeOf, Text, Texts } from './fields.js';
-import { Description, Schema } from './schema.js';
+import { Flag, ListOf, ObjectOf, PageRequest, SomeOf, Text, Texts, Unique } from './fields.js';
+import { Description } from './schema.js';
 
 // OAuth 2.0 clients: applications that users grant access to, and programs that obtain tokens for themselves. All operations
 // require `write:users`.
@@ -20,29 +20,26 @@ export class NewOAuthClient {
 
   @IsOptional()
   @Texts(10, 2_000)
-  @ArrayUnique({ message: 'must not repeat an address' })
-  @Schema({
-    uniqueItems: true,
-    description: 'Compared exactly. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`.',
-  })
+  @Unique('must not repeat an address')
+  @Description('Compared exactly. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`.')
   redirectUris?: string[];
 
   @IsOptional()
   @Texts(10, 2_000)
-  @ArrayUnique({ message: 'must not repeat an address' })
-  @Schema({ uniqueItems: true, description: 'Where `/oauth/logout` may lead to. Like `redirectUris`.' })
+  @Unique('must not repeat an address')
+  @Description('Where `/oauth/logout` may lead to. Like `redirectUris`.')
   postLogoutRedirectUris?: string[];
 
   @ListOf(grantTypes.length, 1)
-  @ArrayUnique({ message: 'must not repeat a grant type' })
+  @Unique('must not repeat a grant type')
   @SomeOf(grantTypes, `must contain only values from ${grantTypes.join(', ')}`)
-  @Schema({ uniqueItems: true, description: '`refresh_token` requires `authorization_code`.' })
+  @Description('`refresh_token` requires `authorization_code`.')
   grantTypes: GrantType[];
 
   @ListOf(permissions.length, 1)
-  @ArrayUnique({ message: 'must not repeat a scope' })
+  @Unique('must not repeat a scope')
   @SomeOf(permissions, `must contain only values from ${permissions.join(', ')}`)
-  @Schema({ uniqueItems: true, description: 'All scopes that the client may request. Your credential must have them. A token never has more permissions than its user.' })
+  @Description('All scopes that the client may request. Your credential must have them. A token never has more permissions than its user.')
   scopes: Permission[];
 
   @IsOptional()

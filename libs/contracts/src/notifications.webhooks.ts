@@ -1,12 +1,12 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { ArrayUnique, IsOptional } from 'class-validator';
+import { IsOptional } from 'class-validator';
 import { permission } from './permissions.js';
 import { type AnswerOf, boolean, described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
-import { ExpectedVersion, Id, Integer, ListOf, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Text, Uuid } from './fields.js';
-import { Description, Schema } from './schema.js';
+import { ExpectedVersion, Id, Integer, ListOf, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Text, Unique, Uuid } from './fields.js';
+import { Description } from './schema.js';
 
 // Webhooks of a user. Those of other users are `webhook-not-found`, like those that do not exist.
 
@@ -25,9 +25,8 @@ export class NewWebhook {
 
   @IsOptional()
   @ListOf(eventTypes.length, 1)
-  @ArrayUnique({ message: 'must not repeat an event type' })
+  @Unique('must not repeat an event type')
   @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
-  @Schema({ uniqueItems: true })
   @Description('Default: only `order.status_changed`.')
   eventTypes?: EventType[];
 

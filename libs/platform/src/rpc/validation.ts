@@ -130,6 +130,8 @@ function rulesOf(type: Type<object>): Partial<Record<string, Metadata[]>> {
   const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
   if (rules.length === 0) throw new Error(`${type.name} has no rules`);
   for (const rule of rules) {
+    // It compares each pair of a list's entries: 10 s for one body.
+    if (rule.name === 'arrayUnique') throw new Error(`${type.name}.${rule.propertyName} has @ArrayUnique: use @Unique`);
     const isSupported = rule.type === 'customValidation' || rule.type === 'nestedValidation' || isOptional(rule);
     // The library's types say that `groups` is always defined, but it is missing where a rule has other options.
     const groups = rule.groups as readonly string[] | undefined;

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
-import { IsInt, IsOptional, IsString, Max, ValidateBy, ValidateIf, ValidateNested } from 'class-validator';
+import { ArrayUnique, IsInt, IsOptional, IsString, Max, ValidateBy, ValidateIf, ValidateNested } from 'class-validator';
 import type { FieldError } from '../errors.js';
 import { compiledValidatorOf, Converted, Nested } from './validation.js';
 
@@ -63,7 +63,7 @@ describe('a compiled validator', () => {
     expect(JSON.stringify(read({ number: 1, converted: 'none' }))).toBe('{"whole":{"number":1},"errors":[]}');
   });
 
-  it('throws for rules that depend on more than the value', () => {
+  it('throws for rules that depend on more than the value, or compare all pairs of a list', () => {
     class Conditional {
       @ValidateIf(() => true)
       @IsInt({ message: 'must be a whole number' })
@@ -80,6 +80,11 @@ describe('a compiled validator', () => {
       @ValidateNested({ message: 'must be an object' })
       part: object;
     }
+    class Pairwise {
+      @ArrayUnique({ message: 'must not repeat' })
+      list: string[];
+    }
+    expect(() => compiledValidatorOf(Pairwise)).toThrow(/use @Unique/);
     expect(() => compiledValidatorOf(Conditional)).toThrow(/do not support/);
     expect(() => compiledValidatorOf(DependsOnObject)({ number: 1 }, '', [])).toThrow(/reads its object/);
     expect(() => compiledValidatorOf(WithoutRules)).toThrow(/no rules/);

@@ -177,6 +177,7 @@ export function costlyRequests(target: Target, values: Values, credentials: Cred
     const at = (text: string): string => withQuery(path(), search(`${name}=${text}`, name));
     add(`${name} repeated`, () => request({ target: withQuery(path(), search(different((n) => `${name}=${n}`, headBytes, '&'), name)) }));
     add(`a list in ${name}`, (n) => request({ target: at(different((one) => `${n}a${one}`, headBytes, ',')) }));
+    if (schema.maximum !== undefined) add(`the largest ${name}`, () => request({ target: at(String(schema.maximum)) }));
     add(`short words in ${name}`, (n) => request({ target: at(different((one) => `${n}${one.toString(36)}`, headBytes, '+')) }));
     add(`JSON in base64url in ${name}`, (n) => request({ target: at(Buffer.from(`${filled('[', headBytes / 3)}${n}`).toString('base64url')) }));
     for (const length of [headBytes, 200]) {
