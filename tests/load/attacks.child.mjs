@@ -1,8 +1,6 @@
-// The attacker, in a process of its own that yields to shop and honest clients.
-import { setPriority } from 'node:os';
+// The attacker, in a process of its own, so that its CPU can be told from that of the honest clients.
 import { Attacker, attacks } from './attacks.mjs';
 
-setPriority(10);
 /** @type {Attacker | undefined} */
 let attacker;
 

@@ -35,6 +35,7 @@ export class Attacker {
 
   /** @param {number | string} answer */
   note(answer) {
+    if (this.#stopped) return;
     this.answers[answer] = (this.answers[answer] ?? 0) + 1;
   }
 
@@ -60,6 +61,7 @@ export class Attacker {
   /** @param {string} method @param {string} path @param {{ headers?: Record<string, string>, body?: string | Buffer }} [options] */
   send(method, path, { headers = {}, body } = {}) {
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    this.note('sent');
     const sent = request(`${this.prey.gatewayUrl}${path}`, { method, agent: this.#agent, headers: { ...type, ...headers } });
     sent.on('response', (answer) => {
       this.note(answer.statusCode ?? 0);
