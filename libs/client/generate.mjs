@@ -121,7 +121,12 @@ function operations() {
   const set = (/** @type {string} */ name, /** @type {string} */ comment, /** @type {{ name: string }[]} */ found) =>
     `/** ${comment} */\nexport const ${name}: readonly string[] = [\n${found.map((one) => `  '${one.name}',\n`).join('')}];\n`;
   const [form, multipart, lines] = OTHERS.map((type) => all.filter(({ operation }) => operation.requestBody?.content?.[type]));
-  return `${HEADER}${set('keyedOperations', 'Operations that require a credential and honour an Idempotency-Key.', keyed)}
+  const { scopes } = openapi['components'].securitySchemes.oauth2.flows.authorizationCode;
+  const meanings = Object.entries(scopes).map(([scope, meaning]) => `  ${JSON.stringify(scope)}: ${JSON.stringify(meaning)},\n`);
+  return `${HEADER}/** What each permission, which is also an OAuth scope, lets its holder do: for people who grant it. */
+export const permissionMeanings = {\n${meanings.join('')}} as const;
+
+${set('keyedOperations', 'Operations that require a credential and honour an Idempotency-Key.', keyed)}
 ${set('formOperations', 'Operations with a URL-encoded form as body.', form ?? [])}
 ${set('multipartOperations', 'Operations with multipart form data as body.', multipart ?? [])}
 ${set('linesOperations', 'Operations with lines of JSON as body.', lines ?? [])}`;

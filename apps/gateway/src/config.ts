@@ -18,7 +18,9 @@ export const gatewaySettings = {
     description: "Address of identity's OAuth pages, which the gateway forwards",
   }),
   rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', {
-    description: 'Requests a minute per user, over all their credentials, or per network without one (IPv4 address, IPv6 /64), across replicas',
+    description:
+      'Requests a minute per user, over all their credentials, or per network without one (IPv4 address, IPv6 /64), across replicas. A network ' +
+      'registers at most a fiftieth as many users',
     default: '60000',
     min: 1,
     max: 1_000_000_000,

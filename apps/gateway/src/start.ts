@@ -15,6 +15,7 @@ import { GatewayModule } from './gateway.module.js';
 import { ForwardedOperations } from './operations/forwarded-operations.js';
 import { atRequestEnd, requestLog } from './http/access-log.js';
 import { brotliOptions, compressFromBytes, secureAnswers } from './http/headers.js';
+import { RequestAuthenticator } from './http/request-authenticator.js';
 import { traceRequests } from './http/request-spans.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { createAdapter } from './http/server.js';
@@ -66,7 +67,13 @@ export async function createGateway(
   new ConnectionLimit({ sockets, silentPerNetwork: options.silentConnections, trustedProxies }, service.metrics, logger).watch(instance.server);
   const routes = app.get(Routes);
   supportAllMethods(instance);
-  atRequestEnd(instance, ({ slot }) => slot && limiter.release(slot), requestLog(logger, service.metrics));
+  const authenticator = app.get(RequestAuthenticator);
+  atRequestEnd(
+    instance,
+    ({ slot }) => slot && limiter.release(slot),
+    (request, _reply, ms) => authenticator.countTime(request, ms),
+    requestLog(logger, service.metrics),
+  );
   traceRequests(instance);
   secureAnswers(instance, options);
   routes.install(instance);

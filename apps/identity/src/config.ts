@@ -45,7 +45,7 @@ export const identitySettings = {
     max: 64,
   }),
   refuseCommonPasswords: flag('REFUSE_COMMON_PASSWORDS', {
-    description: 'Refuses new passwords among the 49,000 most common',
+    description: "Refuses new passwords among the 49,000 most common, and those that equal the username, the e-mail address or the shop's name",
     default: 'true',
   }),
   sessionTtlHours: integer('SESSION_TTL_HOURS', {

@@ -69,7 +69,7 @@ describe('a request with an Idempotency-Key', () => {
     const list = await shop.callOnce(identity.createUsers, { users }, 'hash-list', manager);
     await shop.call(identity.updateUser, { username: 'hashed-once', user: { username: 'renamed' } }, manager);
     await shop.sql.query(`DELETE FROM users WHERE username = 'hashed-in-list'`);
-    const hash = jest.spyOn(PasswordHasher.prototype, 'hash');
+    const hash = jest.spyOn(PasswordHasher.prototype, 'hashAll');
     for (let n = 0; n < 4; n++) {
       const repeated = await shop.callOnce(identity.createUser, { user }, 'hash', manager);
       expect(repeated).toEqual({ ...first, replayed: true });
@@ -89,7 +89,7 @@ describe('a request with an Idempotency-Key', () => {
     await shop.callOnce(identity.createUser, { user }, 'reused', manager);
     const { username, principal } = await shop.registerAndLogin();
     await shop.callOnce(identity.createApiKey, { username, apiKey: { name: 'a' } }, 'reused', principal);
-    const hash = jest.spyOn(PasswordHasher.prototype, 'hash');
+    const hash = jest.spyOn(PasswordHasher.prototype, 'hashAll');
     const others = [
       shop.callOnce(identity.createUser, { user: { ...user, username: 'other-body' } }, 'reused', manager),
       shop.callOnce(identity.createUser, { user: { ...user, password: 'another-password' } }, 'reused', manager),

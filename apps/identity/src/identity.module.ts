@@ -3,7 +3,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
 import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
-import { gauge } from '@plant-shop/platform/service/metrics';
+import { counter, gauge } from '@plant-shop/platform/service/metrics';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
 import { ApiKeysController, ApiKeysService } from './api-keys/api-keys.service.js';
 import { type IdentityConfig, toOptions } from './config.js';
@@ -12,6 +12,7 @@ import { DatabaseClock } from './database-clock.js';
 import { identityDatabase } from './database.js';
 import { DemoData } from './demo/demo-data.js';
 import { LoginAttempts } from './sessions/login-attempts.js';
+import { RecentLogin } from './sessions/recent-login.js';
 import { SessionsController, SessionsService } from './sessions/sessions.service.js';
 import { Adapters } from './oauth/adapters.js';
 import { BrowserSessions } from './oauth/browser-sessions.js';
@@ -64,6 +65,7 @@ class IdentityModule {
         ReconcileService,
         SessionsService,
         LoginAttempts,
+        RecentLogin,
         ApiKeysService,
         CredentialUses,
         CredentialsService,
@@ -105,6 +107,12 @@ export async function startIdentity(
     maxInFlight: config.maxInFlight,
   });
   up.app = app;
+  app.get(LoginAttempts).onFailure = counter(
+    service.metrics,
+    'identity_login_failures_total',
+    'Wrong passwords and client secrets (wrong), and attempts beyond the limits (blocked)',
+    'outcome',
+  );
   const hasher = app.get(PasswordHasher);
   gauge(
     service.metrics,

@@ -146,8 +146,8 @@ export class TestIdentity {
   > {
     const registered = await this.register();
     const { token } = await this.login(registered.username, registered.password);
-    const { userId, permissions } = await this.check('session', token);
-    return { ...registered, token, userId, principal: { subject: userId, permissions, shown: ['session'] } };
+    const { id, userId, permissions } = await this.check('session', token);
+    return { ...registered, token, userId, principal: { subject: userId, permissions, shown: ['session'], shownIds: [id] } };
   }
 }
 

@@ -129,6 +129,7 @@ export const searchOperations = {
     {
       route: 'GET /v3/plant/search',
       access: limitedByCredential,
+      weight: 2,
       summary: 'Search plants',
       description:
         'Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. ' +
@@ -146,6 +147,7 @@ export const searchOperations = {
     {
       route: 'GET /v3/plant/facets',
       access: limitedByCredential,
+      weight: 4,
       summary: 'Count plants by status, tag and category',
       description:
         'Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a ' +

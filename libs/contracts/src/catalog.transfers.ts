@@ -69,6 +69,7 @@ export const transferOperations = {
     {
       route: 'POST /v3/plant/import',
       access: permission('write:plants'),
+      weight: 'time',
       summary: 'Import plants',
       description:
         'Creates or replaces plants by id, one `ImportedPlant` per line, in a stream of any length. The response is a stream too: a result ' +
@@ -95,6 +96,7 @@ export const transferOperations = {
       name: 'exportPlants',
       route: 'GET /v3/plant/export',
       access: permission('write:plants'),
+      weight: 'time',
       summary: 'Export all plants',
       description:
         'All plants at one point in time, in the order of their creation, one per line. An export can be imported into this or another ' +

@@ -68,6 +68,11 @@ interface Traits {
   readonly access: AccessPolicy;
   readonly summary: string;
   readonly description?: string;
+  /**
+   * As how many requests it counts against the rate limit. Default: 1. `perUser`: for each user that it registers, which also counts
+   * against the network's limit of registrations. `time`: one for each 20 ms that it takes.
+   */
+  readonly weight?: number | { readonly perUser: number } | 'time';
   /** Multiplies the time budget of an ordinary request (`REQUEST_BUDGET_MS`). Default: 1. */
   readonly budgetFactor?: number;
   /**

@@ -5,7 +5,7 @@ import { type AnswerOf, described, instant, listOf, objectOf, oneOf, optional, t
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Unique, Uuid } from './fields.js';
-import { UserRequest } from './identity.user-request.js';
+import { Address, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
 import { Description } from './schema.js';
 
 // API keys of a user. Callers: the user, or anyone with `write:users`.
@@ -25,6 +25,9 @@ export class NewApiKey {
   @IsOptional()
   @DateTime()
   expiresAt?: string;
+
+  @CurrentPassword()
+  currentPassword?: string;
 }
 
 export class ApiKeyRotation {
@@ -32,11 +35,17 @@ export class ApiKeyRotation {
   @Description('How long the old key remains valid, in seconds. Default: one day. 0: it ends at once.')
   @Integer(0, 2_592_000)
   graceSeconds?: number;
+
+  @CurrentPassword()
+  currentPassword?: string;
 }
 
 export class CreateApiKey extends UserRequest {
   @ObjectOf(() => NewApiKey)
   apiKey: NewApiKey;
+
+  @Address()
+  address?: string;
 }
 
 export class ListApiKeys extends UserRequest {}
@@ -57,6 +66,9 @@ export class RotateApiKey extends UserRequest {
 
   @ObjectOf(() => ApiKeyRotation)
   rotation: ApiKeyRotation;
+
+  @Address()
+  address?: string;
 }
 
 const apiKeyMembers = {
@@ -68,7 +80,7 @@ const apiKeyMembers = {
   expiresAt: optional(instant),
   lastUsedAt: optional(instant),
 };
-const apiKeyAnswer = objectOf('ApiKey')(apiKeyMembers);
+export const apiKeyAnswer = objectOf('ApiKey')(apiKeyMembers);
 
 export type ApiKey = AnswerOf<typeof apiKeyAnswer>;
 const createdApiKeyAnswer = objectOf('CreatedApiKey')({
@@ -85,7 +97,7 @@ const forClients = forClientsUnder('Users');
 export const apiKeyOperations = {
   createApiKey: forClients(
     write<CreatedApiKey>()('createApiKey', CreateApiKey, {
-      errors: ['user-not-found', 'forbidden', 'too-many-api-keys', 'idempotency-key-reused'],
+      errors: ['user-not-found', 'forbidden', 'too-many-api-keys', 'idempotency-key-reused', ...sensitiveErrors],
     }),
     {
       route: 'POST /v3/user/:username/apiKeys',
@@ -122,7 +134,7 @@ export const apiKeyOperations = {
   /** Answers the successor. `too-many-api-keys`: the key is being replaced already. */
   rotateApiKey: forClients(
     write<CreatedApiKey>()('rotateApiKey', RotateApiKey, {
-      errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused'],
+      errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused', ...sensitiveErrors],
     }),
     {
       route: 'POST /v3/user/:username/apiKeys/:apiKeyId/rotation',

@@ -5,6 +5,7 @@ import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, op
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Flag, ListOf, ObjectOf, PageRequest, SomeOf, Text, Texts, Unique } from './fields.js';
+import { Address, CurrentPassword, sensitiveErrors } from './identity.user-request.js';
 import { Description } from './schema.js';
 
 // OAuth 2.0 clients: applications that users grant access to, and programs that obtain tokens for themselves. All operations
@@ -51,11 +52,17 @@ export class NewOAuthClient {
   @Description('The client cannot keep a secret, for instance in a browser, and gets none. Not with `client_credentials`.')
   @Flag()
   public?: boolean;
+
+  @CurrentPassword()
+  currentPassword?: string;
 }
 
 export class CreateOAuthClient {
   @ObjectOf(() => NewOAuthClient)
   client: NewOAuthClient;
+
+  @Address()
+  address?: string;
 }
 
 /** Newest first. */
@@ -72,7 +79,13 @@ export class GetOAuthClient extends OAuthClientRequest {}
 export class DeleteOAuthClient extends OAuthClientRequest {}
 
 /** The old secret and the access tokens issued for it end at once. Refresh tokens remain valid, with the new secret. */
-export class RotateOAuthClientSecret extends OAuthClientRequest {}
+export class RotateOAuthClientSecret extends OAuthClientRequest {
+  @CurrentPassword()
+  currentPassword?: string;
+
+  @Address()
+  address?: string;
+}
 
 const oauthClientMembers = {
   clientId: text(200),
@@ -103,7 +116,7 @@ export const oauthClientOperations = {
   /** `invalid-input` also if the owner does not exist. */
   createOAuthClient: forClients(
     write<CreatedOAuthClient>()('createOAuthClient', CreateOAuthClient, {
-      errors: ['forbidden', 'too-many-oauth-clients', 'idempotency-key-reused'],
+      errors: ['forbidden', 'too-many-oauth-clients', 'idempotency-key-reused', ...sensitiveErrors],
     }),
     {
       route: 'POST /v3/oauth/clients',
@@ -154,7 +167,7 @@ export const oauthClientOperations = {
   ),
   rotateOAuthClientSecret: forClients(
     write<CreatedOAuthClient>()('rotateOAuthClientSecret', RotateOAuthClientSecret, {
-      errors: ['forbidden', 'oauth-client-not-found', 'oauth-client-public', 'idempotency-key-reused'],
+      errors: ['forbidden', 'oauth-client-not-found', 'oauth-client-public', 'idempotency-key-reused', ...sensitiveErrors],
     }),
     {
       route: 'POST /v3/oauth/clients/:clientId/rotateSecret',

@@ -4,8 +4,9 @@ import { authenticated, limitedByAddress, limitedByCredential } from './permissi
 import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, message, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Pattern, Text, Uuid } from './fields.js';
-import { UserRequest } from './identity.user-request.js';
+import { OneOf, Pattern, Text, Uuid } from './fields.js';
+import { Description } from './schema.js';
+import { Address, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
 
 // Login and logout, and the open sessions of a user. Callers of the latter: the user, or anyone with `write:users`.
 
@@ -54,10 +55,27 @@ export class ListSessions extends UserRequest {
 export class EndSession extends UserRequest {
   @Uuid()
   sessionId: string;
+
+  @CurrentPassword()
+  currentPassword?: string;
+
+  @Address()
+  address?: string;
 }
 
 /** Ends all sessions of the user, including the caller's own, and all grants to applications. */
-export class EndSessions extends UserRequest {}
+export class EndSessions extends UserRequest {
+  @IsOptional()
+  @OneOf(['true'])
+  @Description("Ends the user's API keys too: someone else knows the password or a credential.")
+  compromised?: 'true';
+
+  @CurrentPassword()
+  currentPassword?: string;
+
+  @Address()
+  address?: string;
+}
 
 const openSessionAnswer = objectOf('Session')({
   id: uuid,
@@ -121,26 +139,27 @@ export const sessionOperations = {
   ),
   endSession: forClients(
     write<{ ended: string }>()('endSession', EndSession, {
-      errors: ['user-not-found', 'forbidden', 'session-not-found'],
+      errors: ['user-not-found', 'forbidden', 'session-not-found', ...sensitiveErrors],
     }),
     {
       route: 'DELETE /v3/user/:username/sessions/:sessionId',
       access: authenticated,
       summary: 'End a session',
-      description: 'The session is refused everywhere within a second. The message is its id.',
+      description: "The session is refused everywhere within a second. The message is its id. Another user's session needs a recent login or the password of the caller.",
       revokes: true,
       answer: message('ended', '0190b6a2-7f00-7a11-8b22-93c4d5e6f708'),
     },
   ),
   endSessions: forClients(
-    write<{ ended: number }>()('endSessions', EndSessions, { errors: ['user-not-found', 'forbidden'] }),
+    write<{ ended: number }>()('endSessions', EndSessions, { errors: ['user-not-found', 'forbidden', ...sensitiveErrors] }),
     {
       route: 'DELETE /v3/user/:username/sessions',
       access: authenticated,
       summary: 'Log out everywhere',
       description:
-        "Ends all sessions of the user, including the caller's, and all grants to applications. API keys remain valid. " +
-        'The message is the number of sessions.',
+        "Ends all sessions of the user, including the caller's, and all grants to applications. With `compromised=true` API keys too; " +
+        'then set another password. The message is the number of sessions. For another user it needs a recent login or the password of the caller.',
+      query: ['compromised'],
       revokes: true,
       answer: message('ended', '3'),
     },

@@ -2,10 +2,12 @@ import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
 import { type AnswerOf, described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { apiKeyAnswer } from './identity.api-keys.js';
 import { forClientsUnder, jsonArray, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
   ExpectedVersion,
+  Flag,
   IdToAssign,
   IdToChange,
   Integer,
@@ -17,7 +19,7 @@ import {
   Text,
 } from './fields.js';
 import { Digest } from './identity.sessions.js';
-import { UserRequest } from './identity.user-request.js';
+import { Address, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
 import { Description } from './schema.js';
 
 // Users and their roles.
@@ -78,22 +80,40 @@ export class UserChanges extends Profile {
 
   @IsOptional()
   @Text({ max: 256 })
+  @Description('The password that the user has already changes nothing.')
   password?: string;
+
+  @IsOptional()
+  @Flag()
+  @Description("Also ends the user's API keys.")
+  endApiKeys?: boolean;
+
+  @CurrentPassword()
+  currentPassword?: string;
 }
 
 export class RoleAssignment {
   @OneOf(roles)
   role: Role;
+
+  @CurrentPassword()
+  currentPassword?: string;
 }
 
 // Requests
 
-export class CreateUser {
+class Registration {
+  /** Networks take turns when passwords are hashed. */
+  @Address()
+  address?: string;
+}
+
+export class CreateUser extends Registration {
   @ObjectOf(() => NewUser)
   user: NewUser;
 }
 
-export class CreateUsers {
+export class CreateUsers extends Registration {
   @ObjectsOf(() => NewUser, { size: 500, min: 1 })
   users: NewUser[];
 }
@@ -122,6 +142,9 @@ export class UpdateUser extends UserRequest {
   @Digest()
   ownSession?: string;
 
+  @Address()
+  address?: string;
+
   @ExpectedVersion()
   ifVersion?: number;
 }
@@ -129,6 +152,9 @@ export class UpdateUser extends UserRequest {
 export class SetUserRole extends UserRequest {
   @ObjectOf(() => RoleAssignment)
   assignment: RoleAssignment;
+
+  @Address()
+  address?: string;
 
   @ExpectedVersion()
   ifVersion?: number;
@@ -148,12 +174,16 @@ const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstNam
   phone: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
   role: optional(described(oneOf<Role>(roles), 'Visible to callers with write:users, and in GET /user/me.')),
+  apiKeys: optional(described(listOf(apiKeyAnswer, 100), 'After a change of the password: the API keys that remain valid.')),
 });
 
 // Answers
 
 /** As seen by the user and with `write:users`. Other callers get no `email` and `phone`. */
 export type User = AnswerOf<typeof userAnswer>;
+
+/** Hashing a password costs about as much as 20 reads. */
+const registrationWeight = { perUser: 20 };
 
 const { read, write } = operationsOf<ErrorCode>('identity');
 const forClients = forClientsUnder('Users');
@@ -169,6 +199,7 @@ export const userOperations = {
       route: 'POST /v3/user',
       // An Idempotency-Key is honoured only with a valid credential.
       access: optionalCredential,
+      weight: registrationWeight,
       summary: 'Register a user',
       description: 'Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive.',
       body: jsonObject('user'),
@@ -184,8 +215,13 @@ export const userOperations = {
       route: 'POST /v3/user/createWithList',
       // An Idempotency-Key is honoured only with a valid credential.
       access: optionalCredential,
+      weight: registrationWeight,
       summary: 'Register several users, all or none',
-      description: 'At most 500. The `pointer` of an error begins with the index of the user.',
+      description:
+        'At most 500. The `pointer` of an error begins with the index of the user. A list counts against the rate limit as 20 requests per user. ' +
+        '429 and 503 `overloaded` or `unavailable` mean that nobody was created: send the same list again after `Retry-After`. If the response ' +
+        'was lost or is `outcome-unknown`, send it again, too: 409 `username-taken` for every user means that the first attempt succeeded. Log in ' +
+        'as one of them to be sure. With a credential, an Idempotency-Key makes that unnecessary.',
       body: jsonArray('users'),
       budgetFactor: 3,
       answer: listOf(userAnswer, 500),
@@ -227,7 +263,7 @@ export const userOperations = {
   /** Requires `write:users`. `last-admin`: no admin would remain. */
   setUserRole: forClients(
     write<User>()('setUserRole', SetUserRole, {
-      errors: ['user-not-found', 'forbidden', 'last-admin', 'precondition-failed'],
+      errors: ['user-not-found', 'forbidden', 'last-admin', 'precondition-failed', ...sensitiveErrors],
       versioned: true,
     }),
     {
@@ -245,7 +281,7 @@ export const userOperations = {
   ),
   updateUser: forClients(
     write<User>()('updateUser', UpdateUser, {
-      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed'],
+      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed', ...sensitiveErrors],
       versioned: true,
     }),
     {
@@ -254,7 +290,8 @@ export const userOperations = {
       summary: 'Change a user',
       description:
         "Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of " +
-        "that user. A new password ends the user's other sessions.",
+        "that user. A new password ends the user's other sessions and all grants to applications, and the response lists the API keys, which " +
+        'remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`.',
       body: jsonObject('user'),
       revokes: true,
       answer: userAnswer,

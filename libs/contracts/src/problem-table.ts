@@ -63,6 +63,14 @@ const kinds = {
     meaning: 'The credential is valid but lacks the permission that the operation needs.',
     remedy: 'Use a credential with the permission named in the detail, or ask the shop for it.',
   },
+  'recent-login-required': {
+    status: 403,
+    title: 'Recent login required',
+    meaning:
+      'The change is sensitive, and the session is older than ten minutes, or the request carries another credential than a session. API keys with ' +
+      'write:users are exempt.',
+    remedy: 'Log in and repeat the request with the new session, or send your password as the member currentPassword of the body; without a body, in the header Current-Password.',
+  },
   'too-many-requests': {
     status: 429,
     title: 'Too many requests',

@@ -100,7 +100,7 @@ function headersOf(error: CodedError, status: number, { retryAfterSeconds = 1 }:
   const headers: Record<string, string> = error instanceof HttpError ? { ...error.headers } : {};
   if (status === 401) headers['www-authenticate'] ??= 'Bearer realm="plant-shop"';
   if (status === 503) headers['retry-after'] = String(retryAfterSeconds);
-  if (status === 429 && typeof error.details['retryAfter'] === 'number') {
+  if ((status === 429 || status === 503) && typeof error.details['retryAfter'] === 'number') {
     headers['retry-after'] = String(Math.max(1, Math.ceil(error.details['retryAfter'])));
   }
   return headers;

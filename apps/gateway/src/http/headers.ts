@@ -56,6 +56,16 @@ export const deprecationText = ({ since, sunset }: Deprecation): string =>
 
 const dayText = (day: Date): string => day.toISOString().slice(0, 10);
 
+/** Returns the password in a header, where a request has no body. Headers are ASCII, so it is percent-encoded. @throws HttpError `invalid-input` */
+export function currentPasswordOf(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  try {
+    return decodeURIComponent(String(header));
+  } catch {
+    throw badHeader('Current-Password', 'must be percent-encoded UTF-8');
+  }
+}
+
 const maxKeyLength = 255;
 
 /**

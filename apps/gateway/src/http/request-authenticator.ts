@@ -6,6 +6,7 @@ import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/c
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/http/request';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { checkJson } from './json-body.js';
 import { limitHeader, policyHeader, type RateLimit, tooManyRequests } from '../limits/rate-limit.js';
 
 /** Returns the client's address; behind trusted proxies, the address that the first of them saw. */
@@ -16,6 +17,16 @@ const addressKey = (request: FastifyRequest): string => `address:${networkOf(cli
 
 /** The rate limit key of refused credentials. Separate, so that anonymous requests of an address do not prevent checks. */
 const guessesKey = (request: FastifyRequest): string => `guesses:${networkOf(clientAddress(request))}`;
+
+/** The key under which registrations from a network are counted. */
+const registrationsKey = (request: FastifyRequest): string => `registrations:${networkOf(clientAddress(request))}`;
+
+/** One network registers at most a fiftieth of the limit of requests: 1,200 users a minute by default. */
+const registrationWeight = 50;
+/** A list with more users is refused before it costs anything. */
+const maxUsers = 500;
+/** What an import or export counts as one request. */
+const weightMs = 20;
 
 /** Who sends a request, as far as this process knows it without asking identity. */
 export interface Sender {
@@ -61,7 +72,7 @@ export class RequestAuthenticator {
    */
   admit(policy: AccessPolicy, sender: Sender, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     if (policy.kind === 'open') {
-      return policy.cost === undefined ? undefined : this.countOpen(sender, request, reply, policy.cost);
+      return policy.cost === undefined ? undefined : this.countOpen(sender, request, reply, policy.cost * weightOf(request));
     }
     const { presented, cached, refusal } = sender;
     if (refusal !== undefined && policy.kind !== 'optional') {
@@ -69,7 +80,7 @@ export class RequestAuthenticator {
       throw refusal;
     }
     if (presented === undefined) {
-      this.count(sender.client, reply);
+      this.count(sender.client, reply, weightOf(request));
       authorize(policy, undefined);
       return undefined;
     }
@@ -131,8 +142,28 @@ export class RequestAuthenticator {
 
   private accept(authentication: Authentication, policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): void {
     request.authentication = authentication;
-    this.count(authentication.client, reply);
+    this.count(authentication.client, reply, weightOf(request));
     authorize(policy, authentication);
+  }
+
+  /**
+   * Counts the users that a request registers, once its body has arrived. Those of managers of users do not count against their network.
+   * @throws HttpError `too-many-requests`
+   */
+  countRegistrations(request: FastifyRequest, reply: FastifyReply): void {
+    const weight = request.routeSpec?.weight;
+    if (typeof weight !== 'object') return;
+    const { body, authentication } = request;
+    const users = Math.min(maxUsers, lengthOf(body as Buffer | undefined));
+    this.count(authentication?.client ?? addressKey(request), reply, weight.perUser * users);
+    if (authentication?.principal.permissions.includes('write:users')) return;
+    const { remaining, resetSeconds } = this.limit.take(registrationsKey(request), registrationWeight * users);
+    if (remaining < 0) throw tooManyRequests(resetSeconds, 'registrations from your network');
+  }
+
+  /** Counts a request whose weight is the time that it took. */
+  countTime(request: FastifyRequest, ms: number): void {
+    if (request.routeSpec?.weight === 'time') this.limit.charge(request.authentication?.client ?? addressKey(request), Math.ceil(ms / weightMs));
   }
 
   /**
@@ -177,6 +208,16 @@ export class RequestAuthenticator {
     reply.header('ratelimit', limitHeader(status));
     if (status.remaining < 0) throw tooManyRequests(status.resetSeconds);
   }
+}
+
+/** What a request weighs before its body is known. */
+const weightOf = ({ routeSpec }: FastifyRequest): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
+
+/** Returns the number of elements of a JSON list; 1 for anything else. */
+function lengthOf(body: Buffer = Buffer.alloc(0)): number {
+  const first = body.toString('latin1', 0, 100).trimStart()[0];
+  const value = first === '[' ? checkJson(body, 'array') : undefined;
+  return Array.isArray(value) ? value.length : 1;
 }
 
 /** Whether a credential was refused, by identity or by this gateway. */

@@ -42,7 +42,7 @@ export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   readonly parameters?: readonly string[] | undefined;
 }
 
-type OperationMember = 'access' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
+type OperationMember = 'access' | 'weight' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

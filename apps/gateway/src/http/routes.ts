@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { isRateLimited } from '@plant-shop/contracts/permissions';
 import { HttpError } from '@plant-shop/contracts/problem';
 import { checkAccept, contentCodingFor, refusesIdentity } from '@plant-shop/contracts/request-checks';
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendHookHandler, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler, RouteOptions } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { routeNotFound } from './problem.js';
 import { checkMediaType, compressFromBytes, deprecationHeaders, forEverybody } from './headers.js';
@@ -75,7 +75,7 @@ export class Routes {
     if (spec.body) {
       const { kind } = spec.body;
       route.preParsing = (request, _reply, _payload, done) => done(errorOf(() => checkMediaType(request.headers, kind)));
-      route.preHandler = (request, _reply, done) => this.checkAfterBody(request, done);
+      route.preHandler = (request, reply, done) => this.checkAfterBody(request, reply, done);
     }
   }
 
@@ -85,6 +85,8 @@ export class Routes {
       request.routeSpec = spec;
       // First, so that error responses have them too.
       if (headers) reply.headers(headers);
+      // Profiles, orders, audit entries, secrets: what depends on the caller stays in no cache, not even the browser's.
+      if (spec.access.kind !== 'open') reply.header('cache-control', 'no-store');
       try {
         // The router matches an empty segment to a parameter, but no resource has an empty name.
         if (hasParameters && hasEmptySegment(request.params as Record<string, string>)) throw routeNotFound();
@@ -101,10 +103,11 @@ export class Routes {
     };
   }
 
-  private checkAfterBody(request: FastifyRequest, done: (error?: Error) => void): void {
+  private checkAfterBody(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     const error = errorOf(() => {
       if (request.slot) this.limiter.beginWork(request.slot);
       checkQuery(request);
+      this.authenticator.countRegistrations(request, reply);
     });
     if (error || performance.now() - request.admittedAt < slowBodyMs) done(error);
     else this.authenticator.recheck(request).then(() => done(), done);

@@ -83,8 +83,61 @@ describe('the rate limit of operations that require no credential', () => {
   it('counts registrations with a refused credential by address', async () => {
     const register = (n: number): Promise<Response> =>
       shop.send('POST', '/v3/user', { username: 'a', password: 'b' }, { api_key: `guess-${n}` });
-    expect(await statusesOf(5, register)).toEqual([200, 200, 200, 429, 429]);
+    // The first one costs more than the minute's limit.
+    expect(await statusesOf(5, register)).toEqual([200, 429, 429, 429, 429]);
     expect(shop.identity.checks).toBe(3);
+  });
+});
+
+describe('the weights of operations', () => {
+  let shop: Shop;
+  beforeEach(async () => {
+    shop = await startShop(echoes, { rateLimitPerMinute: 60_000, trustedProxies: ['127.0.0.1'] });
+    await earlyInTheMinute();
+    shop.identity.addCredential('manager', { kind: 'apiKey', permissions: ['write:users', 'write:plants'] });
+    shop.identity.addCredential('customer', { kind: 'apiKey', userId: userId(2), permissions: [] });
+  });
+  afterEach(() => shop.stop());
+
+  const left = (response: Response): number => Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]);
+  const users = (n: number): object[] => Array.from({ length: n }, (_, one) => ({ username: `u${one}`, password: 'p' }));
+  const from = (address: string, headers: Record<string, string> = {}): Record<string, string> => ({ 'x-forwarded-for': address, ...headers });
+  const register = (n: number, headers: Record<string, string>): Promise<Response> => shop.send('POST', '/v3/user/createWithList', users(n), headers);
+
+  it('are 2 for a search, 4 for facets, 20 for a registration and for each of a list, and 1 for others', async () => {
+    const before = left(await shop.get('/v3/plant/1', from('192.0.2.1')));
+    expect(before).toBe(59_999);
+    expect(left(await shop.get('/v3/plant/search?q=a', from('192.0.2.1')))).toBe(before - 2);
+    expect(left(await shop.get('/v3/plant/facets', from('192.0.2.1')))).toBe(before - 6);
+    // One request, which registers one user.
+    expect(left(await shop.send('POST', '/v3/user', users(1)[0], from('192.0.2.1')))).toBe(before - 6 - 21);
+    expect(left(await register(500, from('192.0.2.1')))).toBe(before - 27 - 10_001);
+  });
+
+  it('do not count a list that identity refuses for its length as more than the longest', async () => {
+    expect(left(await register(5_000, from('192.0.2.9')))).toBe(60_000 - 10_001);
+  });
+
+  it('let one network register 1,200 users a minute; managers of users and other networks are not affected', async () => {
+    const statuses: number[] = [];
+    for (let n = 0; n < 3; n++) statuses.push((await register(500, from('192.0.2.2'))).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    const refused = await register(500, from('192.0.2.2'));
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await refused.json()).toMatchObject({ code: 'too-many-requests', detail: expect.stringContaining('registrations from your network') as unknown });
+    expect((await shop.send('POST', '/v3/user', users(1)[0], from('192.0.2.2'))).status).toBe(200);
+    expect((await register(500, from('192.0.2.2', { api_key: 'customer' }))).status).toBe(429);
+    expect((await register(500, from('192.0.2.2', { api_key: 'manager' }))).status).toBe(200);
+    expect((await register(500, from('192.0.2.3'))).status).toBe(200);
+    const sent = shop.calls.filter(({ operation }) => operation === 'identity.createUsers').map(({ payload }) => (payload as { address?: string }).address);
+    expect(sent).toEqual(['192.0.2.2', '192.0.2.2', '192.0.2.2', '192.0.2.3']);
+  });
+
+  it('are the time used, for imports', async () => {
+    const key = from('192.0.2.4', { api_key: 'manager' });
+    const before = left(await shop.get('/v3/plant/1', key));
+    await (await shop.send('POST', '/v3/plant/import', '{"id":1,"name":"a","photoUrls":[]}\n', { ...key, 'content-type': 'application/x-ndjson' })).text();
+    await until(async () => left(await shop.get('/v3/plant/1', key)) <= before - 3);
   });
 });
 

@@ -25,6 +25,45 @@ describe('the rate limit', () => {
     expect([limit.take('b', 100).remaining, limit.take('b').remaining]).toEqual([0, -1]);
   });
 
+  it('lets a request take more than remains if half of the limit remains, and the following minutes pay', () => {
+    let now = 0;
+    const limit = new RateLimit(600, () => now);
+    limit.take('a', 300);
+    expect(limit.take('a', 10_000)).toEqual({ remaining: 0, resetSeconds: 60 + 16 * 60 });
+    for (let minute = 1; minute <= 16; minute++) {
+      now = minute * 60_000;
+      expect(limit.take('a').remaining).toBeLessThan(0);
+    }
+    // 300 and 10,000 are 17 minutes and a bit.
+    now = 17 * 60_000;
+    expect(limit.take('a').remaining).toBe(17 * 600 + 600 - 10_300 - 1);
+    expect(limit.take('a', 10_000).remaining).toBeGreaterThanOrEqual(0);
+    expect(limit.take('b', 301).remaining).toBe(299);
+    expect(limit.take('b', 10_000).remaining).toBeLessThan(0);
+  });
+
+  it('keeps a debt while nothing is asked, and takes nothing for refused requests', () => {
+    let now = 0;
+    const limit = new RateLimit(10, () => now);
+    limit.take('a', 35);
+    for (let n = 0; n < 1_000; n++) limit.take('a', 35);
+    now = 2 * 60_000;
+    expect(limit.take('a').remaining).toBeLessThan(0);
+    now = 3 * 60_000;
+    expect(limit.take('a').remaining).toBe(4);
+    now = 4 * 60_000;
+    expect(limit.take('a').remaining).toBe(9);
+  });
+
+  it('counts what a request has used, even beyond the limit', () => {
+    let now = 0;
+    const limit = new RateLimit(10, () => now);
+    limit.charge('a', 25);
+    expect(limit.take('a').remaining).toBeLessThan(0);
+    now = 2 * 60_000;
+    expect(limit.take('a').remaining).toBe(4);
+  });
+
   it('is exhausted when the next request would exceed it', () => {
     const limit = new RateLimit(1, () => 0);
     expect(limit.isExhausted('a')).toBe(false);
@@ -96,6 +135,20 @@ describe('the counts of several gateways', () => {
     expect(limit.takePending(5).counts).toHaveLength(1);
     limit.take('k');
     expect(limit.takePending(5).counts).toEqual([]);
+  });
+
+  it('include debts in the following minutes', () => {
+    let now = 0;
+    const [a, b] = [new RateLimit(10, () => now), new RateLimit(10, () => now)];
+    a.take('k', 25);
+    gossip(a, 'a', b);
+    now = 60_000;
+    expect(b.take('k', 0).remaining).toBe(10);
+    gossip(a, 'a', b);
+    expect(b.take('k').remaining).toBeLessThan(0);
+    now = 120_000;
+    gossip(a, 'a', b);
+    expect(b.take('k').remaining).toBe(4);
   });
 
   it('are published again if large, for gateways that missed them', () => {

@@ -3,9 +3,9 @@ import { HttpError } from '@plant-shop/contracts/problem';
 
 /** The status of a key after a request. */
 export interface RateLimitStatus {
-  /** Requests remaining in this window; negative if this one exceeded the limit. */
+  /** Requests remaining in this window; negative if this one was refused. */
   readonly remaining: number;
-  /** Seconds until the window ends. */
+  /** Seconds until the window ends in which a debt is paid; without one, this window. */
   readonly resetSeconds: number;
 }
 
@@ -19,6 +19,8 @@ export interface ReplicaCounts {
 interface KeyCounter {
   readonly hash: string;
   own: number;
+  /** The part of `own` that exceeds the limit: following windows begin with it. */
+  debt: number;
   /** Sum of the other replicas' counts. */
   others: number;
   byReplica: Map<string, number> | undefined;
@@ -35,6 +37,10 @@ const maxEarly = 100;
  * Counts locally and adds the counts that other replicas publish; a request never waits for them. Each key is a grow-only
  * counter (a CRDT): messages carry a replica's whole count, so lost, repeated and reordered messages do no harm.
  *
+ * A request may weigh as much as many. It is admitted while its weight remains, or half of the limit if that is less: otherwise a list
+ * that weighs more than a minute's limit could never be sent. What it takes beyond the limit is a debt of the following minutes.
+ * Refused requests cost nothing.
+ *
  * Keys beyond `maxKeys` share one counter, so memory stays bounded for any number of addresses.
  */
 export class RateLimit {
@@ -43,7 +49,7 @@ export class RateLimit {
   private pending: KeyCounter[] = [];
   /** Counts from replicas whose clock is already in the next window. */
   private early: ReplicaCounts[] = [];
-  private readonly overflow: KeyCounter = { hash: '', own: 0, others: 0, byReplica: undefined, isPending: true };
+  private readonly overflow: KeyCounter = { hash: '', own: 0, debt: 0, others: 0, byReplica: undefined, isPending: true };
   private window: number;
 
   constructor(
@@ -54,17 +60,33 @@ export class RateLimit {
     this.window = Math.floor(now() / windowMs);
   }
 
-  /** Counts a request. @param cost how many requests it counts as, capped at the limit */
-  take(key: string, cost = 1): RateLimitStatus {
-    const resetSeconds = this.rollWindow();
+  /** Counts a request, unless it is refused. @param weight how many requests it counts as */
+  take(key: string, weight = 1): RateLimitStatus {
+    const { perMinute: limit } = this;
+    const windowSeconds = this.rollWindow();
     const counter = this.byKey.get(key) ?? this.counterOf(key);
+    const available = limit - counter.own - counter.others;
+    const needed = Math.min(weight, Math.ceil(limit / 2));
+    const isAdmitted = available >= needed;
+    if (isAdmitted) this.add(counter, weight);
+    const resetSeconds = windowSeconds + Math.max(0, Math.ceil((counter.debt + Math.max(1, needed) - limit) / limit)) * (windowMs / 1000);
+    return { remaining: isAdmitted ? Math.max(0, available - weight) : Math.max(0, available) - Math.min(weight, limit), resetSeconds };
+  }
+
+  /** Counts what a request has used, whether or not that much remains. */
+  charge(key: string, weight: number): void {
+    this.rollWindow();
+    this.add(this.byKey.get(key) ?? this.counterOf(key), weight);
+  }
+
+  private add(counter: KeyCounter, weight: number): void {
     // A limit that one replica exhausts is exhausted everywhere, so further counts are not published.
     if (!counter.isPending && counter.own < this.perMinute) {
       counter.isPending = true;
       this.pending.push(counter);
     }
-    counter.own += Math.min(cost, this.perMinute);
-    return { remaining: this.perMinute - counter.own - counter.others, resetSeconds };
+    counter.debt += Math.min(weight, Math.max(0, counter.own + counter.others + weight - this.perMinute));
+    counter.own += weight;
   }
 
   /** Whether the next `take` would exceed the limit. */
@@ -85,7 +107,7 @@ export class RateLimit {
   /** Queues counts of at least 1 % of the limit again, for replicas that missed them. */
   requeueLargeCounts(): void {
     this.rollWindow();
-    for (const counter of this.byKey.values()) {
+    for (const counter of this.byHash.values()) {
       if (counter.isPending || counter.own * 100 < this.perMinute) continue;
       counter.isPending = true;
       this.pending.push(counter);
@@ -123,7 +145,7 @@ export class RateLimit {
 
   private create(hash: string): KeyCounter | undefined {
     if (this.byHash.size >= this.maxKeys) return undefined;
-    const counter: KeyCounter = { hash, own: 0, others: 0, byReplica: undefined, isPending: false };
+    const counter: KeyCounter = { hash, own: 0, debt: 0, others: 0, byReplica: undefined, isPending: false };
     this.byHash.set(hash, counter);
     return counter;
   }
@@ -137,11 +159,19 @@ export class RateLimit {
   }
 
   private startWindow(window: number): void {
+    const former = this.byHash;
+    const paid = this.perMinute * Math.max(0, window - this.window - 1);
     this.window = window;
     this.byKey = new Map();
     this.byHash = new Map();
     this.pending = [];
     this.overflow.own = 0;
+    this.overflow.debt = 0;
+    for (const { hash, debt } of former.values()) {
+      if (debt <= paid) continue;
+      const counter = this.create(hash);
+      if (counter) this.add(counter, debt - paid);
+    }
     const { early } = this;
     this.early = [];
     for (const received of early) if (received.window === window) this.mergeCurrent(received);
@@ -158,10 +188,10 @@ export const policyHeader = (perMinute: number): string => `"requests";q=${perMi
 export const limitHeader = ({ remaining, resetSeconds }: RateLimitStatus): string =>
   `"requests";r=${Math.max(0, remaining)};t=${resetSeconds}`;
 
-export const tooManyRequests = (resetSeconds: number): HttpError =>
+export const tooManyRequests = (resetSeconds: number, what = 'requests'): HttpError =>
   new HttpError(
     'too-many-requests',
-    `The limit of requests per minute is exhausted. Try again in ${resetSeconds} s.`,
+    `The limit of ${what} per minute is exhausted. Try again in ${resetSeconds} s.`,
     {},
     { 'retry-after': String(Math.max(1, resetSeconds)) },
   );

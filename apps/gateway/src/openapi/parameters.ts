@@ -47,6 +47,12 @@ export const headerParameters = {
     description: 'ETags of bodies that the client has. Answers 304 without a body if one of them is current.',
     schema: { type: 'string', examples: [exampleEtag] },
   },
+  CurrentPassword: {
+    name: 'Current-Password',
+    in: 'header',
+    description: "The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes.",
+    schema: { type: 'string', format: 'password', examples: ['correct%20horse'] },
+  },
   Range: {
     name: 'Range',
     in: 'header',

@@ -6,6 +6,8 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CachedReads } from '../reads/cached-reads.js';
 import { pageOf, pathId, pathText, queryId, queryList, queryText, requiredQueryIds, requiredQueryList } from '../http/input.js';
+import { currentPasswordOf } from '../http/headers.js';
+import { clientAddress } from '../http/request-authenticator.js';
 import { isPaged, routeSpecOf } from '../http/route.js';
 import { Routes } from '../http/routes.js';
 import { type PageQuery, RpcForwarder, sendApiResponse } from '../http/rpc-forwarder.js';
@@ -100,7 +102,7 @@ const parameterReader =
     return values;
   };
 
-/** The path's parameters, and the presented session for payloads that have a member for it. */
+/** The path's parameters, and the presented session and the client's address for payloads that have a member for it. */
 function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
   const { properties } = schemaOfClass(payload);
   const readers = [...url.matchAll(/:(\w+)/g)].map(([, name = '']): Reader => {
@@ -112,6 +114,16 @@ function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
   if ('ownSession' in properties) {
     readers.push((request, values) => {
       values['ownSession'] = request.authentication?.sessionDigest;
+    });
+  }
+  if ('currentPassword' in properties) {
+    readers.push((request, values) => {
+      values['currentPassword'] = currentPasswordOf(request.headers['current-password']);
+    });
+  }
+  if ('address' in properties) {
+    readers.push((request, values) => {
+      values['address'] = clientAddress(request);
     });
   }
   return readers;

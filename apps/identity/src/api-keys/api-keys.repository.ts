@@ -1,6 +1,7 @@
 import type { Permission } from '@plant-shop/contracts/permissions';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { RevocationTarget } from '../revocations/revocations.js';
 import type { ApiKeyRecord } from './api-key.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -55,6 +56,12 @@ export async function revokeKey(tx: Transaction, userId: string, id: string): Pr
     [id, userId],
   );
   return revoked;
+}
+
+/** Revokes all live keys of a user. @returns revocations to append at the end of the transaction */
+export async function revokeKeysOf(tx: Transaction, userId: string): Promise<RevocationTarget[]> {
+  const revoked = await tx.query<{ id: string }>(`UPDATE api_keys k SET revoked_at = now() WHERE user_id = $1 AND ${isLive('k')} RETURNING id`, [userId]);
+  return revoked.map(({ id }) => ({ kind: 'apiKey', id }));
 }
 
 export interface KeyToReplace {

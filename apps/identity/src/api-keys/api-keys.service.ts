@@ -3,6 +3,7 @@ import { Controller, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import type { ApiKey, CreateApiKey, CreatedApiKey, ListApiKeys, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
+import type { Permission } from '@plant-shop/contracts/permissions';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
@@ -11,6 +12,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditUnlessSelf, findUser, lockUser } from '../users/users.repository.js';
 import { readDatabaseTime } from '../database-clock.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
+import { type Proof, RecentLogin } from '../sessions/recent-login.js';
 import { newSecret, sha256 } from '../secrets/secrets.js';
 import { requireManageable, userNotFound, type UserRecord } from '../users/user.js';
 import {
@@ -42,10 +44,11 @@ export class ApiKeysService {
   constructor(
     private readonly database: Database,
     private readonly revocations: RevocationsService,
+    private readonly recentLogin: RecentLogin,
   ) {}
 
-  create(context: RpcContext, { username, apiKey }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
-    return this.createOnce(context, username, async (tx, user) => {
+  create(context: RpcContext, { username, apiKey: { currentPassword, ...apiKey }, address }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
+    return this.createOnce(context, { username, change: apiKey, currentPassword, address, requested: apiKey.permissions }, async (tx, user) => {
       const permissions = grantedPermissions(apiKey.permissions, user.role, context.principal);
       assertNotExpired(apiKey, new Date(await readDatabaseTime(tx)));
       if ((await countLiveKeys(tx, user.userId)) >= maxLiveKeys) {
@@ -80,9 +83,10 @@ export class ApiKeysService {
 
   async rotate(
     context: RpcContext,
-    { username, apiKeyId, rotation: { graceSeconds = defaultGraceSeconds } }: RotateApiKey,
+    { username, apiKeyId, rotation: { currentPassword, ...rotation }, address }: RotateApiKey,
   ): Promise<CreatedApiKey | Replayed> {
-    const successor = await this.createOnce(context, username, async (tx, { userId, role }) => {
+    const { graceSeconds = defaultGraceSeconds } = rotation;
+    const successor = await this.createOnce(context, { username, change: { apiKeyId, ...rotation }, currentPassword, address }, async (tx, { userId, role }) => {
       const predecessor = await lockKeyToReplace(tx, userId, apiKeyId);
       assertReplaceable(predecessor);
       const { key, ...generated } = generateKey();
@@ -101,14 +105,20 @@ export class ApiKeysService {
    * Creates a key once per Idempotency-Key. A repeated request is authorised too: its saved answer contains the key. A refusal of
    * the new key rolls the transaction back.
    */
-  private createOnce(
-    { principal, idempotency }: RpcContext,
-    username: string,
+  private async createOnce(
+    context: RpcContext,
+    { username, change, requested = [], ...proof }: Proof & { readonly username: string; readonly change: object; readonly requested?: readonly Permission[] | undefined },
     create: (tx: Transaction, user: UserRecord) => Promise<CreatedApiKey>,
   ): Promise<CreatedApiKey | Replayed> {
+    const { principal } = context;
+    const found = requireManageable(principal, await findUser(this.database, username));
+    assertMayReceive(principal, found.userId, requested);
+    await this.recentLogin.require(context, proof);
+    // Without the password, of which the fingerprint would be a fast hash.
+    const key = context.idempotency?.forRequest(Buffer.from(JSON.stringify({ username, ...change })));
     return this.database.transaction(async (tx) => {
       const { userId } = requireManageable(principal, await findUser(tx, username));
-      const answer = await runOnce(tx, idempotency, async () => {
+      const answer = await runOnce(tx, key, async () => {
         const user = await lockUser(tx, userId);
         if (!user) throw userNotFound();
         return create(tx, user);

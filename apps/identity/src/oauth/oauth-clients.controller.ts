@@ -19,8 +19,8 @@ export class OAuthClientsController {
   constructor(private readonly clients: OAuthClientsService) {}
 
   @Answers(identity.createOAuthClient)
-  createOAuthClient({ client }: CreateOAuthClient, context: RpcContext): Promise<CreatedOAuthClient | Replayed> {
-    return this.clients.create(context, client);
+  createOAuthClient(request: CreateOAuthClient, context: RpcContext): Promise<CreatedOAuthClient | Replayed> {
+    return this.clients.create(context, request);
   }
 
   @Answers(identity.listOAuthClients)
@@ -40,9 +40,9 @@ export class OAuthClientsController {
 
   @Answers(identity.rotateOAuthClientSecret)
   rotateOAuthClientSecret(
-    { clientId }: RotateOAuthClientSecret,
+    request: RotateOAuthClientSecret,
     context: RpcContext,
   ): Promise<CreatedOAuthClient | Replayed> {
-    return this.clients.rotateSecret(context, clientId);
+    return this.clients.rotateSecret(context, request);
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import type { CreatedOAuthClient, ListOAuthClients, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
+import type { CreatedOAuthClient, CreateOAuthClient, ListOAuthClients, OAuthClient, RotateOAuthClientSecret } from '@plant-shop/contracts/identity.oauth';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
@@ -12,6 +12,7 @@ import { type Page, type Replayed, unwrapResponse } from '@plant-shop/platform/r
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type FindOneOptions, LessThan } from 'typeorm';
 import { newSecret } from '../secrets/secrets.js';
+import { RecentLogin } from '../sessions/recent-login.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { assertHasAll } from '../users/user.js';
@@ -27,15 +28,19 @@ export class OAuthClientsService {
     private readonly database: Database,
     private readonly hasher: PasswordHasher,
     private readonly revocations: RevocationsService,
+    private readonly recentLogin: RecentLogin,
   ) {}
 
-  async create(context: RpcContext, client: NewOAuthClient): Promise<CreatedOAuthClient | Replayed> {
+  async create(context: RpcContext, { client: { currentPassword, ...client }, address }: CreateOAuthClient): Promise<CreatedOAuthClient | Replayed> {
     assertManagesClients(context.principal);
     assertHasAll(context.principal, client.scopes);
     throwIfInvalid(clientErrors(client));
+    await this.recentLogin.require(context, { currentPassword, address });
+    // Without the password, of which the fingerprint would be a fast hash.
+    const key = context.idempotency?.forRequest(Buffer.from(JSON.stringify(client)));
     const secret = client.public ? undefined : await this.newSecret(context.deadline);
     return this.database.transaction((tx) =>
-      runOnce(tx, context.idempotency, async () => {
+      runOnce(tx, key, async () => {
         const clients = tx.repository(OAuthClientEntity);
         // Until the transaction ends, other creations wait here: each counts those before it, and positions commit in their order.
         tx.send(`SELECT pg_advisory_xact_lock(hashtext('oauth clients'))`);
@@ -91,11 +96,13 @@ export class OAuthClientsService {
     return toOAuthClient(deleted);
   }
 
-  async rotateSecret(context: RpcContext, clientId: string): Promise<CreatedOAuthClient | Replayed> {
+  async rotateSecret(context: RpcContext, { clientId, ...proof }: RotateOAuthClientSecret): Promise<CreatedOAuthClient | Replayed> {
     assertManagesClients(context.principal);
+    await this.recentLogin.require(context, proof);
+    const key = context.idempotency?.forRequest(Buffer.from(JSON.stringify({ clientId })));
     const { secret, ...stored } = await this.newSecret(context.deadline);
     const rotated = await this.database.transaction(async (tx) => {
-      const answer = await runOnce(tx, context.idempotency, async () => {
+      const answer = await runOnce(tx, key, async () => {
         const clients = tx.repository(OAuthClientEntity);
         const client = found(await clients.findOne(locked(clientId)));
         if (client.secretId === null) {

@@ -103,4 +103,26 @@ describe('passwords', () => {
   });
 });
 
+describe('passwords of registrations', () => {
+  const list = (n: number): { password: string }[] => Array.from({ length: n }, (_, one) => ({ password: `password ${one}` }));
+
+  it('are refused at once, and none is hashed, if they cannot be done in time', async () => {
+    const hasher = await PasswordHasher.create(productionCost);
+    const refused = hasher.hashAll(list(100_000), Deadline.in(30_000));
+    expect(hasher.waiting).toBe(0);
+    await expect(refused).rejects.toMatchObject({ code: 'overloaded', details: { retryAfter: expect.any(Number) as unknown } });
+    await expect(hasher.hashAll(list(1), Deadline.in(30_000))).resolves.toHaveLength(1);
+  });
+
+  it('leave room for logins, however many wait', async () => {
+    const hasher = await PasswordHasher.create(productionCost);
+    const ended: string[] = [];
+    const registrations = Promise.all(list(80).map((one, n) => hasher.hashAll([one], Deadline.in(60_000), `network ${n}`).then(() => ended.push('registration'))));
+    await hasher.verify(undefined, 'a login', Deadline.in(60_000)).then(() => ended.push('login'));
+    await registrations;
+    // At most as many as were being hashed when the login came, and as end beside it.
+    expect(ended.indexOf('login')).toBeLessThanOrEqual(6);
+  });
+});
+
 const sumOf = ({ user, system }: NodeJS.CpuUsage): number => user + system;

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { NewSession } from '@plant-shop/contracts/identity';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { identity, type NewSession } from '@plant-shop/contracts/identity';
 import { TestIdentity } from '../identity.spec.fixture.js';
 
 describe('limits of failed logins', () => {
@@ -90,5 +90,28 @@ describe('limits of failed logins', () => {
     const { rows } = await shop.sql.query<{ row: string }>('SELECT f::text AS row FROM login_failures f');
     expect(rows.length).toBeGreaterThan(1);
     for (const { row } of rows) expect(row).toMatch(/^\("\\\\x[0-9a-f]{64}",\d+,/);
+  });
+});
+
+describe('failed logins', () => {
+  it('are logged with network, user agent and a keyed hash of the name, and counted', async () => {
+    const shop = await TestIdentity.withoutReplica();
+    const { service } = await shop.addReplica({ loginLimitPerUser: 2 });
+    const lines = jest.spyOn(service.logger, 'info');
+    const { username } = await shop.register();
+    const attempt = (name: string, password: string): Promise<unknown> =>
+      shop.call(identity.login, { username: name, password, address: '2001:db8::7', userAgent: 'guesser/1.0' }).catch(() => undefined);
+    for (const [name, password] of [[username, 'wrong-guess'], [username.toUpperCase(), 'wrong-guess'], [username, 'blocked-guess'], ['my-secret-password', 'x']]) {
+      await attempt(name ?? '', password ?? '');
+    }
+    const logged = lines.mock.calls.flatMap(([fields, text]) => (text === 'login failed' ? [fields as { name: string }] : []));
+    const common = { network: '2001:db8:0:0::/64', userAgent: 'guesser/1.0', name: expect.stringMatching(/^[\w-]{16}$/) };
+    expect(logged).toEqual([{ ...common, outcome: 'wrong' }, { ...common, outcome: 'wrong' }, { ...common, outcome: 'blocked' }, { ...common, outcome: 'wrong' }]);
+    expect(new Set(logged.map(({ name }) => name)).size).toBe(2);
+    expect(JSON.stringify(logged)).not.toContain('secret');
+    const metric = await service.metrics.getSingleMetricAsString('identity_login_failures_total');
+    expect(metric).toMatch(/outcome="wrong"[^\n]*\} 3/);
+    expect(metric).toMatch(/outcome="blocked"[^\n]*\} 1/);
+    await shop.stop();
   });
 });

@@ -1,6 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { networkOf } from '@plant-shop/platform/http/request';
+import { Cipher } from '@plant-shop/platform/cipher';
+import type { Logger } from '@plant-shop/platform/logging';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { sha256 } from '../secrets/secrets.js';
@@ -57,6 +60,13 @@ export function deleteOldFailures(tx: Transaction): Promise<number> {
   return tx.execute('DELETE FROM login_failures WHERE window_ends_at < now()');
 }
 
+/** An attempt as the log shows it. Without a name: of an OAuth client. */
+interface Attempt {
+  readonly address: string;
+  readonly username?: string;
+  readonly userAgent?: string | undefined;
+}
+
 /** A name or network whose failed attempts are counted. */
 interface Counted {
   readonly hash: Buffer;
@@ -70,14 +80,20 @@ interface Counted {
  */
 @Injectable()
 export class LoginAttempts {
+  /** Counts failures, for an alert. */
+  onFailure: ((outcome: 'wrong' | 'blocked') => void) | undefined;
+
   constructor(
     private readonly database: Database,
+    private readonly cipher: Cipher,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
+    @InjectLogger() private readonly logger: Logger,
   ) {}
 
   /**
    * Runs one login with a name from an address.
    * @param login returns undefined when the secret is wrong
+   * @param userAgent for the log
    * @returns the result of `login`, and how many more attempts may fail in this window
    * @throws DomainError `too-many-logins`. Rethrows errors of `login`; they do not count as failures.
    */
@@ -85,9 +101,10 @@ export class LoginAttempts {
     username: string,
     address: string,
     login: () => Promise<T | undefined>,
+    userAgent?: string,
   ): Promise<{ readonly result: T | undefined; readonly attemptsLeft: number }> {
     const name: Counted = { hash: hashOfName(username), limit: this.options.loginLimits.perUser };
-    const { result, counts } = await this.countAndRun([name, this.networkAt(address)], login);
+    const { result, counts } = await this.countAndRun([name, this.networkAt(address)], login, { address, username, userAgent });
     const failures = counts.find((one) => one.of === name)?.failures ?? 0;
     // The count includes this attempt, which did not fail if there is a result.
     return { result, attemptsLeft: Math.max(0, name.limit - failures + (result === undefined ? 0 : 1)) };
@@ -95,7 +112,7 @@ export class LoginAttempts {
 
   /** Runs one client authentication from an address. */
   async runForAddress<T>(address: string, authenticate: () => Promise<T | undefined>): Promise<T | undefined> {
-    return (await this.countAndRun([this.networkAt(address)], authenticate)).result;
+    return (await this.countAndRun([this.networkAt(address)], authenticate, { address })).result;
   }
 
   private networkAt(address: string): Counted {
@@ -105,6 +122,7 @@ export class LoginAttempts {
   private async countAndRun<T>(
     counted: readonly Counted[],
     work: () => Promise<T | undefined>,
+    attempt: Attempt,
   ): Promise<{
     readonly result: T | undefined;
     readonly counts: readonly (FailureCount & { readonly of: Counted })[];
@@ -118,6 +136,7 @@ export class LoginAttempts {
       });
       const waits = counts.flatMap(({ failures, of, secondsLeft }) => (failures > of.limit ? secondsLeft : []));
       // Rolls the counts back too: a blocked address must not use up attempts of names.
+      if (waits.length > 0) this.report(attempt, 'blocked');
       if (waits.length > 0) throw tooManyLogins(Math.max(1, ...waits));
       return counts;
     });
@@ -129,7 +148,15 @@ export class LoginAttempts {
     } finally {
       if (!failed) await this.database.transaction((tx) => undoAttempt(tx, counts));
     }
+    if (failed) this.report(attempt, 'wrong');
     return { result, counts };
+  }
+
+  /** Logs a failure. The name only as a keyed hash: people sometimes type their password into the name field. */
+  private report({ address, username, userAgent }: Attempt, outcome: 'wrong' | 'blocked'): void {
+    this.onFailure?.(outcome);
+    const name = username === undefined ? undefined : this.cipher.fingerprint(`name of a login ${usernameKey(username)}`).toString('base64url').slice(0, 16);
+    this.logger.info({ outcome, network: networkOf(address), name, userAgent }, 'login failed');
   }
 }
 

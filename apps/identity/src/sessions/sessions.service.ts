@@ -7,6 +7,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditUnlessSelf, findStoredPassword, findUser } from '../users/users.repository.js';
+import { revokeKeysOf } from '../api-keys/api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
@@ -24,6 +25,7 @@ import {
 } from '../sessions.repository.js';
 import { requireManageable } from '../users/user.js';
 import { LoginAttempts } from './login-attempts.js';
+import { type Proof, RecentLogin } from './recent-login.js';
 
 interface OpenedSession {
   readonly id: string;
@@ -39,6 +41,7 @@ export class SessionsService {
     private readonly hasher: PasswordHasher,
     private readonly attempts: LoginAttempts,
     private readonly revocations: RevocationsService,
+    private readonly recentLogin: RecentLogin,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
@@ -58,7 +61,7 @@ export class SessionsService {
       const stored = await findStoredPassword(this.database, username);
       const isRight = await this.hasher.verify(stored?.passwordHash, password, deadline);
       return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, userAgent) : undefined;
-    });
+    }, userAgent);
     if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
     return { ...result, attemptsLeft };
   }
@@ -94,7 +97,8 @@ export class SessionsService {
     return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
   }
 
-  async end(context: RpcContext, { username, sessionId }: EndSession): Promise<{ ended: string }> {
+  async end(context: RpcContext, { username, sessionId, ...proof }: EndSession): Promise<{ ended: string }> {
+    await this.requireProofForOthers(context, username, proof);
     await this.database.transaction(async (tx) => {
       const { userId } = requireManageable(context.principal, await findUser(tx, username));
       if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
@@ -105,17 +109,25 @@ export class SessionsService {
     return { ended: sessionId };
   }
 
-  /** Logs out everywhere: ends all sessions and all grants to applications. */
-  async endAll(context: RpcContext, { username }: EndSessions): Promise<{ ended: number }> {
+  /** Logs out everywhere: ends all sessions and all grants to applications, of a compromised account also the API keys. */
+  async endAll(context: RpcContext, { username, compromised, ...proof }: EndSessions): Promise<{ ended: number }> {
+    await this.requireProofForOthers(context, username, proof);
     const ended = await this.database.transaction(async (tx) => {
       const { userId } = requireManageable(context.principal, await findUser(tx, username));
       const revoked = await endSessionsAndGrants(tx, userId, undefined);
+      if (compromised) revoked.push(...(await revokeKeysOf(tx, userId)));
       await appendRevocations(tx, revoked);
       auditUnlessSelf(tx, context, identity.endSessions, userId);
       return revoked.filter(({ kind }) => kind === 'session').length;
     });
     this.revocations.publish();
     return { ended };
+  }
+
+  /** Before the transaction, which must not wait for a hash. Who may do it at all is decided first. */
+  private async requireProofForOthers(context: RpcContext, username: string, proof: Proof): Promise<void> {
+    const { userId } = requireManageable(context.principal, await findUser(this.database, username));
+    if (userId !== context.principal.subject) await this.recentLogin.require(context, proof);
   }
 }
 

@@ -30,22 +30,38 @@ describe('user rules', () => {
   });
 
   it('refuse passwords that are too short or too common', () => {
-    const rules = { minLength: 8, common: new Set(['baseball']) };
-    expect(passwordErrors('1234567', rules, '/users/3')).toEqual([
+    const rules = { minLength: 8, common: new Set(['baseball']), allowsNames: false };
+    const owner = { username: 'Rose-Gardener', email: 'Rose@garden.example' };
+    expect(passwordErrors('1234567', rules, '/users/3', owner)).toEqual([
       { pointer: '/users/3/password', detail: 'must have at least 8 characters' },
     ]);
-    expect(passwordErrors('12345678', rules, '/user')).toEqual([]);
-    expect(passwordErrors('baseball', rules, '/user')).toEqual([
+    expect(passwordErrors('12345678', rules, '/user', owner)).toEqual([]);
+    expect(passwordErrors('baseball', rules, '/user', owner)).toEqual([
       { pointer: '/user/password', detail: expect.stringContaining('choose another') },
     ]);
   });
 
   it('measure passwords in code points of their normal form', () => {
-    const rules = { minLength: 8, common: new Set(['baseball']) };
+    const rules = { minLength: 8, common: new Set(['baseball']), allowsNames: true };
+    const errors = (password: string) => passwordErrors(password, rules, '/user', { username: 'rose' });
     const tooShort = [expect.objectContaining({ detail: 'must have at least 8 characters' })];
-    for (const password of ['crème é'.normalize('NFD'), '🌱🌿🌵🌴', 'a🌱b🌿c🌵d']) expect(passwordErrors(password, rules, '/user')).toEqual(tooShort);
-    for (const password of ['crème éa', 'ﬁﬁﬁﬁ', '🌱🌿🌵🌴🌱🌿🌵🌴']) expect(passwordErrors(password, rules, '/user')).toEqual([]);
-    expect(passwordErrors('ｂａｓｅｂａｌｌ', rules, '/user')).toEqual([expect.objectContaining({ detail: expect.stringContaining('common') })]);
+    for (const password of ['crème é'.normalize('NFD'), '🌱🌿🌵🌴', 'a🌱b🌿c🌵d']) expect(errors(password)).toEqual(tooShort);
+    for (const password of ['crème éa', 'ﬁﬁﬁﬁ', '🌱🌿🌵🌴🌱🌿🌵🌴']) expect(errors(password)).toEqual([]);
+    expect(errors('ｂａｓｅｂａｌｌ')).toEqual([expect.objectContaining({ detail: expect.stringContaining('common') })]);
+  });
+
+  it.each([
+    ['rose-gardener', 'username'],
+    ['ROSE-GARDENER', 'username'],
+    ['rose@GARDEN.example', 'e-mail'],
+    ['Plant Shop', 'shop'],
+    ['plant-shop!', 'shop'],
+  ])('refuse a name as a password: %s', (password, why) => {
+    const rules = { minLength: 8, common: new Set<string>(), allowsNames: false };
+    const owner = { username: 'Rose-Gardener', email: 'Rose@garden.example' };
+    expect(passwordErrors(password, rules, '/user', owner)).toEqual([{ pointer: '/user/password', detail: expect.stringContaining(why) }]);
+    expect(passwordErrors(`${password} 2`, rules, '/user', owner)).toEqual([]);
+    expect(passwordErrors(password, { ...rules, allowsNames: true }, '/user', owner)).toEqual([]);
   });
 
   describe('for a list', () => {

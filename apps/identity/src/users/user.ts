@@ -100,14 +100,30 @@ export function assertVersion(user: Pick<UserRecord, 'version'>, expected: numbe
 export interface PasswordRules {
   readonly minLength: number;
   readonly common: CommonPasswords;
+  /** Whether a password may be the name or e-mail address of its user, or the shop's name. */
+  readonly allowsNames: boolean;
 }
 
-/** Checks the normalized password, whose characters are its code points. */
-export function passwordErrors(password: string, { minLength, common }: PasswordRules, parent: string): FieldError[] {
+const shopName = 'plantshop';
+
+/**
+ * Checks the normalized password, whose characters are its code points.
+ * @param owner whose password it is to be
+ */
+export function passwordErrors(
+  password: string,
+  { minLength, common, allowsNames }: PasswordRules,
+  parent: string,
+  owner: { readonly username: string; readonly email?: string | null },
+): FieldError[] {
   const error = (detail: string): FieldError[] => [{ pointer: `${parent}/password`, detail }];
   const normalized = normalizedPassword(password);
   if ([...normalized].length < minLength) return error(`must have at least ${minLength} characters`);
   if (common.has(normalized)) return error('is too common; choose another');
+  if (allowsNames) return [];
+  const folded = normalized.toLowerCase();
+  if ([owner.username, owner.email].some((one) => one?.toLowerCase() === folded)) return error('must not be your username or e-mail address');
+  if (folded.replaceAll(/[^a-z0-9]/g, '') === shopName) return error("must not be the shop's name");
   return [];
 }
 

@@ -27,13 +27,13 @@ export class UsersController {
   ) {}
 
   @Answers(identity.createUser)
-  createUser({ user }: CreateUser, context: RpcContext): Promise<Versioned<User> | Replayed> {
-    return this.users.create(context, user);
+  createUser(request: CreateUser, context: RpcContext): Promise<Versioned<User> | Replayed> {
+    return this.users.create(context, request);
   }
 
   @Answers(identity.createUsers)
-  createUsers({ users }: CreateUsers, context: RpcContext): Promise<User[] | Replayed> {
-    return this.users.createAll(context, users);
+  createUsers(request: CreateUsers, context: RpcContext): Promise<User[] | Replayed> {
+    return this.users.createAll(context, request);
   }
 
   @Answers(identity.resolveUsername)

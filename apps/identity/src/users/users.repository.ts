@@ -71,6 +71,14 @@ export interface StoredPassword {
   readonly passwordHash: string;
 }
 
+export async function findPasswordOf(db: Reader, userId: string): Promise<{ readonly username: string; readonly passwordHash: string } | undefined> {
+  const [stored] = await db.query<{ username: string; passwordHash: string }>(
+    { name: 'find-password', text: 'SELECT username, password_hash AS "passwordHash" FROM users WHERE user_id = $1' },
+    [userId],
+  );
+  return stored;
+}
+
 export async function findStoredPassword(db: Reader, username: string): Promise<StoredPassword | undefined> {
   const [login] = await db.query<StoredPassword>(
     {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User } from '@plant-shop/contracts/identity';
+import { type CreateUser, type CreateUsers, identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User, type UserChanges } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
+import { networkOf } from '@plant-shop/platform/http/request';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
@@ -11,8 +12,24 @@ import type { Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { byText, Paging } from '@plant-shop/platform/patterns/paging';
-import { auditUnlessSelf, changeUser, drawIds, findTakenNamesAndIds, findUser,
-  findUserById, findUsernames, insertUsers, listUsers, lockUser, setRole, type UserToInsert } from './users.repository.js';
+import {
+  auditUnlessSelf,
+  changeUser,
+  drawIds,
+  findPasswordOf,
+  findTakenNamesAndIds,
+  findUser,
+  findUserById,
+  findUsernames,
+  insertUsers,
+  listUsers,
+  lockUser,
+  setRole,
+  type UserToInsert,
+} from './users.repository.js';
+import { toApiKey } from '../api-keys/api-key.js';
+import { listLiveKeys, revokeKeysOf } from '../api-keys/api-keys.repository.js';
+import { type Proof, RecentLogin, recentLoginRequired } from '../sessions/recent-login.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { fromDigest } from '../secrets/secrets.js';
@@ -48,6 +65,8 @@ export interface NewUsers {
   /** Returns the JSON pointer of the n-th user in the request. */
   readonly pointerOf: (n: number) => string;
   readonly role: Role;
+  /** Whose turn it is to have passwords hashed. */
+  readonly network?: string;
 }
 
 type Registration = Omit<UserToInsert, 'id'> & { readonly pointer: string };
@@ -60,21 +79,22 @@ export class UsersService {
     private readonly database: Database,
     private readonly hasher: PasswordHasher,
     private readonly revocations: RevocationsService,
+    private readonly recentLogin: RecentLogin,
     private readonly cipher: Cipher,
     @Inject(COMMON_PASSWORDS) private readonly common: CommonPasswords,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
-  create(context: RpcContext, user: NewUser): Promise<Versioned<User> | Replayed> {
-    const one: NewUsers = { users: [user], pointerOf: () => '/user', role: 'customer' };
+  create(context: RpcContext, { user, address = '' }: CreateUser): Promise<Versioned<User> | Replayed> {
+    const one: NewUsers = { users: [user], pointerOf: () => '/user', role: 'customer', network: networkOf(address) };
     return this.register(context, one, (records) => {
       const record = onlyRow(records);
       return new Versioned(fullProfile(record), record.version);
     });
   }
 
-  createAll(context: RpcContext, users: readonly NewUser[]): Promise<User[] | Replayed> {
-    const all: NewUsers = { users, pointerOf: (n) => `/users/${n}`, role: 'customer' };
+  createAll(context: RpcContext, { users, address = '' }: CreateUsers): Promise<User[] | Replayed> {
+    const all: NewUsers = { users, pointerOf: (n) => `/users/${n}`, role: 'customer', network: networkOf(address) };
     return this.register(context, all, (records) => records.map(fullProfile));
   }
 
@@ -114,10 +134,14 @@ export class UsersService {
 
   /**
    * Sets a role. The principal needs the permissions that the user gains.
-   * @throws DomainError `forbidden`, `user-not-found`, `precondition-failed`, `last-admin`
+   * @throws DomainError `forbidden`, `user-not-found`, `precondition-failed`, `last-admin`, `recent-login-required`
    */
-  async setRole(context: RpcContext, { username, assignment: { role }, ifVersion }: SetUserRole): Promise<Versioned<User>> {
+  async setRole(
+    context: RpcContext,
+    { username, assignment: { role, currentPassword }, address, ifVersion }: SetUserRole,
+  ): Promise<Versioned<User>> {
     assertManagesUsers(context.principal);
+    await this.recentLogin.require(context, { currentPassword, address });
     const { user } = await changeRole(this.database, actorOf(context), { username, role, ifVersion, by: context.principal });
     this.revocations.publish();
     return new Versioned(managedProfile(user), user.version);
@@ -125,17 +149,16 @@ export class UsersService {
 
   async update(
     context: RpcContext,
-    { username, user: changes, ownSession, ifVersion }: UpdateUser,
+    { username, user: changes, ownSession, address, ifVersion }: UpdateUser,
   ): Promise<Versioned<User>> {
     // Checked here too, so that refused requests cost no password hash; the checks below decide.
     const found = requireManageable(context.principal, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
-    const { password, ...others } = changes;
-    if (password !== undefined) {
-      assertMaySetPassword(context.principal, found);
-      this.checkPasswords([{ password, pointer: '/user' }]);
-    }
+    const { password: sent, currentPassword, endApiKeys = false, ...others } = changes;
+    if (sent !== undefined) assertMaySetPassword(context.principal, found);
+    const password = await this.changedPassword(context, found, changes, { currentPassword, address });
+    if (password !== undefined) this.checkPasswords([{ ...found, ...others, password, pointer: '/user' }]);
     const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
     const changed = await this.database.transaction(async (tx) => {
       const user = await lockUser(tx, userId);
@@ -144,15 +167,43 @@ export class UsersService {
       // The role may have been raised since.
       if (passwordHash !== undefined) assertMaySetPassword(context.principal, user);
       const record = await changeUser(tx, userId, { ...others, ...(passwordHash !== undefined && { passwordHash }) });
-      if (passwordHash !== undefined) {
-        const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
-        await appendRevocations(tx, await endSessionsAndGrants(tx, userId, keptTokenHash));
-      }
+      const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
+      const ended = [
+        ...(passwordHash === undefined ? [] : await endSessionsAndGrants(tx, userId, keptTokenHash)),
+        ...(endApiKeys ? await revokeKeysOf(tx, userId) : []),
+      ];
+      const apiKeys = passwordHash === undefined ? undefined : (await listLiveKeys(tx, userId)).map(toApiKey);
+      await appendRevocations(tx, ended);
       auditUnlessSelf(tx, context, identity.updateUser, userId);
-      return record;
+      return { record, ended, apiKeys };
     });
-    if (passwordHash !== undefined) this.revocations.publish();
-    return new Versioned(profileFor(context.principal, changed), changed.version);
+    if (changed.ended.length > 0) this.revocations.publish();
+    const { record, apiKeys } = changed;
+    return new Versioned({ ...profileFor(context.principal, record), ...(apiKeys && { apiKeys }) }, record.version);
+  }
+
+  /**
+   * Returns the new password, if the changes contain one. The password that the user has is none.
+   * @throws DomainError `recent-login-required` when a changed password or e-mail address lacks it
+   */
+  private async changedPassword(
+    context: RpcContext,
+    user: UserRecord,
+    { password, email }: UserChanges,
+    proof: Proof,
+  ): Promise<string | undefined> {
+    const hasNewEmail = email !== undefined && email !== (user.email ?? '');
+    if (password === undefined && !hasNewEmail) return undefined;
+    const isProven = await this.recentLogin.isProven(context, proof);
+    if (hasNewEmail && !isProven) throw recentLoginRequired();
+    const stored = password === undefined ? undefined : await findPasswordOf(this.database, user.userId);
+    if (password === undefined || !stored) return undefined;
+    const isOwn = isProven
+      ? await this.hasher.verify(stored.passwordHash, password, context.deadline)
+      : await this.recentLogin.isPassword(stored, password, context.deadline, proof.address);
+    if (isOwn) return undefined;
+    if (!isProven) throw recentLoginRequired();
+    return password;
   }
 
   /**
@@ -166,7 +217,7 @@ export class UsersService {
    */
   async register<T extends object>(
     { deadline, idempotency }: RpcContext,
-    { users, pointerOf, role }: NewUsers,
+    { users, pointerOf, role, network }: NewUsers,
     answerOf: (records: readonly UserRecord[]) => T,
   ): Promise<T | Replayed> {
     const text = JSON.stringify(users);
@@ -176,9 +227,9 @@ export class UsersService {
     // After the query for taken names: if it found those of a concurrent copy of this request, its answer is saved by now.
     const saved = await IdempotentResults.peek(this.database, key);
     if (saved) return saved;
-    this.checkPasswords(users.map(({ password }, n) => ({ password, pointer: pointerOf(n) })));
+    this.checkPasswords(users.map(({ username, email, password }, n) => ({ username, password, pointer: pointerOf(n), ...(email !== undefined && { email }) })));
     assertNoConflicts(conflicts);
-    const hashed = await this.hasher.hashAll(users, deadline);
+    const hashed = await this.hasher.hashAll(users, deadline, network);
     const registrations = hashed.map(({ owner: user, passwordHash }, n) => ({
       user,
       userId: randomUUID(),
@@ -209,10 +260,9 @@ export class UsersService {
   }
 
   /** @throws CodedError `invalid-input` */
-  private checkPasswords(users: readonly { readonly password: string; readonly pointer: string }[]): void {
-    const errors = users.flatMap(({ password, pointer }) =>
-      passwordErrors(password, { minLength: this.options.passwordMinLength, common: this.common }, pointer),
-    );
+  private checkPasswords(users: readonly { readonly password: string; readonly pointer: string; readonly username: string; readonly email?: string | null }[]): void {
+    const rules = { minLength: this.options.passwordMinLength, common: this.common, allowsNames: !this.options.refuseCommonPasswords };
+    const errors = users.flatMap(({ password, pointer, ...owner }) => passwordErrors(password, rules, pointer, owner));
     if (errors.length > 0) throw invalidInput(errors);
   }
 }

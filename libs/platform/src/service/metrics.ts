@@ -58,6 +58,12 @@ export function poolUse(registry: Registry, read: () => PoolUse): void {
   });
 }
 
+/** Registers a counter by one label. @returns a function that counts one */
+export function counter(registry: Registry, name: string, help: string, label: string): (value: string) => void {
+  const all = new Counter({ name, help, labelNames: [label], registers: [registry] });
+  return (value) => all.inc({ [label]: value });
+}
+
 /** Registers a gauge whose value is read at each scrape. */
 export function gauge(registry: Registry, name: string, help: string, read: () => number): void {
   new Gauge({

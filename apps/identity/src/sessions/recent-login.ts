@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { Database, type Statement } from '@plant-shop/platform/postgres/database';
+import type { Deadline, Principal, RpcContext } from '@plant-shop/platform/rpc/context';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { findPasswordOf } from '../users/users.repository.js';
+import { LoginAttempts } from './login-attempts.js';
+
+const recentSession: Statement = {
+  name: 'recent-session',
+  text: `SELECT 1 FROM sessions WHERE id = $1 AND user_id = $2 AND created_at > now() - interval '10 minutes'`,
+};
+
+/** What a request for a sensitive change says about its sender. */
+export interface Proof {
+  /** Of the caller, not of the user that the change is about. */
+  readonly currentPassword?: string | undefined;
+  readonly address?: string | undefined;
+}
+
+/**
+ * Decides whether a caller may make a sensitive change: one that would let a thief of a session or token stay, or keep others out
+ * (docs/decisions/credentials-and-permissions.md). It takes a session that began in the last ten minutes, or the caller's password. An
+ * access token has neither. API keys with `write:users` are exempt, since machines have no password.
+ */
+@Injectable()
+export class RecentLogin {
+  constructor(
+    private readonly database: Database,
+    private readonly hasher: PasswordHasher,
+    private readonly attempts: LoginAttempts,
+  ) {}
+
+  /** @throws DomainError `recent-login-required`, `too-many-logins` */
+  async require(context: RpcContext, proof: Proof): Promise<void> {
+    if (!(await this.isProven(context, proof))) throw recentLoginRequired();
+  }
+
+  /** @throws DomainError `recent-login-required` for a wrong password, `too-many-logins` after too many */
+  async isProven({ principal, deadline }: RpcContext, { currentPassword, address }: Proof): Promise<boolean> {
+    if (isMachine(principal) || (await this.hasRecentSession(principal))) return true;
+    if (currentPassword === undefined) return false;
+    const stored = await findPasswordOf(this.database, principal.subject);
+    if (!stored) return false;
+    if (await this.isPassword(stored, currentPassword, deadline, address)) return true;
+    throw new DomainError('recent-login-required', 'The current password is wrong. Nothing was changed.');
+  }
+
+  /** Compares a password with a stored one, and counts a failure like that of a login: else it could be guessed here. */
+  async isPassword(
+    { username, passwordHash }: { readonly username: string; readonly passwordHash: string },
+    password: string,
+    deadline: Deadline,
+    address = '',
+  ): Promise<boolean> {
+    const verify = async (): Promise<true | undefined> => (await this.hasher.verify(passwordHash, password, deadline)) || undefined;
+    return (await this.attempts.runForUser(username, address, verify)).result === true;
+  }
+
+  private async hasRecentSession({ subject, shown, shownIds = [] }: Principal): Promise<boolean> {
+    const id = shownIds[shown.indexOf('session')];
+    return id !== undefined && (await this.database.query(recentSession, [id, subject])).length > 0;
+  }
+}
+
+const isMachine = ({ shown, permissions }: Principal): boolean =>
+  shown.length > 0 && shown.every((kind) => kind === 'apiKey') && permissions.includes('write:users');
+
+export const recentLoginRequired = (): DomainError =>
+  new DomainError('recent-login-required', 'Log in again, or send your password as currentPassword (without a body in the header Current-Password).');
