@@ -43,11 +43,15 @@ describe('people', () => {
     await page.getByRole('dialog', { name: `Make ${ada.username} staff?` }).waitFor();
     await visit.assertAccessible();
     await pressEnterOn(page.getByRole('dialog').getByRole('button', { name: 'Change the role' }));
+    await givePassword(page, { ...boss, password: 'not the password' });
+    await page.getByText('The password is wrong.').waitFor();
+    await visit.assertAccessible();
+    await givePassword(page, boss);
     await page.getByText(`${ada.username} is staff now.`).waitFor();
     await page.getByRole('region', { name: 'Role' }).getByText('staff').first().waitFor();
     const { data } = await admin.GET('/user/{username}', { params: { path: { username: ada.username } } });
     assert.equal(data.role, 'staff');
-    await visit.leave();
+    await visit.leave(/403/);
   });
 
   test('when a role is revoked while the page is open, its pages are neither shown nor offered', async () => {
@@ -89,9 +93,10 @@ describe('people', () => {
     const { page } = visit;
     await page.getByRole('button', { name: /^End the session/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'End the session' }).click();
+    await givePassword(page, boss);
     await page.getByText(`${ada.username} is logged in nowhere.`).waitFor();
     await visit.assertAccessible();
-    await visit.leave();
+    await visit.leave(/403/);
   });
 
   test('an API key can be created, rotated and revoked, and is shown only once', async () => {
@@ -104,9 +109,10 @@ describe('people', () => {
     await page.getByRole('button', { name: 'New API key' }).click();
     await page.getByLabel('Name').fill('<b>warehouse</b>');
     await page.getByLabel('what you choose').check();
-    await page.getByLabel('write:orders').check();
+    await page.getByLabel('Place and cancel own orders').check();
     await visit.assertAccessible();
     await page.getByRole('button', { name: 'Create the key' }).click();
+    await givePassword(page, boss);
     const key = await shownKey();
     assert.ok(await isValid(key));
     await page.getByRole('button', { name: 'I have stored it' }).click();
@@ -117,6 +123,7 @@ describe('people', () => {
     await page.getByRole('combobox', { name: 'The old key expires' }).click();
     await page.getByRole('option', { name: 'at once' }).click();
     await page.getByRole('button', { name: 'Replace the key' }).click();
+    await givePassword(page, boss);
     const next = await shownKey();
     assert.ok(await isValid(next));
     await page.getByRole('button', { name: 'I have stored it' }).click();
@@ -127,7 +134,7 @@ describe('people', () => {
     await row.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('button', { name: 'Revoke the API key' }).click();
     await page.getByText('No API keys.').waitFor();
-    await visit.leave();
+    await visit.leave(/403/);
   });
 
   test('an OAuth client can be registered, given a new secret and deleted; secrets are shown only once', async () => {
@@ -137,22 +144,24 @@ describe('people', () => {
     await page.getByRole('button', { name: 'New client' }).click();
     await page.getByLabel('Name').fill(name);
     await page.getByLabel('Redirect addresses').fill('https://planner.example/callback');
-    await page.getByLabel('write:orders').check();
+    await page.getByLabel('Place and cancel own orders').check();
     await visit.assertAccessible();
     await page.getByRole('button', { name: 'Register the client' }).click();
+    await givePassword(page, boss);
     const secret = await page.getByRole('dialog', { name: 'The client secret' }).getByLabel('Secret', { exact: true }).textContent();
     await page.getByRole('button', { name: 'I have stored it' }).click();
     const row = page.getByRole('row', { name });
     await row.getByText('https://planner.example/callback').waitFor();
     await row.getByRole('button', { name: 'New secret' }).click();
     await page.getByRole('button', { name: 'Replace the secret' }).click();
+    await givePassword(page, boss);
     const next = await page.getByRole('dialog', { name: 'The new client secret' }).getByLabel('Secret', { exact: true }).textContent();
     assert.ok(secret && next && secret !== next);
     await page.getByRole('button', { name: 'I have stored it' }).click();
     await row.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('button', { name: 'Delete the client' }).click();
     await row.waitFor({ state: 'detached' });
-    await visit.leave();
+    await visit.leave(/403/);
   });
 
   test('the audit log shows who assigned a role, and can be filtered by user and operation', async () => {
@@ -171,6 +180,13 @@ describe('people', () => {
     await visit.leave(/404/);
   });
 });
+
+/** Answers the question that precedes a sensitive change. @param {import('playwright-core').Page} page @param {import('./kit/people.mjs').Person} person */
+async function givePassword(page, { password }) {
+  const dialog = page.getByRole('dialog', { name: 'Your password, please' });
+  await dialog.getByLabel('Password').fill(password);
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+}
 
 /** Chooses an option of a combobox, which keeps the focus. @param {import('playwright-core').Page} page @param {string} name */
 async function pressEnterOnOption(page, name) {

@@ -1,6 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import { PasswordDialog } from '../auth/password-question.js';
 import { useCell, useSession } from '../auth/session.js';
 import { newQueryClient } from './queries.js';
 import { loadAllPages, router } from './router.js';
@@ -24,6 +25,7 @@ export function Workplace(): ReactNode {
   return (
     <QueryClientProvider client={client}>
       <RouterProvider router={router} />
+      <PasswordDialog />
     </QueryClientProvider>
   );
 }

@@ -5,6 +5,7 @@ import { Cell } from '../shop/cell.js';
 import { Connection } from '../shop/connection.js';
 import { LiveEvents } from '../shop/live-events.js';
 import { rememberLogOut } from './login.js';
+import { PasswordQuestion } from './password-question.js';
 import type { Permission } from './permissions.js';
 import { withoutRefused } from './refused-permissions.js';
 import { type Grant, type Person, Tokens } from './tokens.js';
@@ -16,6 +17,7 @@ const deadlineMs = 15_000;
 export class Session {
   readonly shop: Shop;
   readonly connection = new Connection();
+  readonly passwordQuestion = new PasswordQuestion();
   readonly live: LiveEvents;
   readonly person = new Cell<Person>({ username: '', permissions: new Set() });
   /** Why the session ended; undefined while it lasts. */
@@ -47,7 +49,8 @@ export class Session {
     const leaving = this.leaving.signal;
     const own = init?.signal;
     try {
-      const response = await this.connection.fetch(input, { ...init, signal: own ? AbortSignal.any([own, leaving]) : leaving });
+      const first = await this.connection.fetch(input, { ...init, signal: own ? AbortSignal.any([own, leaving]) : leaving });
+      const response = await this.passwordQuestion.askIfRequired(first, init, (repeated) => this.connection.fetch(input, repeated));
       this.person.set(withoutRefused(this.person.get(), response));
       return response;
     } catch (error) {

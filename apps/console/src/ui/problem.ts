@@ -29,6 +29,7 @@ export function problemText(error: unknown): ProblemText {
 
 function todoOf(error: ShopError): string {
   if (error instanceof ShopProblem) {
+    if (error.code === 'recent-login-required') return 'Nothing was changed. Repeat it with your password.';
     if (error.status === 403) return 'Your role does not allow this. Ask an administrator.';
     if (error.status === 404) return 'It may have been deleted. Reload the list.';
     if (error.status === 412) return 'Someone else has changed it. Check the current version, then decide.';

@@ -57,7 +57,7 @@ const EntryTable = ({ entries }: { readonly entries: readonly AuditEntry[] }): R
               <Table.Td><Code>{entry.operation}</Code></Table.Td>
               <Table.Td maw={260} style={{ overflowWrap: 'anywhere' }}>{entry.target}</Table.Td>
               <Table.Td>
-                {entry.credentials.join(', ')}
+                {entry.credentials.map(({ kind, id }) => <Text key={id ?? kind} size="sm" title={id}>{kind}</Text>)}
                 {entry.otherCredentials?.map(({ kind, id, subject, username }) => <Text key={id} size="xs" c="dimmed">also presented: {kind} of {username ?? `a deleted user (${subject})`}</Text>)}
               </Table.Td>
               <Table.Td maw={180}><Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{entry.requestId}</Text></Table.Td>
