@@ -181,7 +181,7 @@ export interface paths {
         put?: never;
         /**
          * Upload an image of a plant
-         * @description Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as attachments. At most 10 MiB. The message contains the metadata and the URL of the image.
+         * @description Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as attachments (`shown` is false). At most 10 MiB. The message contains the metadata and the URL of the image.
          */
         post: operations["uploadImage"];
         delete?: never;
@@ -219,7 +219,7 @@ export interface paths {
         };
         /**
          * List orders
-         * @description Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`).
+         * @description Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, or read again from a minute before the newest order that you know (`placedFrom`).
          */
         get: operations["listOrders"];
         put?: never;
@@ -568,7 +568,7 @@ export interface paths {
         put?: never;
         /**
          * Register several users, all or none
-         * @description At most 500. The `pointer` of an error begins with the index of the user.
+         * @description At most 500. The `pointer` of an error begins with the index of the user. A list counts against the rate limit as 20 requests per user. 429 and 503 `overloaded` or `unavailable` mean that nobody was created: send the same list again after `Retry-After`. If the response was lost or is `outcome-unknown`, send it again, too: 409 `username-taken` for every user means that the first attempt succeeded. Log in as one of them to be sure. With a credential, an Idempotency-Key makes that unnecessary.
          */
         post: operations["createUsers"];
         delete?: never;
@@ -591,7 +591,7 @@ export interface paths {
         get: operations["getUser"];
         /**
          * Change a user
-         * @description Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of that user. A new password ends the user's other sessions.
+         * @description Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of that user. A new password ends the user's other sessions and all grants to applications, and the response lists the API keys, which remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`.
          */
         put: operations["updateUser"];
         post?: never;
@@ -701,7 +701,7 @@ export interface paths {
         post?: never;
         /**
          * Log out everywhere
-         * @description Ends all sessions of the user, including the caller's, and all grants to applications. API keys remain valid. The message is the number of sessions.
+         * @description Ends all sessions of the user, including the caller's, and all grants to applications. With `compromised=true` API keys too; then set another password. The message is the number of sessions. For another user it needs a recent login or the password of the caller.
          */
         delete: operations["endSessions"];
         options?: never;
@@ -721,7 +721,7 @@ export interface paths {
         post?: never;
         /**
          * End a session
-         * @description The session is refused everywhere within a second. The message is its id.
+         * @description The session is refused everywhere within a second. The message is its id. Another user's session needs a recent login or the password of the caller.
          */
         delete: operations["endSession"];
         options?: never;
@@ -1203,7 +1203,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -1235,6 +1235,15 @@ export interface components {
             /** @constant */
             type: "SUCCESS";
             message: string;
+            /**
+             * Format: uri
+             * @description Of `uploadImage`: where the file is.
+             */
+            imageUrl?: string;
+            /** @description Of `uploadImage`: whether `photoUrls` of the plant contains it. */
+            shown?: boolean;
+            /** @description Of `uploadImage`, if `shown` is false. */
+            notShownBecause?: string;
         };
         Category: {
             /**
@@ -1582,10 +1591,28 @@ export interface components {
              * @enum {string}
              */
             role?: "customer" | "staff" | "admin";
+            /** @description After a change of the password: the API keys that remain valid. */
+            apiKeys?: components["schemas"]["ApiKey"][];
+        };
+        ApiKey: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** @description The first characters of the key, to recognise it. */
+            prefix: string;
+            permissions: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt?: string;
+            /** Format: date-time */
+            lastUsedAt?: string;
         };
         RoleAssignment: {
             /** @enum {string} */
             role: "customer" | "staff" | "admin";
+            /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
+            currentPassword?: string;
         };
         UserChanges: {
             /**
@@ -1595,7 +1622,12 @@ export interface components {
             id?: number;
             /** @description Not login, logout, me or createWithList. */
             username?: string;
+            /** @description The password that the user has already changes nothing. */
             password?: string;
+            /** @description Also ends the user's API keys. */
+            endApiKeys?: boolean;
+            /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
+            currentPassword?: string;
             firstName?: string;
             lastName?: string;
             email?: string;
@@ -1630,6 +1662,8 @@ export interface components {
             permissions?: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
             expiresAt?: string;
+            /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
+            currentPassword?: string;
         };
         CreatedApiKey: {
             /** Format: uuid */
@@ -1647,23 +1681,11 @@ export interface components {
             /** @description The key itself. It is returned only once and stored only as a hash. */
             key: string;
         };
-        ApiKey: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-            /** @description The first characters of the key, to recognise it. */
-            prefix: string;
-            permissions: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            expiresAt?: string;
-            /** Format: date-time */
-            lastUsedAt?: string;
-        };
         ApiKeyRotation: {
             /** @description How long the old key remains valid, in seconds. Default: one day. 0: it ends at once. */
             graceSeconds?: number;
+            /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
+            currentPassword?: string;
         };
         NewOAuthClient: {
             /** @description Shown to users when the client asks for access. */
@@ -1680,6 +1702,8 @@ export interface components {
             owner?: string;
             /** @description The client cannot keep a secret, for instance in a browser, and gets none. Not with `client_credentials`. */
             public?: boolean;
+            /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
+            currentPassword?: string;
         };
         CreatedOAuthClient: {
             clientId: string;
@@ -1878,11 +1902,17 @@ export interface components {
             subject?: string;
             /** @description The current name of the acting user. Absent: the user was deleted. */
             username?: string;
-            credentials: string[];
+            /** @description Credentials of the acting user that the request carried. */
+            credentials: components["schemas"]["UsedCredential"][];
             /** @description Credentials of other users that the request carried too. */
             otherCredentials?: components["schemas"]["OtherCredential"][];
             /** @description The id of the affected resource. */
             target: string;
+        };
+        UsedCredential: {
+            kind: string;
+            /** @description The id of the API key or session, by which it can be revoked; for an access token, of its OAuth client. */
+            id?: string;
         };
         /** @description A valid credential of another user. It permitted nothing. */
         OtherCredential: {
@@ -2435,18 +2465,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Last admin */
-        "last-admin": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description User has open orders. Or: Last admin */
-        "user-has-open-orders.last-admin": {
+        /** @description Not permitted. Or: Recent login required */
+        "forbidden.recent-login-required": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2462,6 +2482,26 @@ export interface components {
                 "Retry-After": components["headers"]["Retry-After"];
                 RateLimit: components["headers"]["RateLimit"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Last admin */
+        "last-admin": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description User has open orders. Or: Last admin */
+        "user-has-open-orders.last-admin": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
@@ -2622,6 +2662,8 @@ export interface components {
         IfMatch: string;
         /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
         IfNoneMatch: string;
+        /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
+        CurrentPassword: string;
         /** @description One range of bytes. A request for several ranges gets the whole file. */
         Range: string;
         /** @description Applies Range only if the file has this ETag; otherwise answers with the whole file. */
@@ -5109,7 +5151,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
@@ -5119,7 +5161,7 @@ export interface operations {
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -5290,7 +5332,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
@@ -5300,7 +5342,7 @@ export interface operations {
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -5453,8 +5495,13 @@ export interface operations {
     };
     endSessions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Ends the user's API keys too: someone else knows the password or a credential. */
+                compromised?: "true";
+            };
             header?: {
+                /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
+                "Current-Password"?: components["parameters"]["CurrentPassword"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
@@ -5487,13 +5534,13 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
             417: components["responses"]["expectation-failed"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -5503,6 +5550,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
+                "Current-Password"?: components["parameters"]["CurrentPassword"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
@@ -5537,13 +5586,13 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             404: components["responses"]["user-not-found.session-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
             417: components["responses"]["expectation-failed"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -5663,7 +5712,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
@@ -5673,7 +5722,7 @@ export interface operations {
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -5791,7 +5840,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             404: components["responses"]["user-not-found.api-key-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
@@ -5801,7 +5850,7 @@ export interface operations {
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -5945,7 +5994,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["too-many-oauth-clients"];
@@ -5953,7 +6002,7 @@ export interface operations {
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -6089,6 +6138,8 @@ export interface operations {
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
+                "Current-Password"?: components["parameters"]["CurrentPassword"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
@@ -6137,7 +6188,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.recent-login-required"];
             404: components["responses"]["oauth-client-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
@@ -6145,7 +6196,7 @@ export interface operations {
             414: components["responses"]["uri-too-long"];
             417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
@@ -6921,7 +6972,10 @@ export interface operations {
                      *         "requestId": "7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33",
                      *         "subject": "0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f",
                      *         "credentials": [
-                     *           "apiKey"
+                     *           {
+                     *             "kind": "apiKey",
+                     *             "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708"
+                     *           }
                      *         ],
                      *         "target": "1000000001"
                      *       }
