@@ -45,7 +45,7 @@ describe('sockets of one network', () => {
   const open = async (replica: Replica, count: number): Promise<Socket[]> => {
     const sockets = Array.from({ length: count }, () => connect(replica.port, '127.0.0.1'));
     silent.push(...sockets);
-    for (const socket of sockets) socket.on('error', () => undefined);
+    for (const socket of sockets) socket.on('error', () => undefined).resume();
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     return sockets;
   };
