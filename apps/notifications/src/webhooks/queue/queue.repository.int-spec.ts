@@ -73,7 +73,7 @@ describe('the queue of an endpoint', () => {
       WITH lane AS (INSERT INTO webhook_lanes (webhook_id, order_id) SELECT id, 1 FROM webhooks)
       INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, order_id, body, due_at, lease)
       SELECT w.id, gen_random_uuid(), false, true, 1, '{}', d.due_at, d.lease FROM webhooks w, (VALUES
-        (1, now() + interval '1 hour', ${lease === null ? 'NULL' : 'gen_random_uuid()'}), (2, NULL, NULL), (3, NULL, NULL)) AS d (n, due_at, lease) ORDER BY d.n`);
+        (1, now() + interval '1 hour', ${lease === null ? 'NULL::uuid' : 'gen_random_uuid()'}), (2, NULL, NULL), (3, NULL, NULL)) AS d (n, due_at, lease) ORDER BY d.n`);
     const rows = async () => (await shop.sql.query<{ id: number; dueInMinutes: number | null }>(
       `SELECT id, webhook_id AS "webhookId", order_id AS "orderId", in_lane AS "inLane",
          round(extract(epoch FROM due_at - now()) / 60)::integer AS "dueInMinutes" FROM webhook_deliveries ORDER BY id`)).rows;
