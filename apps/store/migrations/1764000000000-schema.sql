@@ -93,10 +93,10 @@ CREATE TABLE orders (
   -- The transition that the store applies without a request, and when: simulated payment and delivery, expiry.
   due_at          timestamptz,
   due_transition  text           CHECK (due_transition IN ('approve', 'deliver', 'expire')),
-  -- The database's clock when due_at was set. If it is in the future, the clock was set back since (checkout/due-orders.repository.ts).
+  -- The database's clock when due_at was set; null: unknown. In the future: the clock was set back since (checkout/due-orders.repository.ts).
   due_since       timestamptz,
   refund          text           CHECK (refund IN ('due', 'completed')),
-  CONSTRAINT due_is_whole CHECK ((due_at IS NULL) = (due_transition IS NULL) AND (due_at IS NULL) = (due_since IS NULL))
+  CONSTRAINT due_is_whole CHECK ((due_at IS NULL) = (due_transition IS NULL))
 ) WITH (fillfactor = 80);
 
 CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL;

@@ -280,6 +280,9 @@ function withStoredEvents<S extends { readonly event: OrderEvent }>(steps: reado
   return steps.map((step, n) => ({ ...step, ...toStoredEvent(step.event, random.subarray(randomBytesPerId * n, randomBytesPerId * (n + 1))) }));
 }
 
+/** Keeps the latest time of placing in `feed_head`, for `readPlacingTimes`. */
+const keepPlacedAt = `placed_at = CASE WHEN placed_at < $4::timestamptz + ${maxAhead} THEN greatest(placed_at, $4::timestamptz) ELSE $4::timestamptz END`;
+
 const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
   ['id', 'bigint', ({ order }) => order.id],
   ['plant_id', 'bigint', ({ order }) => order.plantId],
@@ -299,7 +302,7 @@ const writePlaced: Statement = {
   text: `
     WITH placed AS (
       SELECT * FROM ${placedRows.numberedFrom(15)}
-    ), numbers AS (${assignNumbers('$1::bigint', `placed_at = CASE WHEN placed_at < $4::timestamptz + ${maxAhead} THEN greatest(placed_at, $4::timestamptz) ELSE $4::timestamptz END`)}
+    ), numbers AS (${assignNumbers('$1::bigint', keepPlacedAt)}
     ), new_orders AS (
       INSERT INTO orders (id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since)
       SELECT id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now() FROM placed

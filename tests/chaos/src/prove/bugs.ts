@@ -216,7 +216,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: '$7::text, owner_id, event_id, body, traceparent, numbers', replace: '$7::text, owner_id, NULL::uuid, NULL::text, traceparent, numbers' },
-      { file: repository, find: "${assignNumbers('$1::bigint')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
+      { file: repository, find: "${assignNumbers('$1::bigint', keepPlacedAt)}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
       {
         file: repository,
         find: 'const numbers = tx.later(writePlaced, [',
