@@ -8,7 +8,7 @@ import { placeBatch } from '../../../apps/store/dist/orders/orders.service.js';
 import { percentile } from '../client.mjs';
 
 const ORDERS = 500;
-const policy = /** @type {const} */ ({ provider: 'external', orderTtlMs: 900_000, approvalDelayMs: 5_000, deliveryDelayMs: 15_000, unpaid: { orders: 20, units: 200 } });
+const policy = /** @type {const} */ ({ provider: 'external', orderTtlMs: 900_000, approvalDelayMs: 5_000, deliveryDelayMs: 15_000, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 });
 
 /**
  * Places single orders alternately by the store's lane and by a plain transaction with the same rules and one statement per row, on

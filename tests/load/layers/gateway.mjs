@@ -84,6 +84,7 @@ export async function startGateway() {
       consoleOAuthClient: '',
       maxInFlight: 5_000,
       clientInFlightShare: 50,
+      silentConnections: 100_000,
       maxBodyMib: 128,
       readCacheMib: 64,
       requestTimeoutMs: 120_000,

@@ -140,6 +140,7 @@ async function startStoreAlone() {
     simulatedDeliveryDelayMs: 15_000,
     unpaidOrders: 1_000_000,
     unpaidUnits: 1_000_000_000,
+    availabilityShownUpTo: 10,
     feedRetentionDays: 7,
     feedAbsenceDays: 30,
     placingLanes: 1,
