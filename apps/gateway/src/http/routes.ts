@@ -155,7 +155,7 @@ function negotiate({ headers }: FastifyRequest, { type, compressed }: RouteSpec)
 }
 
 /** The plug-in compresses short answers only as streams. */
-const streamIfSmall: onSendHookHandler<unknown> = (request, _reply, payload, done) => {
+const streamIfSmall: onSendHookHandler = (request, _reply, payload, done) => {
   const isShort = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length < compressFromBytes;
   done(null, isShort && refusesIdentity(request.headers) ? Readable.from([payload]) : payload);
 };

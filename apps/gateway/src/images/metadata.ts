@@ -18,7 +18,7 @@ export async function* withoutMetadata(pieces: AsyncIterable<Buffer>): AsyncGene
     else if (start.startsWith('\x89PNG\r\n\x1a\n')) yield* png(file);
     else if (/^RIFF[^]{4}WEBP$/.test(start)) yield* webp(file);
     else yield* file.pass(Infinity);
-    for await (const _ of file.pass(Infinity));
+    await file.skip(Infinity);
   } finally {
     await source.return?.();
   }
@@ -33,9 +33,9 @@ class Reader {
   /** Returns what has arrived, at least `length` bytes unless the file ends before. */
   async peek(length: number): Promise<Buffer> {
     while (this.waiting.length < length) {
-      const { done, value } = await this.source.next();
-      if (done === true) break;
-      this.waiting = this.waiting.length === 0 ? value : Buffer.concat([this.waiting, value]);
+      const next = await this.source.next();
+      if (next.done === true) break;
+      this.waiting = this.waiting.length === 0 ? next.value : Buffer.concat([this.waiting, next.value]);
     }
     return this.waiting;
   }
@@ -44,6 +44,12 @@ class Reader {
     const taken = (await this.peek(length)).subarray(0, length);
     this.waiting = this.waiting.subarray(taken.length);
     return taken;
+  }
+
+  async skip(length: number): Promise<void> {
+    for (let left = length, got = 1; left > 0 && got > 0; left -= got) {
+      got = (await this.take(Math.min(left, this.waiting.length || 1))).length;
+    }
   }
 
   async *pass(length: number): AsyncGenerator<Buffer, void, undefined> {
@@ -114,7 +120,7 @@ async function* png(file: Reader): AsyncGenerator<Buffer, void, undefined> {
     const length = /^[A-Za-z]{4}$/.test(type) ? head.readUInt32BE() + 12 : Infinity;
     if (type < 'a' || shown.has(type) || length === Infinity) yield* file.pass(length);
     else if (type === 'eXIf' && length <= maxExif) yield pngChunk(type, exifWith(orientationOf((await file.take(length)).subarray(8))));
-    else for await (const _ of file.pass(length));
+    else await file.skip(length);
     if (type === 'IEND' || length === Infinity) return;
   }
 }

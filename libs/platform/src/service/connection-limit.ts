@@ -117,7 +117,10 @@ export class ConnectionLimit {
 /** Whether a request is in progress. Node's own handlers look at the same internal member. */
 const isAnswering = (socket: Socket & { readonly _httpMessage?: ServerResponse | null }): boolean => Boolean(socket._httpMessage);
 
-const oldest = (sockets: Iterable<Socket>): Socket | undefined => sockets[Symbol.iterator]().next().value;
+function oldest(sockets: Iterable<Socket>): Socket | undefined {
+  for (const socket of sockets) return socket;
+  return undefined;
+}
 
 function blockListOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
