@@ -318,7 +318,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'units-withheld',
     name: 'the last units are not sold',
-    edits: [{ file: rules, find: 'if (quantity > stock.free) {', replace: 'if (quantity > stock.free - 8) {' }],
+    edits: [{ file: rules, find: 'if (quantity > stock.free)', replace: 'if (quantity > stock.free - 8)' }],
     breaks: ['refusals'],
     workload: { unitsEach: 30 },
   },
