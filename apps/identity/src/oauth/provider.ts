@@ -146,7 +146,8 @@ export function createProvider(parts: ProviderOptions): Provider {
       IdToken: accessTokenTtl,
       Grant: grantTtl,
       Interaction: interactionTtl,
-      Session: sessionTtlHours * 3_600,
+      // Without a login, of a page that asks to log out.
+      Session: (_, { accountId }) => (accountId === undefined ? interactionTtl : sessionTtlHours * 3_600),
     },
     cookies: {
       // The prefixes keep neighbouring hosts from setting them (RFC 6265bis).
