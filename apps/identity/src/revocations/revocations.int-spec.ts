@@ -108,7 +108,7 @@ describe('the revocation log', () => {
       await log.sql.query(`
         WITH head AS (UPDATE revocation_head SET position = 22500 RETURNING position)
         INSERT INTO revocations (position, kind, id, at)
-        SELECT n, 'session', n::text, now() - CASE WHEN n <= 22000 THEN interval '3 hours' ELSE interval '1 hour' END
+        SELECT n, 'session', n::text, now() - CASE WHEN n <= 22000 THEN interval '3 hours' - n * interval '1 millisecond' ELSE interval '1 hour' END
         FROM head, generate_series(1, 22500) n`);
       const firstAfter = async (after: number): Promise<number | undefined> =>
         (await log.call(identity.readRevocations, { after })).entries[0]?.position;
