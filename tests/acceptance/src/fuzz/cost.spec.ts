@@ -8,6 +8,6 @@ describe('a request of the largest size, shaped to be costly', () => {
     const most = costliest.slice(0, 3).map(({ ms, process, operationId, what }) => `${Math.round(ms)} ms of ${process} by ${operationId} with ${what}`);
     process.stdout.write(`cost: ${operations} operations, ${tried} tried; the most: ${most.join('; ')}\n`);
     expect(excesses).toEqual([]);
-    expect(tried).toBeGreaterThan(200);
+    expect(tried).toBeGreaterThan(150);
   }, 300_000);
 });
