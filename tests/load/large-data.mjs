@@ -12,10 +12,11 @@ const customer = (/** @type {string} */ n) => `('00000000-0000-4000-8000-' || lp
 const catalog = (/** @type {Size} */ { plants }) => `
   -- Advances the sequence once, at the end.
   SET session_replication_role = replica;
-  INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
+  INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes, name_words, label_words)
     SELECT n, drawn, drawn, 'Plant ' || n, '{"id": 1, "name": "Foliage"}', '{}',
       jsonb_build_array(jsonb_build_object('id', 1 + n % 1000, 'name', 'tag ' || n % 1000)),
-      CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, 140
+      CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, 140, ARRAY['plant', n::text],
+      CASE WHEN n % 1000 = n THEN ARRAY['tag', 'foliage'] ELSE ARRAY['tag', (n % 1000)::text, 'foliage'] END
     FROM (SELECT n, nextval('plant_versions') AS drawn FROM generate_series(1, ${plants}) AS n) AS t;
   INSERT INTO plant_tags (name, incarnation) SELECT 'tag ' || id % 1000, incarnation FROM plants WHERE id <= ${plants};
   -- What the triggers would write.

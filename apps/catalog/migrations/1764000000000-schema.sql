@@ -23,6 +23,9 @@ CREATE TABLE plants (
   -- [{id, name}] in the order given.
   tags        jsonb       NOT NULL,
   status      text        NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
+  -- What a search finds the plant by (apps/catalog/src/search/words.ts): distinct words of the name, and further ones of tags and category.
+  name_words  text[]      NOT NULL,
+  label_words text[]      NOT NULL,
   -- Length of the plant as JSON in UTF-8, so that a page can end by size before the database sends it.
   bytes       integer     NOT NULL CHECK (bytes > 0),
   created_at  timestamptz NOT NULL DEFAULT now(),
@@ -166,36 +169,19 @@ CREATE TABLE plant_words (
   PRIMARY KEY (word, incarnation)
 );
 
--- The vocabulary for typo tolerance. It has no words with digits: numbers have no typical spelling.
+-- The vocabulary for typo tolerance: words of the letters a to z that plants have or had. Others have no typical spelling, or no trigrams.
 CREATE TABLE search_words (word text COLLATE "C" PRIMARY KEY);
 
--- The words of a text: lower case, without accents, at most 64 characters each. Splits at ASCII characters other than letters
--- and digits, and at general punctuation, so that it returns the same words under every locale. Also splits queries.
-CREATE FUNCTION words_of(said text) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT DISTINCT left(word, 64)
-  FROM regexp_split_to_table(
-    lower(CASE WHEN octet_length(said) = length(said) THEN said ELSE regexp_replace(normalize(said, NFKD), '[\u0300-\u036f]', '', 'g') END),
-    '[\u0001-\u002f\u003a-\u0060\u007b-\u00bf\u2000-\u206f\u3000-\u303f]+'
-  ) AS word
-  WHERE word <> ''
-$$;
-
--- The words that a plant is found by. At most 256: 64 long tags would otherwise cost thousands of rows. Postgres would estimate
--- 1,000 rows instead of a few.
-CREATE FUNCTION words_of_plant(plant_name text, category jsonb, tags jsonb) RETURNS TABLE (word text, in_name boolean)
+-- Postgres would estimate 100 rows instead of a few.
+CREATE FUNCTION rows_of_words(name_words text[], label_words text[]) RETURNS TABLE (word text, in_name boolean)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 8 AS $$
-  SELECT word, bool_or(in_name) FROM (
-    SELECT words_of(plant_name) AS word, true AS in_name
-    UNION ALL
-    SELECT words_of(concat_ws(' ', category ->> 'name', (SELECT string_agg(tag ->> 'name', ' ') FROM jsonb_array_elements(tags) AS tag))), false
-  ) AS words
-  GROUP BY word ORDER BY bool_or(in_name) DESC, word LIMIT 256
+  SELECT unnest(name_words), true UNION ALL SELECT unnest(label_words), false
 $$;
 
 -- Sorted: two transactions that add the same words in different orders would deadlock.
 CREATE FUNCTION unknown_words(words text[]) RETURNS SETOF text LANGUAGE sql STABLE AS $$
   SELECT DISTINCT used.word FROM unnest(words) AS used (word)
-  WHERE used.word ~ '^[^0-9]{3,}$' AND NOT EXISTS (SELECT FROM search_words AS known WHERE known.word = used.word COLLATE "C")
+  WHERE used.word COLLATE "C" ~ '^[a-z]{3,}$' AND NOT EXISTS (SELECT FROM search_words AS known WHERE known.word = used.word COLLATE "C")
   ORDER BY used.word
 $$;
 
@@ -205,19 +191,19 @@ CREATE FUNCTION index_plant_words() RETURNS trigger LANGUAGE plpgsql
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
-    DELETE FROM plant_words USING old_plants AS earlier, words_of_plant(earlier.name, earlier.category, earlier.tags) AS gone
+    DELETE FROM plant_words USING old_plants AS earlier, rows_of_words(earlier.name_words, earlier.label_words) AS gone
       WHERE plant_words.word = gone.word AND plant_words.incarnation = earlier.incarnation;
     RETURN NULL;
   END IF;
   IF TG_OP = 'UPDATE' THEN
-    DELETE FROM plant_words USING old_plants AS earlier JOIN new_plants AS later USING (incarnation), words_of_plant(earlier.name, earlier.category, earlier.tags) AS gone
-      WHERE (earlier.name, earlier.category, earlier.tags) IS DISTINCT FROM (later.name, later.category, later.tags)
+    DELETE FROM plant_words USING old_plants AS earlier JOIN new_plants AS later USING (incarnation), rows_of_words(earlier.name_words, earlier.label_words) AS gone
+      WHERE (earlier.name_words, earlier.label_words) IS DISTINCT FROM (later.name_words, later.label_words)
         AND plant_words.word = gone.word AND plant_words.incarnation = earlier.incarnation;
     WITH added AS (
       INSERT INTO plant_words (word, incarnation, in_name)
       SELECT own.word, later.incarnation, own.in_name
-      FROM old_plants AS earlier JOIN new_plants AS later USING (incarnation), words_of_plant(later.name, later.category, later.tags) AS own
-      WHERE (earlier.name, earlier.category, earlier.tags) IS DISTINCT FROM (later.name, later.category, later.tags)
+      FROM old_plants AS earlier JOIN new_plants AS later USING (incarnation), rows_of_words(later.name_words, later.label_words) AS own
+      WHERE (earlier.name_words, earlier.label_words) IS DISTINCT FROM (later.name_words, later.label_words)
       ON CONFLICT (word, incarnation) DO UPDATE SET in_name = excluded.in_name RETURNING word
     )
     INSERT INTO search_words SELECT word FROM unknown_words((SELECT array_agg(word) FROM added)) AS word ON CONFLICT DO NOTHING;
@@ -225,7 +211,7 @@ BEGIN
   END IF;
   WITH added AS (
     INSERT INTO plant_words (word, incarnation, in_name)
-    SELECT own.word, later.incarnation, own.in_name FROM new_plants AS later, words_of_plant(later.name, later.category, later.tags) AS own
+    SELECT own.word, later.incarnation, own.in_name FROM new_plants AS later, rows_of_words(later.name_words, later.label_words) AS own
     ON CONFLICT (word, incarnation) DO UPDATE SET in_name = excluded.in_name RETURNING word
   )
   INSERT INTO search_words SELECT word FROM unknown_words((SELECT array_agg(word) FROM added)) AS word ON CONFLICT DO NOTHING;

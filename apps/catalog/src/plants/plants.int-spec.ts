@@ -59,8 +59,8 @@ describe('plants', () => {
   it('10,000 ids claimed ahead make no creation fail and cost few round trips', async () => {
     const { id } = await shop.create();
     await shop.database.query(
-      `INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes)
-       SELECT $1::bigint + n, drawn, drawn, 'taken', '{}', '[]', 'sold', 1
+      `INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes, name_words, label_words)
+       SELECT $1::bigint + n, drawn, drawn, 'taken', '{}', '[]', 'sold', 1, '{taken}', '{}'
        FROM generate_series(1, 10000) AS n, LATERAL (SELECT nextval('plant_versions') + 0 * n AS drawn) AS versions`,
       [id],
     );

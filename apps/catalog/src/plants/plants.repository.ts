@@ -3,6 +3,7 @@ import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { stampOfAll, stampOfPlant } from '../catalog-versions/catalog-versions.js';
+import { wordsOfPlant } from '../search/words.js';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plant.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -65,8 +66,8 @@ export async function claimPlantId(tx: Transaction, plantId: number): Promise<vo
 const insert: Statement = {
   name: 'insert-plant',
   text: `
-    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
-    SELECT $1::bigint, drawn, drawn, $2::text, $3::jsonb, $4::text[], $5::jsonb, $6::text, $7::integer
+    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes, name_words, label_words)
+    SELECT $1::bigint, drawn, drawn, $2::text, $3::jsonb, $4::text[], $5::jsonb, $6::text, $7::integer, $8::text[], $9::text[]
     FROM nextval('plant_versions') AS drawn
     ON CONFLICT (id) DO NOTHING RETURNING ${columns}`,
 };
@@ -86,7 +87,7 @@ const write: Statement = {
   name: 'write-plant',
   text: `
     UPDATE plants SET version = nextval('plant_versions'), name = $2, category = $3, photo_urls = $4, tags = $5,
-      status = $6, bytes = $7
+      status = $6, bytes = $7, name_words = $8, label_words = $9
     WHERE id = $1 RETURNING version`,
 };
 
@@ -109,15 +110,20 @@ async function insertTags(tx: Transaction, plant: PlantState): Promise<void> {
   );
 }
 
-const toColumns = (plant: PlantAttributes & { readonly id: number }): unknown[] => [
-  plant.id,
-  plant.name,
-  plant.category && JSON.stringify(plant.category),
-  plant.photoUrls,
-  JSON.stringify(plant.tags),
-  plant.status,
-  Buffer.byteLength(JSON.stringify(toPlant(plant))),
-];
+function toColumns(plant: PlantAttributes & { readonly id: number }): unknown[] {
+  const { nameWords, labelWords } = wordsOfPlant(plant);
+  return [
+    plant.id,
+    plant.name,
+    plant.category && JSON.stringify(plant.category),
+    plant.photoUrls,
+    JSON.stringify(plant.tags),
+    plant.status,
+    Buffer.byteLength(JSON.stringify(toPlant(plant))),
+    nameWords,
+    labelWords,
+  ];
+}
 
 /** Deletes a plant with its tags and intent; its images are swept later. @returns whether the plant existed */
 export async function deletePlant(tx: Transaction, incarnation: number): Promise<boolean> {

@@ -134,8 +134,8 @@ describe('changes of plants reach the store', () => {
     // As after a crash of all replicas between commit and call.
     await plants.shop.database.query(
       `WITH made AS (
-         INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes)
-         SELECT id, drawn, drawn, 'left behind', '{}', '[]', 'available', 1
+         INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes, name_words, label_words)
+         SELECT id, drawn, drawn, 'left behind', '{}', '[]', 'available', 1, '{left,behind}', '{}'
          FROM (SELECT id, nextval('plant_versions') AS drawn FROM unnest($1::bigint[]) AS id) AS t RETURNING incarnation
        )
        INSERT INTO stock_intents (incarnation, opens, next_try_at) SELECT incarnation, true, now() FROM made`,

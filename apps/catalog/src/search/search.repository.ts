@@ -9,7 +9,7 @@ import { countedPlants, type ListLength, type PlantLists, type SearchPlan } from
 
 /** An indexed word that matches a word of the query, with the length of its list of plants. */
 export interface FoundTerm extends ListLength {
-  /** The number of the query's word, in alphabetical order. */
+  /** The number of the query's word. */
   readonly number: number;
   readonly queryWord: string;
   /** Null: no plant has a word that equals or begins with `queryWord`. */
@@ -40,7 +40,7 @@ const findTerms: Statement = {
     SELECT query.number::integer, query.said AS "queryWord", term.word, coalesce((term.word <> query.said)::integer, 0) AS distance,
       coalesce(length.plants, 0) AS plants, length.oldest,
       to_regprocedure('similarity(text, text)') IS NOT NULL AS "hasTrigrams"
-    FROM (SELECT said COLLATE "C" AS said, row_number() OVER (ORDER BY said) AS number FROM words_of($1) AS said LIMIT $2) AS query
+    FROM (SELECT said COLLATE "C" AS said, number FROM unnest($1::text[]) WITH ORDINALITY AS given (said, number)) AS query
     LEFT JOIN LATERAL (
       WITH RECURSIVE step AS (
         (SELECT word, 1 AS number FROM plant_words WHERE word >= query.said ORDER BY word LIMIT 1)
@@ -54,21 +54,25 @@ const findTerms: Statement = {
     ORDER BY query.number, term.word`,
 };
 
-/** Returns at most `limit` words of the query in alphabetical order, each with the indexed words that equal or begin with it. */
-export function findCompletions(tx: Transaction, query: string, limit: number): Promise<FoundTerm[]> {
-  return tx.query<FoundTerm>(findTerms, [query, limit]);
+/** Returns the words of the query, each with the indexed words that equal or begin with it. */
+export function findCompletions(tx: Transaction, words: readonly string[]): Promise<FoundTerm[]> {
+  return tx.query<FoundTerm>(findTerms, [words]);
 }
 
+// The vocabulary keeps the words of deleted plants, so each is looked up before it counts; LATERAL looks up no more than needed.
 const findSimilar: Statement = {
   name: 'find-similar-terms',
   text: `
     SELECT query.number, query.said AS "queryWord", term.word, 2 AS distance, length.plants, length.oldest, true AS "hasTrigrams"
     FROM unnest($1::text[], $2::integer[]) AS query (said, number)
     CROSS JOIN LATERAL (
-      SELECT word FROM search_words WHERE word % query.said ORDER BY similarity(word, query.said) DESC, word LIMIT 5
+      SELECT known.word FROM (
+        SELECT word FROM search_words WHERE word % query.said ORDER BY similarity(word, query.said) DESC, word OFFSET 0
+      ) AS known
+      CROSS JOIN LATERAL (SELECT FROM plant_words WHERE plant_words.word = known.word LIMIT 1) AS used
+      LIMIT 5
     ) AS term
-    CROSS JOIN LATERAL (${lengthOfWord}) AS length
-    WHERE length.plants > 0`,
+    CROSS JOIN LATERAL (${lengthOfWord}) AS length`,
 };
 
 /** Returns indexed words similar to these words, by shared trigrams. Requires pg_trgm. */

@@ -7,7 +7,6 @@ import {
   type PlantSort,
   type SearchPlants,
 } from '@plant-shop/contracts/catalog';
-import { invalidInput } from '@plant-shop/platform/errors';
 import { Cursors, fitToPage, maxLimit } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Page } from '@plant-shop/platform/rpc/answer';
@@ -36,8 +35,9 @@ import {
   measureLists,
   type PlantConditions,
 } from './search.repository.js';
+import { wordsOfQuery } from './words.js';
 
-/** More words hardly narrow a search, and each costs one look-up per candidate. */
+/** Further words of a query are ignored: they hardly narrow a search, and each costs one look-up per candidate. */
 const maxWords = 8;
 
 @Injectable()
@@ -125,8 +125,7 @@ async function planFor(tx: Transaction, { q, status, tags, category }: GetPlantF
 
 /** Returns the matching indexed words of each word of the query: equal ones and completions, or else similar ones. */
 async function wordsOf(tx: Transaction, q: string): Promise<(MeasuredLists & { readonly lists: WordLists })[]> {
-  const completed = await findCompletions(tx, q, maxWords + 1);
-  if (completed.some(({ number }) => number > maxWords)) throw invalidInput([{ pointer: '/q', detail: `must have at most ${maxWords} words` }]);
+  const completed = await findCompletions(tx, wordsOfQuery(q).slice(0, maxWords));
   const unknown = completed.filter(({ word, hasTrigrams }) => word === null && hasTrigrams);
   const similar = unknown.length === 0 ? [] : await findSimilarTerms(tx, unknown);
   const numbers = [...new Set(completed.map(({ number }) => number))];

@@ -1,6 +1,7 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from '../plants/plant.js';
 import { columns } from '../plants/plants.repository.js';
+import { wordsOfPlant } from '../search/words.js';
 import type { PlantChange } from './import.js';
 
 const claim: Statement = {
@@ -18,24 +19,29 @@ export async function claimPlants(tx: Transaction, ids: readonly number[]): Prom
   return new Map((await tx.query<PlantState>(lock, [ids])).map((plant) => [plant.id, plant]));
 }
 
-const rowOf = ({ id, ...plant }: PlantAttributes & { readonly id: number }): object => ({
-  id,
-  name: plant.name,
-  category: plant.category,
-  photo_urls: plant.photoUrls,
-  tags: plant.tags,
-  status: plant.status,
-  bytes: Buffer.byteLength(JSON.stringify(toPlant({ id, ...plant }))),
-});
+function rowOf({ id, ...plant }: PlantAttributes & { readonly id: number }): object {
+  const { nameWords, labelWords } = wordsOfPlant(plant);
+  return {
+    id,
+    name: plant.name,
+    category: plant.category,
+    photo_urls: plant.photoUrls,
+    tags: plant.tags,
+    status: plant.status,
+    bytes: Buffer.byteLength(JSON.stringify(toPlant({ id, ...plant }))),
+    name_words: nameWords,
+    label_words: labelWords,
+  };
+}
 
-const given = `jsonb_to_recordset($1) AS t (n integer, id bigint, name text, category jsonb, photo_urls text[], tags jsonb, status text, bytes integer)`;
+const given = `jsonb_to_recordset($1) AS t (n integer, id bigint, name text, category jsonb, photo_urls text[], tags jsonb, status text, bytes integer, name_words text[], label_words text[])`;
 
 // Draws versions in the order of the lines, so that lists show the plants in this order.
 const insert: Statement = {
   name: 'insert-plants',
   text: `
-    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
-    SELECT id, drawn, drawn, name, category, photo_urls, tags, status, bytes
+    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes, name_words, label_words)
+    SELECT id, drawn, drawn, name, category, photo_urls, tags, status, bytes, name_words, label_words
     FROM (SELECT sorted.*, nextval('plant_versions') AS drawn FROM (SELECT * FROM ${given} ORDER BY n) AS sorted) AS numbered
     RETURNING id, incarnation`,
 };
@@ -54,7 +60,7 @@ const update: Statement = {
   name: 'write-plants',
   text: `
     UPDATE plants SET version = nextval('plant_versions'), name = t.name, category = t.category, photo_urls = t.photo_urls, tags = t.tags,
-      status = t.status, bytes = t.bytes
+      status = t.status, bytes = t.bytes, name_words = t.name_words, label_words = t.label_words
     FROM ${given} WHERE plants.id = t.id RETURNING plants.id, plants.version`,
 };
 
