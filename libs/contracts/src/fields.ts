@@ -70,6 +70,35 @@ export const Text = ({ min = 1, max = 200 }: { min?: number; max?: number } = {}
   return applyDecorators(IsString({ message }), Length(min, max, { message }), WellFormed(), Schema(textSchema(min, max)));
 };
 
+/**
+ * The name of something, as people see it: `Text` without white space around it and with something to see. Names that differ in nothing visible, or
+ * have none, cannot be told apart; control characters other than tabs and line ends can change what a terminal or log shows.
+ */
+export const Name = (length: { min?: number; max?: number } = {}): PropertyDecorator =>
+  applyDecorators(
+    Converted((value) => (typeof value === 'string' ? value.trim() : value)),
+    Text(length),
+    ValidateBy({
+      name: 'visible',
+      validator: {
+        validate: (value) => typeof value === 'string' && (value === '' || visible.test(value)),
+        defaultMessage: () => 'must have a character that can be seen',
+      },
+    }),
+    ValidateBy({
+      name: 'noControls',
+      validator: {
+        validate: (value) => typeof value === 'string' && !controls.test(value),
+        defaultMessage: () => 'must not contain control characters, except tabs and line ends',
+      },
+    }),
+  );
+
+/** Excludes blanks, marks without a letter, and characters without a shape, such as Hangul fillers and the blank Braille pattern. */
+const visible = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/u;
+// eslint-disable-next-line no-control-regex -- the expression finds control characters
+const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/u;
+
 const textSchema = (minLength: number, maxLength: number): FieldSchema => ({
   type: 'string',
   ...(minLength > 0 && { minLength }),

@@ -4,14 +4,14 @@ import { authenticated, type Permission, permissions } from './permissions.js';
 import { type AnswerOf, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Unique, Uuid } from './fields.js';
+import { DateTime, Integer, ListOf, Name, ObjectOf, SomeOf, Unique, Uuid } from './fields.js';
 import { Address, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
 import { Description } from './schema.js';
 
 // API keys of a user. Callers: the user, or anyone with `write:users`.
 
 export class NewApiKey {
-  @Text()
+  @Name()
   name: string;
 
   /** Permissions that the user or the caller's credential lacks: `forbidden`. */

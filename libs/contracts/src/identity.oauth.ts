@@ -4,7 +4,7 @@ import { type Permission, permission, permissions } from './permissions.js';
 import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Flag, ListOf, ObjectOf, PageRequest, SomeOf, Text, Texts, Unique } from './fields.js';
+import { Flag, ListOf, Name, ObjectOf, PageRequest, SomeOf, Text, Texts, Unique } from './fields.js';
 import { Address, CurrentPassword, sensitiveErrors } from './identity.user-request.js';
 import { Description } from './schema.js';
 
@@ -15,7 +15,7 @@ export const grantTypes = ['authorization_code', 'refresh_token', 'client_creden
 export type GrantType = (typeof grantTypes)[number];
 
 export class NewOAuthClient {
-  @Text()
+  @Name()
   @Description('Shown to users when the client asks for access.')
   name: string;
 

@@ -11,6 +11,7 @@ import {
   IdToAssign,
   IdToChange,
   Integer,
+  Name,
   ObjectOf,
   ObjectsOf,
   OneOf,
@@ -37,11 +38,11 @@ const username = /^(?!(?:login|logout|me|createwithlist)$)[a-z0-9][a-z0-9._@+-]{
 
 class Profile {
   @IsOptional()
-  @Text({ min: 0 })
+  @Name({ min: 0 })
   firstName?: string;
 
   @IsOptional()
-  @Text({ min: 0 })
+  @Name({ min: 0 })
   lastName?: string;
 
   @IsOptional()

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { validated } from '@plant-shop/platform/rpc/validation';
-import { CreatePlant } from './catalog.js';
+import { ChangePlant, CreatePlant, ImportedPlant } from './catalog.js';
+import { CreateApiKey } from './identity.api-keys.js';
 import { PlaceOrder } from './store.js';
 
 const shipDateOf = (shipDate: string): string | undefined => validated(PlaceOrder, { order: { plantId: 1, shipDate } }).order.shipDate;
@@ -43,5 +44,30 @@ describe('input of generated clients', () => {
 
   it.each([[{ id: 3, name: '' }], [{ id: '0' }], [[]], ['']])('the category %j is refused', (given) => {
     expect(() => categoryOf(given)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+  });
+});
+
+describe('a name', () => {
+  /** All members that are names of something. */
+  const readings: readonly ((name: string) => string | undefined)[] = [
+    (name) => validated(CreatePlant, { plant: { name } }).plant.name,
+    (name) => validated(CreatePlant, { plant: { name: 'x', tags: [{ name }] } }).plant.tags?.[0]?.name,
+    (name) => validated(CreatePlant, { plant: { name: 'x', category: { id: 1, name } } }).plant.category?.name,
+    (name) => validated(ImportedPlant, { id: 1, name }).name,
+    (name) => validated(ChangePlant, { plantId: 1, name }).name,
+    (name) => validated(CreateApiKey, { username: 'x', apiKey: { name } }).apiKey.name,
+  ];
+
+  it.each([' Fern', 'Fern\t\r\n', '\u00a0\u3000Fern\u2003', '\ufeffFern'])('%j loses the white space around it', (given) => {
+    for (const read of readings) expect(read(given)).toBe('Fern');
+  });
+
+  it.each(['ab', 'Two\nlines', '\u00ad\u200ba', '🌵', '\u0e21\u0e34', '字', "'", '\ufffd', '\u{1f9d1}\u200d\u{1f33e}', 'x'.repeat(200)])('%j is accepted', (given) => {
+    for (const read of readings) expect(read(given)).toBe(given);
+  });
+
+  const invisible = [' ', '\t\n', '\u00a0', '\u200b', '\u00ad', '\u2060\u200d', '\u202e\u2066\u200f', '\u3164', '\u115f\u1160', '\uffa0', '\u2800', '\u{1d159}', '\u180e', '\u0301', '\ufe0f', '\u{e0041}', '\u034f'];
+  it.each([...invisible, '\u001b[31mred', 'a\u0007', 'a\u0085b', 'a\u009bb', 'a\u007f', `${'x'.repeat(200)}y`])('%j is refused', (given) => {
+    for (const read of readings) expect(() => read(given)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
   });
 });

@@ -5,7 +5,7 @@ import { type AnswerOf, boolean, described, id, instant, listOf, objectOf, oneOf
 import { forClientsUnder, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
-import { ExpectedVersion, Id, Integer, ListOf, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Text, Unique, Uuid } from './fields.js';
+import { ExpectedVersion, Id, Integer, ListOf, Name, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Unique, Uuid } from './fields.js';
 import { Description } from './schema.js';
 
 // Webhooks of a user. Those of other users are `webhook-not-found`, like those that do not exist.
@@ -41,7 +41,7 @@ export class NewWebhook {
   plantId?: number;
 
   @IsOptional()
-  @Text({ max: 1_000 })
+  @Name({ max: 1_000 })
   description?: string;
 }
 
