@@ -6,7 +6,7 @@ import { limitedByCredential, permission } from './permissions.js';
 import { type AnswerOf, described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, form, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { ExpectedVersion, Id, IdToAssign, Integer, ObjectOf, ObjectsOf, OneOf, Text, Texts } from './fields.js';
+import { ExpectedVersion, Id, IdToAssign, Integer, Name, ObjectOf, ObjectsOf, OneOf, Texts } from './fields.js';
 import { Description, Schema } from './schema.js';
 
 // Single plants.
@@ -24,7 +24,7 @@ export class Category {
   id?: number;
 
   @IsOptional()
-  @Text()
+  @Name()
   name?: string;
 }
 
@@ -32,7 +32,7 @@ export class Tag {
   @IdToAssign()
   id?: number;
 
-  @Text()
+  @Name()
   name: string;
 }
 
@@ -60,7 +60,7 @@ const address = /^[^\s\u0000-\u001f\u007f]+$/u;
 
 /** All attributes of a plant except its id. */
 class PlantAttributes {
-  @Text()
+  @Name()
   name: string;
 
   @IsOptional()
@@ -126,13 +126,13 @@ export class ReplacePlant {
   ifVersion?: number;
 }
 
-/** The form of `POST /plant/{plantId}`. Without name and status: `invalid-input`. */
+/** The form or the query of `POST /plant/{plantId}`. Without name and status: `invalid-input`. */
 export class ChangePlant {
   @Id()
   plantId: number;
 
   @IsOptional()
-  @Text()
+  @Name()
   name?: string;
 
   @IsOptional()
@@ -217,8 +217,9 @@ export const plantOperations = {
       route: 'POST /v3/plant/:plantId',
       access: permission('write:plants'),
       summary: 'Change name or status of a plant with a form',
-      description: 'Requires at least one of them.',
+      description: 'Requires at least one of them, in the form or in the query.',
       body: form('name', 'status'),
+      query: ['name', 'status'],
       answer: plantAnswer,
     },
   ),

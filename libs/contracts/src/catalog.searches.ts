@@ -7,14 +7,16 @@ import { type Plant, plantAnswer, type PlantStatus, plantStatuses } from './cata
 import { forClientsUnder } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { ListOf, OneOf, PageCursor, PageLimit, PageRequest, SomeOf, Text, Texts } from './fields.js';
-import { Description } from './schema.js';
+import { Description, Schema } from './schema.js';
 
 // Lists of plants, their counts, and what keeps cached answers valid.
 
 export class FindPlantsByStatus extends PageRequest {
+  @IsOptional()
   @ListOf(3, 1)
   @SomeOf(plantStatuses, `must be one or more of ${plantStatuses.join(', ')}`)
-  status: PlantStatus[];
+  @Schema({ default: ['available'] })
+  status?: PlantStatus[];
 }
 
 export class FindPlantsByTags extends PageRequest {
@@ -30,8 +32,9 @@ const Query = (): PropertyDecorator =>
   applyDecorators(
     Text(),
     Description(
-      'At most 8 words of the name, tags or category, all of which must match. A word also matches longer words that begin ' +
-        'with it. A word that no plant has matches similar ones. Case and accents are ignored.',
+      'Words of the name, tags or category, all of which must match; only the first 8 count. A word also matches longer words that begin ' +
+        'with it, and parts of Chinese, Japanese and Thai names. A word of Latin letters that no plant has matches similar ones. Case, ' +
+        'accents and the sign × of hybrids are ignored.',
     ),
   );
 
@@ -49,7 +52,7 @@ export class GetPlantFacets {
   @IsOptional()
   @ListOf(64, 1)
   @Texts(64)
-  @Description('The plant has at least one of these tags.')
+  @Description('The plant has at least one of these tags. A comma within a tag is sent as `%2C`.')
   tags?: string[];
 
   @IsOptional()
@@ -102,7 +105,6 @@ export const searchOperations = {
       summary: 'Find plants by status',
       description: 'Newest first. Several statuses may be separated by commas, given as repeated parameters, or both.',
       query: ['status', 'limit', 'cursor'],
-      required: { status: `must be one or more of ${plantStatuses.join(', ')}` },
       shared: 'cached',
       answer: listOf(plantAnswer, 1_000),
     },
@@ -116,7 +118,7 @@ export const searchOperations = {
       summary: 'Find plants by tag',
       description:
         'Plants with any of the tag names, each once, newest first. Several names may be separated by commas, given as repeated ' +
-        'parameters, or both.',
+        'parameters, or both. A comma within a name is sent as `%2C`.',
       query: ['tags', 'limit', 'cursor'],
       required: { tags: 'must be one or more names of tags' },
       shared: 'cached',

@@ -77,7 +77,9 @@ describe('plants', () => {
     }
     const refusal = await problem(send('GET', '/v3/plant/findByStatus?status=gone'), 400, 'invalid-input');
     expect(JSON.stringify(refusal)).toMatch(/available.*pending.*sold/);
-    await problem(send('GET', '/v3/plant/findByStatus'), 400, 'invalid-input');
+    await problem(send('GET', '/v3/plant/findByStatus?status='), 400, 'invalid-input');
+    const byDefault = await ok(send<Plant[]>('GET', '/v3/plant/findByStatus?limit=5'));
+    expect(byDefault).toEqual(await ok(send<Plant[]>('GET', '/v3/plant/findByStatus?status=available&limit=5')));
   });
 
   it('GET /plant/findByTags finds plants with any of the tags, each once', async () => {

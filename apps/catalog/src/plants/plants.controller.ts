@@ -40,7 +40,7 @@ export class PlantsController {
   }
 
   @Answers(catalog.findPlantsByStatus)
-  findPlantsByStatus({ status, ...page }: FindPlantsByStatus): Promise<Page<Plant>> {
+  findPlantsByStatus({ status = ['available'], ...page }: FindPlantsByStatus): Promise<Page<Plant>> {
     return this.plants.find({ by: 'status', anyOf: status }, page);
   }
 

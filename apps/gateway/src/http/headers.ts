@@ -103,6 +103,7 @@ export function checkMediaType(headers: IncomingHttpHeaders, kind: BodySpec['kin
   if (header === type) return;
   const [given = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((one) => one.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
+  if (kind === 'multipart' && given === 'application/octet-stream') return;
   if (given !== type || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
     throw new HttpError('unsupported-media-type', `Send the body with Content-Type: ${type}.`);
   }

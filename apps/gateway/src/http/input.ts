@@ -38,17 +38,18 @@ export function requiredQueryText(request: FastifyRequest, name: string, must: s
 /** Returns a query parameter that is an id, with the same rules as in the path. */
 export const queryId = (request: FastifyRequest, name: string): number | undefined => queryOf(request).id(name, badParameter);
 
-export const queryList = (request: FastifyRequest, name: string): readonly string[] | undefined => queryOf(request).list(name);
+/** Returns a list. @param kind `ofTexts`: its values may contain commas */
+export const queryList = (request: FastifyRequest, name: string, kind: { ofTexts?: boolean }): readonly string[] | undefined => queryOf(request).list(name, kind);
 
-export function requiredQueryList(request: FastifyRequest, name: string, must: string): readonly string[] {
-  const values = queryList(request, name);
+export function requiredQueryList(request: FastifyRequest, name: string, kind: { ofTexts?: boolean }, must: string): readonly string[] {
+  const values = queryList(request, name, kind);
   if (values === undefined || values.every((one) => one === '')) throw badParameter(name, must);
   return values;
 }
 
 /** Returns a required list of ids, with the same rules as in the path. @param must completes "<name> must …" in the error if it is missing */
 export const requiredQueryIds = (request: FastifyRequest, name: string, must: string): readonly number[] =>
-  requiredQueryList(request, name, must).map((one) => readId(name, one, badParameter));
+  requiredQueryList(request, name, { ofTexts: false }, must).map((one) => readId(name, one, badParameter));
 
 /** Returns `limit` and `cursor` of a list; the owning service checks the cursor. */
 export function pageOf(request: FastifyRequest): { limit?: number; cursor?: string } {

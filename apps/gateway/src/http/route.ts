@@ -77,8 +77,8 @@ const typeOf = ({ answer: { kind } }: ClientOperation): string | undefined =>
   kind === 'image' ? undefined : kind === 'lines' ? 'application/x-ndjson' : 'application/json';
 
 /** Returns the query parameters of our own lists. Petstore's clients may send more than its operations declare. */
-const parametersOf = ({ query, url, unsafeGet }: ClientOperation): readonly string[] | undefined =>
-  unsafeGet || url.includes('/findBy') ? undefined : query;
+const parametersOf = ({ query, url, unsafeGet, body }: ClientOperation): readonly string[] | undefined =>
+  unsafeGet || url.includes('/findBy') || body?.kind === 'form' ? undefined : query;
 
 /** Whether the answer is a page of a list, with a link to the next. */
 export const isPaged = ({ query = [] }: Pick<ClientOperation, 'query'>): boolean => query.includes('cursor');

@@ -266,11 +266,24 @@ describe('the routes', () => {
       expect(last().payload).toMatchObject({ ownSession: expect.stringMatching(/^[\w-]{43}$/) });
     });
 
+    it('with the fields of a form in the query, as Petstore v3 sends them', async () => {
+      const headers = { ...callers.adminKey };
+      for (const [query, fields] of [['name=Tree+fern&status=sold', { name: 'Tree fern', status: 'sold' }], ['status=pending&other=1', { status: 'pending' }]] as const) {
+        const response = await fetch(`${shop.gateway.url}/v3/plant/77?${query}`, { method: 'POST', headers });
+        expect([response.status, last().payload]).toEqual([200, { plantId: 77, ...fields }]);
+      }
+    });
+
+    it('with available plants without a status', async () => {
+      await shop.get('/v3/plant/findByStatus');
+      expect(last().payload).toEqual({});
+    });
+
     it('with statuses and tags as lists, in any notation', async () => {
       await shop.get('/v3/plant/findByStatus?status=sold,%20pending%20&status=+sold');
       expect(last().payload).toEqual({ status: ['sold', 'pending'] });
-      await shop.get('/v3/plant/findByTags?tags=a+b%2Cc&limit=5&cursor=x');
-      expect(last().payload).toEqual({ tags: ['a b', 'c'], limit: 5, cursor: 'x' });
+      await shop.get('/v3/plant/findByTags?tags=a+b%2Cc,d&limit=5&cursor=x');
+      expect(last().payload).toEqual({ tags: ['a b,c', 'd'], limit: 5, cursor: 'x' });
       await shop.get('/v3/plant/search?q=tree+fern&status=sold,pending&tags=a&tags=b&category=x%2Cy&sort=name&limit=5&cursor=x');
       const filter = { q: 'tree fern', status: ['sold', 'pending'], tags: ['a', 'b'], category: 'x,y' };
       expect(last().payload).toEqual({ ...filter, sort: 'name', limit: 5, cursor: 'x' });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { Logger } from '@plant-shop/platform/logging';
+import { badField } from '@plant-shop/contracts/problem';
 import { type RawAnswer, RpcClient } from '@plant-shop/platform/rpc/client';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
@@ -15,7 +16,7 @@ import { formBody, jsonBody, pathText } from './input.js';
 export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
 
 /** A page's query parameters, repeated in the link to the next page. */
-export type PageQuery = Readonly<Record<string, string | number | undefined>>;
+export type PageQuery = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
 const jsonType = 'application/json; charset=utf-8';
 
@@ -137,7 +138,7 @@ export class RpcForwarder {
   nextLink(request: FastifyRequest, query: PageQuery, cursor: string): string {
     const page: PageQuery = { ...query, cursor };
     const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries(page)) if (value !== undefined) parameters.set(name, String(value));
+    for (const [name, value = []] of Object.entries(page)) for (const one of [value].flat()) parameters.append(name, String(one));
     const path = (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)));
     return `<${this.options.publicUrl}${path}?${parameters.toString()}>; rel="next"`;
   }
@@ -152,7 +153,12 @@ const parsed = (payload: Uint8Array): unknown =>
  */
 function payloadOf(request: FastifyRequest, parameters: object): unknown {
   const body = request.routeSpec?.body;
-  if (body?.kind === 'form') return { ...formBody(request, body.fields), ...parameters };
+  if (body?.kind === 'form') {
+    const fields = formBody(request, body.fields);
+    const twice = Object.keys(fields).find((name) => name in parameters);
+    if (twice !== undefined) throw badField(`/${twice}`, 'must be given once, in the form or in the query');
+    return { ...fields, ...parameters };
+  }
   if (body?.kind !== 'json') return parameters;
   const bytes = jsonBody(request, body.top);
   const head = JSON.stringify(parameters);

@@ -145,6 +145,20 @@ describe('images at the gateway', () => {
       expect(answer).toMatchObject({ shown: false, notShownBecause: expect.stringContaining('no JPEG'), imageUrl: `${publicUrl}/v3/images/${imageId}` });
     });
 
+    it('accepts the file as the body, with its text in the query, as Petstore v3 sends it', async () => {
+      const send = (query: string, body: Buffer): Promise<Response> =>
+        shop.send('POST', `/v3/plant/7/uploadImage${query}`, body, { api_key: 'key', 'content-type': 'application/octet-stream' });
+      const content = randomBytes(imageChunkBytes + 5);
+      const response = await send('?additionalMetadata=a+fern', content);
+      expect(await response.json()).toMatchObject({ message: `additionalMetadata: a fern; url: ${publicUrl}/v3/images/${imageId}` });
+      expect(Buffer.concat(written).equals(content)).toBe(true);
+      expect((await send('', Buffer.alloc(0))).status).toBe(400);
+      expect((await send(`?additionalMetadata=${'x'.repeat(1_001)}`, content)).status).toBe(400);
+      expect((await send('?additionalMetadata=a&additionalMetadata=b', content)).status).toBe(400);
+      expect((await send('', Buffer.alloc(maxImageBytes + 1))).status).toBe(413);
+      expect(finished).toBe(1);
+    });
+
     it('accepts a file without text', async () => {
       const response = await upload(multipart(fileOf('image')));
       expect(await response.json()).toMatchObject({ message: `additionalMetadata: ; url: ${publicUrl}/v3/images/${imageId}` });

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import type { StoredImage } from '@plant-shop/contracts/catalog';
-import multipart from '@fastify/multipart';
+import multipart, { type Multipart } from '@fastify/multipart';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyKeyOf } from '../http/headers.js';
-import { pathId } from '../http/input.js';
+import { pathId, queryText } from '../http/input.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { routeSpecOf } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
@@ -74,7 +74,8 @@ export class Uploads {
     // Refuses a malformed key before the upload begins.
     idempotencyKeyOf(request);
     let uploadId: string | undefined;
-    const { stored, metadata } = await receiveUpload<StoredImage>(request.parts(), {
+    const parts = request.isMultipart() ? request.parts() : partsOfFile(request);
+    const { stored, metadata } = await receiveUpload<StoredImage>(parts, {
       begin: async () => {
         ({ uploadId } = await this.forwarder.call(request, catalog.beginImage, { plantId }));
       },
@@ -90,4 +91,11 @@ export class Uploads {
     const { url, shown } = stored;
     sendApiResponse(reply, `additionalMetadata: ${metadata ?? ''}; url: ${url}`, { imageUrl: url, shown, ...(!shown && { notShownBecause: noPicture }) });
   }
+}
+
+/** The parts of an upload as Petstore v3 describes it: the body is the file, and the metadata is in the query. */
+async function* partsOfFile(request: FastifyRequest): AsyncGenerator<Multipart, void, undefined> {
+  const value = queryText(request, 'additionalMetadata');
+  if (value !== undefined) yield { type: 'field', fieldname: 'additionalMetadata', value } as Multipart;
+  yield { type: 'file', fieldname: 'file', file: request.raw } as unknown as Multipart;
 }

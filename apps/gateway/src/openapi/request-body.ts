@@ -20,7 +20,7 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
         named.map(([name, field]) => [name, field && { ...schemas.ofField(field), examples: [fields.examples[name]] }]),
       );
       const example = Object.fromEntries(body.fields.map((name) => [name, fields.examples[name]]));
-      return only('application/x-www-form-urlencoded', { type: 'object', properties, minProperties: 1 }, example);
+      return { ...only('application/x-www-form-urlencoded', { type: 'object', properties }, example), required: false };
     }
     case 'lines':
       return {
@@ -29,7 +29,13 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
         content: linesOf([importedPlant], { contentMediaType: 'application/x-ndjson', contentSchema: schemas.ofClass(ImportedPlant) }),
       };
     case 'multipart':
-      return only('multipart/form-data', uploadSchema, undefined);
+      return {
+        required: true,
+        content: {
+          'multipart/form-data': { schema: uploadSchema },
+          'application/octet-stream': { schema: { contentMediaType: 'application/octet-stream' } },
+        },
+      };
     case 'oauthForm':
       throw new Error('OAuth is described by its discovery documents');
   }

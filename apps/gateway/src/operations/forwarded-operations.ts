@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
-import { type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
+import { type FieldSchema, schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CachedReads } from '../reads/cached-reads.js';
@@ -82,8 +82,8 @@ export class ForwardedOperations {
       const query = inQuery(request);
       const parameters = { ...inPath(request), ...query };
       return isCached
-        ? this.reads.sendCached(request, reply, call, parameters, repeated(query))
-        : this.forwarder.forwardPage(request, reply, call, parameters, repeated(query));
+        ? this.reads.sendCached(request, reply, call, parameters, query as PageQuery)
+        : this.forwarder.forwardPage(request, reply, call, parameters, query as PageQuery);
     };
   }
 }
@@ -135,7 +135,7 @@ function queryReaders({ query = [], required = {} }: ClientOperation, { payload 
   const readers = query
     .filter((name) => name !== 'limit' && name !== 'cursor')
     .map((name): Reader => {
-      const read = readerOf(name, properties[name] ?? {}, required[name]);
+      const read = readerOf(name, properties[name], required[name]);
       return (request, values) => {
         const value = read(request);
         if (value !== undefined) values[name] = value;
@@ -144,12 +144,11 @@ function queryReaders({ query = [], required = {} }: ClientOperation, { payload 
   return query.includes('cursor') ? [...readers, (request, values) => Object.assign(values, pageOf(request))] : readers;
 }
 
-function readerOf(name: string, { type, items }: JsonSchema, must: string | undefined): (request: FastifyRequest) => unknown {
+function readerOf(name: string, { type, items }: FieldSchema = {}, must: string | undefined): (request: FastifyRequest) => unknown {
   if (items?.type === 'integer' && must !== undefined) return (request) => requiredQueryIds(request, name, must);
-  if (type === 'array') return must === undefined ? (request) => queryList(request, name) : (request) => requiredQueryList(request, name, must);
+  if (type === 'array') {
+    const kind = { ofTexts: items?.['enum'] === undefined };
+    return must === undefined ? (request) => queryList(request, name, kind) : (request) => requiredQueryList(request, name, kind, must);
+  }
   return type === 'integer' ? (request) => queryId(request, name) : (request) => queryText(request, name);
 }
-
-/** A page's query parameters as the link to the next page repeats them. */
-const repeated = (query: Values): PageQuery =>
-  Object.fromEntries(Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value.join() : (value as string | number)]));

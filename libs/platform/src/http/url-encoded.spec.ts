@@ -40,6 +40,9 @@ describe('URL-encoded parameters', () => {
     expect(parse('s=a,b&s=c').list('s')).toEqual(['a', 'b', 'c']);
     expect(parse('s=a%2Cb,a').list('s')).toEqual(['a', 'b']);
     expect(parse('s=').list('s')).toEqual(['']);
+    const texts = (text: string): unknown => parse(text).list('s', { ofTexts: true });
+    expect(texts('s=red%2c+large,tall&s=%2C&s=100%25,é%C3%A9')).toEqual(['red, large', 'tall', ',', '100%', 'éé']);
+    expect(texts('s=+a+,a')).toEqual(['a']);
     expect(parse('t=a').list('s')).toBeUndefined();
   });
 

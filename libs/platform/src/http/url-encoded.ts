@@ -5,7 +5,13 @@ type Fault = (name: string, must: string) => CodedError;
 /** More than any list of ours takes. 100,000 would take 0.4 s to parse. */
 const maxParameters = 1_000;
 
-const none: ReadonlyMap<string, readonly string[]> = new Map();
+/** As it was sent, and decoded. */
+interface Value {
+  readonly raw: string;
+  readonly text: string;
+}
+
+const none: ReadonlyMap<string, readonly Value[]> = new Map();
 
 /**
  * The parameters of a query string or URL-encoded form. Parsed strictly: broken percent-encoding and repeated single-valued
@@ -13,7 +19,7 @@ const none: ReadonlyMap<string, readonly string[]> = new Map();
  */
 export class UrlEncoded {
   private constructor(
-    private readonly values: ReadonlyMap<string, readonly string[]>,
+    private readonly values: ReadonlyMap<string, readonly Value[]>,
     /** Why the text as a whole is invalid; completes "The query …". */
     readonly fault: string | undefined,
   ) {}
@@ -22,19 +28,20 @@ export class UrlEncoded {
 
   /** Never throws; the caller decides when to report `fault`. */
   static parse(text: string): UrlEncoded {
-    const values = new Map<string, string[]>();
+    const values = new Map<string, Value[]>();
     const pairs = text.split('&', maxParameters + 1);
     if (pairs.length > maxParameters) return new UrlEncoded(none, `must have at most ${maxParameters} parameters`);
     for (const pair of pairs) {
       if (pair === '') continue;
       const at = pair.indexOf('=');
       const name = decode(at === -1 ? pair : pair.slice(0, at));
-      const value = at === -1 ? '' : decode(pair.slice(at + 1));
-      if (name === undefined || value === undefined) return new UrlEncoded(none, 'must be valid percent-encoded UTF-8');
-      if (name.includes('\0') || value.includes('\0')) return new UrlEncoded(none, 'must not contain NUL characters');
+      const raw = at === -1 ? '' : pair.slice(at + 1);
+      const text = decode(raw);
+      if (name === undefined || text === undefined) return new UrlEncoded(none, 'must be valid percent-encoded UTF-8');
+      if (name.includes('\0') || text.includes('\0')) return new UrlEncoded(none, 'must not contain NUL characters');
       const previous = values.get(name);
-      if (previous) previous.push(value);
-      else values.set(name, [value]);
+      if (previous) previous.push({ raw, text });
+      else values.set(name, [{ raw, text }]);
     }
     return new UrlEncoded(values, undefined);
   }
@@ -47,7 +54,7 @@ export class UrlEncoded {
   one(name: string, fault: Fault): string | undefined {
     const values = this.values.get(name);
     if (values && values.length > 1) throw fault(name, 'must be given once');
-    return values?.[0];
+    return values?.[0]?.text;
   }
 
   /** Returns a parameter that is a whole number; throws `fault` if it is anything else, or out of bounds. */
@@ -65,10 +72,14 @@ export class UrlEncoded {
     return text === undefined ? undefined : readId(name, text, fault);
   }
 
-  /** Returns the values of a parameter that is comma-separated, repeated, or both; trimmed, without duplicates. */
-  list(name: string): readonly string[] | undefined {
+  /**
+   * Returns the values of a parameter that is comma-separated, repeated, or both; trimmed, without duplicates.
+   * @param ofTexts a value may contain a comma, sent as `%2C`. Otherwise `%2C` separates too: many clients encode separators
+   */
+  list(name: string, { ofTexts = false } = {}): readonly string[] | undefined {
     const values = this.values.get(name);
-    return values && [...new Set(values.flatMap((value) => value.split(',').map((one) => one.trim())))];
+    const split = ({ raw, text }: Value): string[] => (ofTexts ? raw.split(',').map((part) => decode(part) ?? '') : text.split(','));
+    return values && [...new Set(values.flatMap(split).map((one) => one.trim()))];
   }
 }
 
