@@ -37,7 +37,7 @@ export interface paths {
         put?: never;
         /**
          * Change name or status of a plant with a form
-         * @description Requires at least one of them.
+         * @description Requires at least one of them, in the form or in the query.
          */
         post: operations["changePlant"];
         /**
@@ -79,7 +79,7 @@ export interface paths {
         };
         /**
          * Find plants by tag
-         * @description Plants with any of the tag names, each once, newest first. Several names may be separated by commas, given as repeated parameters, or both.
+         * @description Plants with any of the tag names, each once, newest first. Several names may be separated by commas, given as repeated parameters, or both. A comma within a name is sent as `%2C`.
          */
         get: operations["findPlantsByTags"];
         put?: never;
@@ -181,7 +181,7 @@ export interface paths {
         put?: never;
         /**
          * Upload an image of a plant
-         * @description Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as attachments (`shown` is false). At most 10 MiB. The message contains the metadata and the URL of the image.
+         * @description Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as attachments (`shown` is false). At most 10 MiB. The body is a form, or the file itself with `additionalMetadata` in the query. The message contains the metadata and the URL of the image.
          */
         post: operations["uploadImage"];
         delete?: never;
@@ -2990,7 +2990,10 @@ export interface operations {
     };
     changePlant: {
         parameters: {
-            query?: never;
+            query?: {
+                name?: string;
+                status?: "available" | "pending" | "sold";
+            };
             header?: {
                 /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -3005,7 +3008,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 /**
                  * @example {
@@ -3131,14 +3134,8 @@ export interface operations {
     };
     findPlantsByStatus: {
         parameters: {
-            query: {
-                /**
-                 * @example [
-                 *       "available",
-                 *       "pending"
-                 *     ]
-                 */
-                status: ("available" | "pending" | "sold")[];
+            query?: {
+                status?: ("available" | "pending" | "sold")[];
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */
@@ -3269,10 +3266,10 @@ export interface operations {
     searchPlants: {
         parameters: {
             query?: {
-                /** @description At most 8 words of the name, tags or category, all of which must match. A word also matches longer words that begin with it. A word that no plant has matches similar ones. Case and accents are ignored. */
+                /** @description Words of the name, tags or category, all of which must match; only the first 8 count. A word also matches longer words that begin with it, and parts of Chinese, Japanese and Thai names. A word of Latin letters that no plant has matches similar ones. Case, accents and the sign × of hybrids are ignored. */
                 q?: string;
                 status?: ("available" | "pending" | "sold")[];
-                /** @description The plant has at least one of these tags. */
+                /** @description The plant has at least one of these tags. A comma within a tag is sent as `%2C`. */
                 tags?: string[];
                 /** @description The category's exact name. */
                 category?: string;
@@ -3340,10 +3337,10 @@ export interface operations {
     getPlantFacets: {
         parameters: {
             query?: {
-                /** @description At most 8 words of the name, tags or category, all of which must match. A word also matches longer words that begin with it. A word that no plant has matches similar ones. Case and accents are ignored. */
+                /** @description Words of the name, tags or category, all of which must match; only the first 8 count. A word also matches longer words that begin with it, and parts of Chinese, Japanese and Thai names. A word of Latin letters that no plant has matches similar ones. Case, accents and the sign × of hybrids are ignored. */
                 q?: string;
                 status?: ("available" | "pending" | "sold")[];
-                /** @description The plant has at least one of these tags. */
+                /** @description The plant has at least one of these tags. A comma within a tag is sent as `%2C`. */
                 tags?: string[];
                 /** @description The category's exact name. */
                 category?: string;
@@ -3514,6 +3511,7 @@ export interface operations {
                     /** @description A file with a file name, at most 10 MiB. */
                     file: Blob;
                 };
+                "application/octet-stream": unknown;
             };
         };
         responses: {
