@@ -29,13 +29,8 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
         content: linesOf([importedPlant], { contentMediaType: 'application/x-ndjson', contentSchema: schemas.ofClass(ImportedPlant) }),
       };
     case 'multipart':
-      return {
-        required: true,
-        content: {
-          'multipart/form-data': { schema: uploadSchema },
-          'application/octet-stream': { schema: { contentMediaType: 'application/octet-stream' } },
-        },
-      };
+      // The description names the other form: a second type would make the body's type `unknown` in generated clients.
+      return only('multipart/form-data', uploadSchema, undefined);
     case 'oauthForm':
       throw new Error('OAuth is described by its discovery documents');
   }

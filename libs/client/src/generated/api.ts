@@ -3511,7 +3511,6 @@ export interface operations {
                     /** @description A file with a file name, at most 10 MiB. */
                     file: Blob;
                 };
-                "application/octet-stream": unknown;
             };
         };
         responses: {
