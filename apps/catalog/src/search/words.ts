@@ -15,7 +15,7 @@ const plainLetters: Readonly<Record<string, string>> = Object.fromEntries(
     a: 'ⱥ', ae: 'æ', b: 'ƀɓƃ', c: 'ȼƈ', d: 'đðɖɗƌ', e: 'ɇɛǝə', f: 'ƒ', g: 'ǥɠ', h: 'ħⱨ', hv: 'ƕ', i: 'ıɨɩ', j: 'ɉȷ', k: 'ƙⱪĸ', l: 'łƚⱡɫ',
     m: 'ɱ', n: 'ŋɲƞŉ', o: 'øɵɔ', oe: 'œ', p: 'ƥᵽ', q: 'ɋʠ', r: 'ɍɽ', s: 'ʂȿſ', ss: 'ß', t: 'ŧƭʈⱦ', th: 'þ', u: 'ʉ', v: 'ʋⱱ', w: 'ⱳ', y: 'ɏƴ',
     z: 'ƶȥɀⱬ', σ: 'ς',
-  }).flatMap(([plain, letters]) => [...letters].map((letter) => [letter, plain])),
+  }).flatMap(([plain, letters]) => Array.from(letters, (letter) => [letter, plain])),
 );
 const withoutPlain = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'gu');
 
@@ -54,7 +54,7 @@ function folding(text: string): string {
 /** `lady's` is found by `lady`, and by `ladys` as a completion. */
 const possessive = /(?<=\p{L})['‘’‛`\u02b9-\u02bf]s(?![\p{L}\p{N}])/gu;
 
-const cut = (word: string, length: number): string => (word.length <= length ? word : [...word].slice(0, length).join(''));
+const cut = (word: string, length: number): string => (word.length <= length ? word : Array.from(word).slice(0, length).join(''));
 
 /** Returns the distinct words of a query. Omits the sign of hybrids beside other words, because names are written with and without it. */
 export function wordsOfQuery(query: string): string[] {
@@ -77,11 +77,13 @@ export function wordsOfPlant({ name, category, tags }: Pick<PlantAttributes, 'na
   return { nameWords: named.slice(0, maxWordsOfPlant), labelWords: labelled.slice(0, Math.max(0, maxWordsOfPlant - named.length)) };
 }
 
+const endsOf = (word: string): string[] => Array.from(word).map((_, n, all) => all.slice(n).join(''));
+
 /**
  * Adds the ends of words in scripts without spaces, since a query finds the beginnings of words: 葉植物 finds 観葉植物, which is also stored as
  * 葉植物, 植物 and 物.
  */
 function withParts(found: readonly string[]): string[] {
-  const parts = found.filter((word) => isUnspaced.test(word)).flatMap((word) => [...word].map((_, n, all) => all.slice(n).join('')));
+  const parts = found.filter((word) => isUnspaced.test(word)).flatMap((word) => endsOf(word));
   return [...new Set([...found, ...parts.filter((part) => !/^\p{M}/u.test(part))])];
 }

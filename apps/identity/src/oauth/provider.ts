@@ -215,8 +215,9 @@ export function createProvider(parts: ProviderOptions): Provider {
     const { RotatedRefreshToken: replaced } = Provider.ctx?.oidc.entities ?? {};
     return replaced ? parts.successorOf(replaced.jti) : generateTokenId.call(this);
   };
-  const { destroy } = provider.Session.prototype;
-  provider.Session.prototype.destroy = async function () {
+  const sessions: { destroy: (this: InstanceType<Provider['Session']>) => Promise<void> } = provider.Session.prototype;
+  const { destroy } = sessions;
+  sessions.destroy = async function () {
     if (this.accountId !== undefined) await parts.endSession(this.uid);
     return destroy.call(this);
   };

@@ -118,7 +118,7 @@ export function passwordErrors(
 ): FieldError[] {
   const error = (detail: string): FieldError[] => [{ pointer: `${parent}/password`, detail }];
   const normalized = normalizedPassword(password);
-  if ([...normalized].length < minLength) return error(`must have at least ${minLength} characters`);
+  if (Array.from(normalized).length < minLength) return error(`must have at least ${minLength} characters`);
   if (common.has(normalized)) return error('is too common; choose another');
   if (allowsNames) return [];
   const folded = normalized.toLowerCase();

@@ -32,7 +32,7 @@ describe('the open files of a process', () => {
 
 describe('sockets of one network', () => {
   let shop: Shop;
-  let silent: Socket[] = [];
+  const silent: Socket[] = [];
   beforeAll(async () => {
     shop = await Shop.open();
   });

@@ -55,7 +55,8 @@ export class QueueClock extends BackgroundLoop {
   }
 
   private get now(): number | undefined {
-    return this.last && this.last.time + performance.now() - this.last.at;
+    const { last } = this;
+    return last ? last.time + performance.now() - last.at : undefined;
   }
 
   private async compare(): Promise<boolean> {
