@@ -16,6 +16,8 @@ CREATE TABLE stock (
   free            units   NOT NULL,
   reserved        units   NOT NULL DEFAULT 0,
   sold            units   NOT NULL DEFAULT 0,
+  -- Of orders that staff cancelled, and whose plants cannot be sold again.
+  written_off     units   NOT NULL DEFAULT 0,
   -- All units ever added, less those that staff or a retirement removed.
   supplied        units   NOT NULL,
   -- The latest attempt to retire the plant that was refused because of open orders; older attempts no longer matter.
@@ -23,21 +25,24 @@ CREATE TABLE stock (
   -- From this number of free units down the plant is low on stock. Null: 10 counts.
   low_stock_at    units,
   version         bigint  NOT NULL DEFAULT 1,
-  CONSTRAINT every_unit_is_somewhere CHECK (free + reserved + sold = supplied),
+  CONSTRAINT every_unit_is_somewhere CHECK (free + reserved + sold + written_off = supplied),
   CONSTRAINT retired_has_nothing_left CHECK (listing <> 'retired' OR (free = 0 AND reserved = 0))
 ) WITH (fillfactor = 70);
 
--- Changes of free units by staff; append-only.
+-- Changes of units by staff; append-only.
 CREATE TABLE stock_changes (
   id       bigint         GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   plant_id safe_id        NOT NULL,
   at       timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
-  -- Units added.
+  -- Free units added.
   by       bigint         NOT NULL,
   -- Free units after the change.
   free     units          NOT NULL,
-  -- Of an adjustment.
+  -- Null: the free units were set.
   reason   text,
+  -- The order whose units were written off, and how many.
+  order_id    safe_id,
+  written_off units       NOT NULL DEFAULT 0,
   -- A user's UUID.
   actor    uuid
 );
@@ -136,7 +141,7 @@ CREATE TABLE payments (
 );
 CREATE UNIQUE INDEX refunds_by_id ON payments (refund_id) WHERE refund_id IS NOT NULL;
 CREATE UNIQUE INDEX refunds_by_reference ON payments (refund_reference) WHERE refund_reference IS NOT NULL;
-CREATE INDEX refunds_due_by_order ON payments (order_id) WHERE state = 'refund-due';
+CREATE INDEX payments_by_order ON payments (order_id);
 CREATE INDEX payments_refund_due ON payments (at) WHERE state = 'refund-due';
 CREATE UNIQUE INDEX refunds_by_state ON payments (state, refund_id DESC) WHERE state IN ('refund-due', 'refunded');
 

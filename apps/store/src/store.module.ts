@@ -9,6 +9,7 @@ import { STORE_OPTIONS, type StoreConfig, storeDatabase, type StoreOptions, toOp
 import { CustomersController, CustomersService } from './customers/customers.js';
 import { FeedController, OrderFeed } from './feed/order-feed.js';
 import { OrdersController } from './orders/orders.controller.js';
+import { StaffCancellationsController, StaffCancellationsService } from './orders/staff-cancellations.js';
 import { OrdersService } from './orders/orders.service.js';
 import { PaymentsController, PaymentsService } from './payments/payments.service.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
@@ -24,11 +25,12 @@ class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
+      controllers: [FeedController, OrdersController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
         OrdersService,
+        StaffCancellationsService,
         PaymentsService,
         RefundsService,
         RefundsDueGauge,

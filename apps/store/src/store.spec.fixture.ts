@@ -142,14 +142,17 @@ export class StoreFixture {
       WHERE s.sold <> (SELECT coalesce(sum(quantity), 0) FROM orders o
                        WHERE o.plant_id = s.plant_id AND o.status IN ('approved', 'delivered'))
       UNION ALL
-      SELECT 'units were lost or created', plant_id FROM stock WHERE free + reserved + sold <> supplied
+      SELECT 'units were lost or created', plant_id FROM stock WHERE free + reserved + sold + written_off <> supplied
       UNION ALL
       SELECT 'an order without all of its transitions', id FROM orders o
       WHERE version <> (SELECT count(*) FROM order_transitions t WHERE t.order_id = o.id)
       UNION ALL
-      SELECT 'the inventory is not the sum of the stock', 0 WHERE
-        (SELECT total.pending + coalesce((SELECT sum(pending) FROM inventory_deltas), 0) FROM inventory_total total)
-        <> (SELECT coalesce(sum(reserved + CASE WHEN listing = 'pending' THEN free ELSE 0 END), 0) FROM stock)
+      SELECT 'the inventory is not the sum of the stock', 0 FROM inventory_total total,
+        (SELECT coalesce(sum(available), 0) AS available, coalesce(sum(pending), 0) AS pending, coalesce(sum(sold), 0) AS sold FROM inventory_deltas) delta,
+        (SELECT coalesce(sum(free) FILTER (WHERE listing = 'available'), 0) AS available,
+                coalesce(sum(reserved) + sum(CASE WHEN listing = 'pending' THEN free ELSE 0 END), 0) AS pending,
+                coalesce(sum(sold) + sum(CASE WHEN listing = 'sold' THEN free ELSE 0 END), 0) AS sold FROM stock) units
+      WHERE (total.available + delta.available, total.pending + delta.pending, total.sold + delta.sold) <> (units.available, units.pending, units.sold)
       UNION ALL
       SELECT 'an open order of a retired plant', o.id FROM orders o JOIN stock s USING (plant_id)
       WHERE o.status IN ('placed', 'approved') AND s.listing = 'retired'

@@ -2,7 +2,8 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { permission } from './permissions.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { ExpectedVersion, Id, ObjectOf, Text } from './fields.js';
+import { ExpectedVersion, Flag, Id, ObjectOf, Text } from './fields.js';
+import { Description } from './schema.js';
 import { type Order, orderAnswer } from './store.orders.js';
 
 // The end of an order: shipped and delivered, or cancelled.
@@ -15,6 +16,17 @@ export class Shipment {
 
   @Text()
   trackingNumber: string;
+}
+
+/** What staff say about an order that they cancel. */
+export class StaffCancellation {
+  @Text({ max: 500 })
+  @Description('Why. The timeline shows it, also to the owner.')
+  reason: string;
+
+  @Flag()
+  @Description('Whether the units can be sold again. If not, they are written off.')
+  restock: boolean;
 }
 
 // Requests
@@ -44,6 +56,11 @@ export class CancelOrder {
 
   @ExpectedVersion()
   ifVersion?: number;
+}
+
+export class CancelOrderByStaff extends CancelOrder {
+  @ObjectOf(() => StaffCancellation)
+  cancellation: StaffCancellation;
 }
 
 const { write } = operationsOf<ErrorCode>('store');
@@ -89,6 +106,23 @@ export const fulfilmentOperations = {
       access: permission('write:orders', 'manage:orders'),
       summary: 'Cancel an order',
       description: 'Its units return to stock at once; the order remains readable. Cancelling it again returns the same order.',
+      answer: orderAnswer,
+    },
+  ),
+  /** Cancelling again answers the same order. */
+  cancelOrderByStaff: forClients(
+    write<Order>()('cancelOrderByStaff', CancelOrderByStaff, {
+      errors: ['order-not-found', 'order-not-cancellable', 'precondition-failed', 'idempotency-key-reused'],
+      versioned: true,
+    }),
+    {
+      route: 'POST /v3/store/order/:orderId/cancellation',
+      access: permission('manage:orders'),
+      summary: 'Cancel an order for staff, also a paid one',
+      description:
+        'Until it is shipped. Its units return to stock or are written off. If a payment was reported, its refund becomes due. Cancelling it ' +
+        'again returns the same order.',
+      body: jsonObject('cancellation'),
       answer: orderAnswer,
     },
   ),

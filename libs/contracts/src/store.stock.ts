@@ -98,6 +98,7 @@ const stockAnswer = objectOf('Stock', 'Units of one plant.')({
   free: described(units, 'Units that can be ordered.'),
   reserved: described(units, 'Units in placed orders.'),
   sold: described(units, 'Units in approved or delivered orders.'),
+  writtenOff: optional(described(units, 'Units of orders that staff cancelled and that cannot be sold again. Absent: none.')),
   lowStockAt: optional(described(units, 'From this number of free units down the plant is low on stock. Absent: 10 counts.')),
 });
 
@@ -116,12 +117,14 @@ const availabilityAnswer = objectOf('Availability', 'Whether a plant can be orde
 
 export type Availability = AnswerOf<typeof availabilityAnswer>;
 
-const stockChangeAnswer = objectOf('StockEntry', 'A change of free units by staff.')({
+const stockChangeAnswer = objectOf('StockEntry', 'A change of units by staff.')({
   id,
   at: instant,
   by: described(integer(-Number.MAX_SAFE_INTEGER), 'Units added; below zero: removed.'),
   free: described(units, 'Free units after the change.'),
-  reason: optional(described(text(500), 'Of an adjustment.')),
+  reason: optional(described(text(500), 'Absent: the free units were set.')),
+  orderId: optional(described(id, 'The order that was cancelled.')),
+  writtenOff: optional(described(units, 'Its units, which were written off.')),
   actor: optional(described(uuid, 'The id of the user who made it.')),
   username: optional(described(text(), 'Absent if the user was deleted.')),
 });

@@ -59,8 +59,12 @@ export interface ApprovedOrder extends OrderFields, Paid {
 export interface DeliveredOrder extends OrderFields, Paid {
   readonly status: 'delivered';
 }
-export interface CancelledOrder extends OrderFields, Unpaid {
+export interface CancelledOrder extends OrderFields {
   readonly status: 'cancelled';
+  /** Null unless staff cancelled a paid order. */
+  readonly paidAt: Date | null;
+  readonly carrier: null;
+  readonly trackingNumber: string;
 }
 
 /** An order as its row stores it. */
@@ -75,6 +79,8 @@ export const transitions = {
   deliver: { from: 'approved', to: 'delivered' },
   cancel: { from: 'placed', to: 'cancelled' },
   expire: { from: 'placed', to: 'cancelled' },
+  /** Only by staff, and only before the shipment. */
+  revoke: { from: 'approved', to: 'cancelled' },
 } as const satisfies Readonly<Record<string, { readonly from: OrderStatus; readonly to: OrderStatus }>>;
 
 export type Transition = keyof typeof transitions;
@@ -288,10 +294,22 @@ export function deliver(order: OrderState, { actor, at }: StepContext): StatusCh
 }
 
 /** Cancels a placed order and frees its units. @throws DomainError `order-not-cancellable` */
-export function cancel(order: OrderState, { actor, at }: StepContext): StatusChange<CancelledOrder> {
+export function cancel(order: OrderState, { actor, at }: StepContext, reason = 'cancelled'): StatusChange<CancelledOrder> {
   if (order.status !== transitions.cancel.from) throw notCancellable(order);
   const cancelled = { ...order, status: transitions.cancel.to, version: order.version + 1 };
-  return statusChange(order, cancelled, at, { actor, reason: 'cancelled', units: unitsReleasedBy(order), due: undefined });
+  return statusChange(order, cancelled, at, { actor, reason, units: unitsReleasedBy(order), due: undefined });
+}
+
+/**
+ * Cancels an approved order that was not shipped, for staff. Its units become free; the caller writes them off if they cannot be sold
+ * again (docs/decisions/orders.md).
+ * @throws DomainError `order-not-cancellable`
+ */
+export function revoke(order: OrderState, { actor, at }: StepContext, reason: string): StatusChange<CancelledOrder> {
+  if (order.status !== transitions.revoke.from || order.carrier !== null) throw notCancellable(order, 'staff cancel orders until they are shipped');
+  const { carrier, quantity } = order;
+  const revoked = { ...order, status: transitions.revoke.to, carrier, version: order.version + 1 };
+  return statusChange(order, revoked, at, { actor, reason, units: { free: quantity, reserved: 0, sold: -quantity }, due: undefined });
 }
 
 /** Cancels a placed order that was not paid in time and frees its units. @throws DomainError `order-transition-refused` */
@@ -431,9 +449,9 @@ const customerClosed = (): DomainError =>
 const transitionRefused = (order: OrderState, why: string): DomainError =>
   new DomainError('order-transition-refused', `Order ${order.id} is ${order.status}: ${why}.`);
 
-const notCancellable = (order: OrderState): DomainError =>
+const notCancellable = (order: OrderState, why = 'only placed orders can be cancelled'): DomainError =>
   new DomainError(
     'order-not-cancellable',
     `Order ${order.id} is ${order.status}${order.paidAt ? ` (payment arrived ${order.paidAt.toISOString()})` : ''}: ` +
-      'only placed orders can be cancelled.',
+      `${why}.`,
   );

@@ -35,6 +35,17 @@ export function findPayments(tx: Transaction, references: readonly string[]): Pr
   return tx.query(findByReferences, [references]);
 }
 
+const findAccepted: Statement = {
+  name: 'find-accepted-payment',
+  text: `SELECT order_id AS "orderId", reference, state FROM payments WHERE order_id = $1 AND state = 'accepted'`,
+};
+
+/** Returns the payment by which an order was approved; undefined: it is unpaid, or was approved by the simulated provider. Call it while the order is locked. */
+export async function findAcceptedPayment(tx: Transaction, orderId: number): Promise<StoredPayment | undefined> {
+  const [payment] = await tx.query<StoredPayment>(findAccepted, [orderId]);
+  return payment;
+}
+
 const saved = new RowsParameter<StoredPayment>(
   ['order_id', 'bigint', ({ orderId }) => orderId],
   ['reference', 'text', ({ reference }) => reference],

@@ -10,7 +10,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { findStock } from './stock.repository.js';
 import { requireStock } from './stock.js';
 
-/** A change of free units by staff. */
+/** A change of units by staff. */
 interface StockChange {
   readonly plantId: number;
   readonly by: number;
@@ -19,13 +19,18 @@ interface StockChange {
   readonly reason: string | undefined;
   /** A user id. */
   readonly actor: string;
+  /** The order whose units were written off. */
+  readonly order?: { readonly id: number; readonly quantity: number };
 }
 
 /** Appends to the history of a plant's stock, in the transaction of the change. */
-export function appendStockChange(tx: Transaction, { plantId, by, free, reason, actor }: StockChange): void {
+export function appendStockChange(tx: Transaction, { plantId, by, free, reason, actor, order }: StockChange): void {
   tx.send(
-    { name: 'append-stock-change', text: 'INSERT INTO stock_changes (plant_id, by, free, reason, actor) VALUES ($1, $2, $3, $4, $5)' },
-    [plantId, by, free, reason ?? null, actor],
+    {
+      name: 'append-stock-change',
+      text: 'INSERT INTO stock_changes (plant_id, by, free, reason, actor, order_id, written_off) VALUES ($1, $2, $3, $4, $5, $6, $7)',
+    },
+    [plantId, by, free, reason ?? null, actor, order?.id ?? null, order?.quantity ?? 0],
   );
 }
 
@@ -36,11 +41,14 @@ interface Row {
   readonly free: number;
   readonly reason: string | null;
   readonly actor: string | null;
+  readonly orderId: number | null;
+  readonly writtenOff: number;
 }
 
 const listByPlant: Statement = {
   name: 'list-stock-changes',
-  text: 'SELECT id, at, by, free, reason, actor FROM stock_changes WHERE plant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3',
+  text: `SELECT id, at, by, free, reason, actor, order_id AS "orderId", written_off AS "writtenOff" FROM stock_changes
+         WHERE plant_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
 };
 
 @Controller()
@@ -64,7 +72,7 @@ export class StockChangesController {
   }
 }
 
-function toEntry({ id, at, by, free, reason, actor }: Row, names: ReadonlyMap<string, string>): StockEntry {
+function toEntry({ id, at, by, free, reason, actor, orderId, writtenOff }: Row, names: ReadonlyMap<string, string>): StockEntry {
   const username = actor === null ? undefined : names.get(actor);
   return {
     id,
@@ -72,6 +80,7 @@ function toEntry({ id, at, by, free, reason, actor }: Row, names: ReadonlyMap<st
     by,
     free,
     ...(reason !== null && { reason }),
+    ...(orderId !== null && { orderId, writtenOff }),
     ...(actor !== null && { actor }),
     ...(username !== undefined && { username }),
   };

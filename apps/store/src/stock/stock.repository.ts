@@ -2,12 +2,12 @@ import type { Inventory } from '@plant-shop/contracts/store';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
-import type { StockState, Units } from './stock.js';
+import { inventoryOf, type StockState, type Units } from './stock.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 const columns = `plant_id AS "plantId", incarnation, listing, listing_version AS "listingVersion",
-  refused_attempt AS "refusedAttempt", low_stock_at AS "lowStockAt", free, reserved, sold, version`;
+  refused_attempt AS "refusedAttempt", low_stock_at AS "lowStockAt", written_off AS "writtenOff", free, reserved, sold, version`;
 
 export async function findStock(db: Reader, plantId: number): Promise<StockState | undefined> {
   const [stock] = await db.query<StockState>({ name: 'find-stock', text: `SELECT ${columns} FROM stock WHERE plant_id = $1` }, [
@@ -77,7 +77,7 @@ export async function writeStocks(tx: Transaction, stocks: readonly WrittenStock
     {
       name: 'write-stocks',
       text: `UPDATE stock SET incarnation = t.incarnation, listing = t.listing, listing_version = t.listing_version, free = t.free,
-               low_stock_at = t.low_stock_at, supplied = t.free + reserved + sold, version = version + 1
+               low_stock_at = t.low_stock_at, supplied = t.free + reserved + sold + written_off, version = version + 1
              FROM ${writtenStocks.from()} WHERE stock.plant_id = t.plant_id RETURNING stock.plant_id AS "plantId", version`,
     },
     writtenStocks.values(stocks),
@@ -104,6 +104,17 @@ export const movedUnits = new RowsParameter<readonly [plantId: number, moved: Un
 export const moveUnitsSql = (first: number): string => `
   UPDATE stock SET free = stock.free + t.free, reserved = stock.reserved + t.reserved, sold = stock.sold + t.sold, version = version + 1
   FROM ${movedUnits.from(first)} WHERE stock.plant_id = t.plant_id`;
+
+const writeOffFree: Statement = {
+  name: 'write-off-units',
+  text: 'UPDATE stock SET free = free - $2, written_off = written_off + $2, version = version + 1 WHERE plant_id = $1',
+};
+
+/** Writes off free units of a plant whose stock is locked. */
+export function writeOff(tx: Transaction, { plantId, listing }: StockState, quantity: number): void {
+  tx.send(writeOffFree, [plantId, quantity]);
+  appendInventoryDelta(tx, inventoryOf(listing, { free: -quantity, reserved: 0, sold: 0 }));
+}
 
 const moveUnitsOfPlants: Statement = { name: 'move-units', text: moveUnitsSql(1) };
 

@@ -186,8 +186,8 @@ async function writeByStaff(tx: Transaction, { before, after }: Change, context:
   return versioned(after, versions.get(after.plantId) ?? before.version);
 }
 
-const versioned = ({ plantId, free, reserved, sold, lowStockAt }: StockState, version: number): Versioned<Stock> =>
-  new Versioned({ plantId, free, reserved, sold, ...(lowStockAt !== null && { lowStockAt }) }, version);
+const versioned = ({ plantId, free, reserved, sold, writtenOff, lowStockAt }: StockState, version: number): Versioned<Stock> =>
+  new Versioned({ plantId, free, reserved, sold, ...(writtenOff > 0 && { writtenOff }), ...(lowStockAt !== null && { lowStockAt }) }, version);
 
 const batch = 5_000;
 

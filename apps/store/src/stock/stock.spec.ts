@@ -8,6 +8,7 @@ describe('an opening', () => {
     listing: 'retired',
     listingVersion: 20,
     refusedAttempt: 3,
+    writtenOff: 0,
     lowStockAt: 5,
     free: 0,
     reserved: 0,

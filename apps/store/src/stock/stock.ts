@@ -5,7 +5,7 @@ import type { Inventory, OpenStock } from '@plant-shop/contracts/store';
 /** The status under which staff list the plant; `retired`: the plant is deleted. */
 export type PlantListing = PlantStatus | 'retired';
 
-/** A plant's units. Invariant: free + reserved + sold = units ever supplied minus units removed. */
+/** A plant's units. Invariant: free + reserved + sold + written off = units ever supplied minus units removed. */
 export interface Units {
   readonly free: number;
   readonly reserved: number;
@@ -18,6 +18,8 @@ export interface StockState extends Units {
   readonly listing: PlantListing;
   readonly listingVersion: number;
   readonly refusedAttempt: number;
+  /** Of orders that staff cancelled, and whose plants cannot be sold again. */
+  readonly writtenOff: number;
   /** From this number of free units down the plant is low on stock; null: 10 counts. */
   readonly lowStockAt: number | null;
   readonly version: number;

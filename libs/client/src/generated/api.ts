@@ -415,6 +415,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/store/order/{orderId}/cancellation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an order for staff, also a paid one
+         * @description Until it is shipped. Its units return to stock or are written off. If a payment was reported, its refund becomes due. Cancelling it again returns the same order.
+         */
+        post: operations["cancelOrderByStaff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/store/inventory": {
         parameters: {
             query?: never;
@@ -1472,6 +1492,12 @@ export interface components {
             carrier: string;
             trackingNumber: string;
         };
+        StaffCancellation: {
+            /** @description Why. The timeline shows it, also to the owner. */
+            reason: string;
+            /** @description Whether the units can be sold again. If not, they are written off. */
+            restock: boolean;
+        };
         /** @description Units per plant status, summed over all plants. Always has all three members. */
         Inventory: {
             /** Format: int64 */
@@ -1502,6 +1528,11 @@ export interface components {
             sold: number;
             /**
              * Format: int64
+             * @description Units of orders that staff cancelled and that cannot be sold again. Absent: none.
+             */
+            writtenOff?: number;
+            /**
+             * Format: int64
              * @description From this number of free units down the plant is low on stock. Absent: 10 counts.
              */
             lowStockAt?: number;
@@ -1527,7 +1558,7 @@ export interface components {
             /** @description Why, for the history: a delivery, a loss, a count. */
             reason: string;
         };
-        /** @description A change of free units by staff. */
+        /** @description A change of units by staff. */
         StockEntry: {
             /** Format: int64 */
             id: number;
@@ -1543,8 +1574,18 @@ export interface components {
              * @description Free units after the change.
              */
             free: number;
-            /** @description Of an adjustment. */
+            /** @description Absent: the free units were set. */
             reason?: string;
+            /**
+             * Format: int64
+             * @description The order that was cancelled.
+             */
+            orderId?: number;
+            /**
+             * Format: int64
+             * @description Its units, which were written off.
+             */
+            writtenOff?: number;
             /**
              * Format: uuid
              * @description The id of the user who made it.
@@ -4417,6 +4458,81 @@ export interface operations {
             409: components["responses"]["order-transition-refused"];
             412: components["responses"]["precondition-failed"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    cancelOrderByStaff: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000007 */
+                orderId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The plant died",
+                 *       "restock": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["StaffCancellation"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000007,
+                     *       "plantId": 1000000001,
+                     *       "quantity": 2,
+                     *       "shipDate": "2026-05-01T09:30:00.000Z",
+                     *       "status": "cancelled",
+                     *       "complete": false,
+                     *       "placedAt": "2026-07-30T09:12:45.203Z",
+                     *       "trackingNumber": "PS0000001000000007",
+                     *       "refund": "due"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["order-not-cancellable"];
+            412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];

@@ -25,6 +25,7 @@ export const keyedOperations: readonly string[] = [
   'POST /store/refund/{refundId}/completion',
   'POST /store/order/{orderId}/shipment',
   'POST /store/order/{orderId}/delivery',
+  'POST /store/order/{orderId}/cancellation',
   'POST /store/inventory/{plantId}/adjustment',
   'POST /user/{username}/apiKeys',
   'POST /user/{username}/apiKeys/{apiKeyId}/rotation',

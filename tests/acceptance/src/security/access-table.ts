@@ -125,6 +125,10 @@ export const accessTable: readonly AccessRow[] = [
     row('getOrder', `GET ${order}`, ['any key', 'write:orders', 'read:orders']),
     row('getTimeline', `GET ${order}/timeline`, ['any key', 'write:orders', 'read:orders']),
     row('cancelOrder', `DELETE ${order}`, ['write:orders', 'manage:orders'], { change: async (request) => request('DELETE', await newOrder()) }),
+    row('cancelOrderByStaff', `POST ${order}/cancellation`, ['manage:orders'], {
+      body: 'json',
+      change: async (request) => request('POST', `${await approvedOrder()}/cancellation`, { reason: 'The plant died', restock: false }),
+    }),
     row('transferOrder', `POST ${order}/transfer`, ['manage:orders'], {
       body: 'json',
       change: async (request) => request('POST', `${await newOrder()}/transfer`, { username: 'admin' }),

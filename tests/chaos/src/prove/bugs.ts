@@ -183,7 +183,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'units-kept',
     name: 'a cancellation does not return the units',
-    edits: [{ file: rules, find: "reason: 'cancelled', units: unitsReleasedBy(order)", replace: "reason: 'cancelled', units: noUnits" }],
+    edits: [{ file: rules, find: 'actor, reason, units: unitsReleasedBy(order)', replace: 'actor, reason, units: noUnits' }],
     breaks: ['stock'],
   },
   {
