@@ -23,7 +23,7 @@ CREATE TABLE plants (
   -- [{id, name}] in the order given.
   tags        jsonb       NOT NULL,
   status      text        NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
-  -- What a search finds the plant by (apps/catalog/src/search/words.ts): distinct words of the name, and further ones of tags and category.
+  -- What a search finds the plant by (apps/catalog/src/words.ts): distinct words of the name, and further ones of tags and category.
   name_words  text[]      NOT NULL,
   label_words text[]      NOT NULL,
   -- Length of the plant as JSON in UTF-8, so that a page can end by size before the database sends it.

@@ -107,7 +107,7 @@ export const imageOperations = {
       summary: 'Upload an image of a plant',
       description:
         'Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as ' +
-        'attachments (`shown` is false). At most 10 MiB. The body is a form, or the file itself with `additionalMetadata` in the query. The message contains the metadata and the URL of the image.',
+        'attachments (`shown` is false). At most 10 MiB. The body is a form, or the file itself (`application/octet-stream`) with `additionalMetadata` in the query. The message contains the metadata and the URL of the image.',
       alsoCalls: [writeImageChunk, finishImage],
       body: { kind: 'multipart' },
       budgetFactor: 3,

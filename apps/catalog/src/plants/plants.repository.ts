@@ -3,7 +3,7 @@ import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { stampOfAll, stampOfPlant } from '../catalog-versions/catalog-versions.js';
-import { wordsOfPlant } from '../search/words.js';
+import { wordsOfPlant } from '../words.js';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plant.js';
 
 type Reader = Pick<Transaction, 'query'>;

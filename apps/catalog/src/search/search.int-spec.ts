@@ -139,7 +139,7 @@ describe('a search', () => {
     const written = {
       'Кактус Шарик': ['кактус', 'КАКТУС', 'шар'],
       'Łódź żółta 🌵Straßenrose': ['lodz', 'zolta', 'strassenrose', 'STRASSENROSE', 'łódź'],
-      'Aloe × nobilis': ['Aloe × nobilis', 'aloe x nobilis', 'ALOE NOBILIS', 'aloe×nobilis'],
+      'Tilia × europaea': ['Tilia × europaea', 'tilia x europaea', 'TILIA EUROPAEA', 'tilia×europaea'],
       'Lady’s mantle': ["lady's mantle", 'lady’s mantle', 'ladys mantle'],
       観葉植物: ['植物', '葉植', '観葉植物', '物'],
       ต้นไม้มงคล: ['ไม้', 'มงคล'],

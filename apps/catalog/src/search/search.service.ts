@@ -35,7 +35,7 @@ import {
   measureLists,
   type PlantConditions,
 } from './search.repository.js';
-import { wordsOfQuery } from './words.js';
+import { wordsOfQuery } from '../words.js';
 
 /** Further words of a query are ignored: they hardly narrow a search, and each costs one look-up per candidate. */
 const maxWords = 8;

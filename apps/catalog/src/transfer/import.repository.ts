@@ -1,7 +1,7 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from '../plants/plant.js';
 import { columns } from '../plants/plants.repository.js';
-import { wordsOfPlant } from '../search/words.js';
+import { wordsOfPlant } from '../words.js';
 import type { PlantChange } from './import.js';
 
 const claim: Statement = {

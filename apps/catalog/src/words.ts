@@ -1,4 +1,4 @@
-import type { PlantAttributes } from '../plants/plant.js';
+import type { PlantAttributes } from './plants/plant.js';
 
 // What counts as the same word, for plants and for queries. The database only compares the results, so its locale is irrelevant.
 
@@ -77,13 +77,11 @@ export function wordsOfPlant({ name, category, tags }: Pick<PlantAttributes, 'na
   return { nameWords: named.slice(0, maxWordsOfPlant), labelWords: labelled.slice(0, Math.max(0, maxWordsOfPlant - named.length)) };
 }
 
-const endsOf = (word: string): string[] => Array.from(word).map((_, n, all) => all.slice(n).join(''));
-
 /**
  * Adds the ends of words in scripts without spaces, since a query finds the beginnings of words: 葉植物 finds 観葉植物, which is also stored as
  * 葉植物, 植物 and 物.
  */
 function withParts(found: readonly string[]): string[] {
-  const parts = found.filter((word) => isUnspaced.test(word)).flatMap((word) => endsOf(word));
+  const parts = found.filter((word) => isUnspaced.test(word)).flatMap((word) => Array.from(word).map((_, n, all) => all.slice(n).join('')));
   return [...new Set([...found, ...parts.filter((part) => !/^\p{M}/u.test(part))])];
 }
