@@ -181,7 +181,7 @@ export interface paths {
         put?: never;
         /**
          * Upload an image of a plant
-         * @description Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as attachments (`shown` is false). At most 10 MiB. The body is a form, or the file itself with `additionalMetadata` in the query. The message contains the metadata and the URL of the image.
+         * @description Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as attachments (`shown` is false). At most 10 MiB. The body is a form, or the file itself (`application/octet-stream`) with `additionalMetadata` in the query. The message contains the metadata and the URL of the image.
          */
         post: operations["uploadImage"];
         delete?: never;
