@@ -149,7 +149,12 @@ describe('credentials at the gateway', () => {
       for (const time of ['checked', 'cached']) {
         expect({ time, principal: await principalOf(headers) }).toEqual({
           time,
-          principal: { subject: userId(61), permissions: ['write:orders', 'write:stock', 'webhooks'], shown: ['session', 'apiKey', 'accessToken'] },
+          principal: {
+            subject: userId(61),
+            permissions: ['write:orders', 'write:stock', 'webhooks'],
+            shown: ['session', 'apiKey', 'accessToken'],
+            shownIds: [shop.identity.idOf('session-of-61'), shop.identity.idOf('apiKey-of-61'), client],
+          },
         });
       }
     });
@@ -170,6 +175,7 @@ describe('credentials at the gateway', () => {
             subject: userId(userOf[acting]),
             permissions: may[acting],
             shown: [acting],
+            shownIds: [idOf(acting)],
             otherCredentials: others.map((kind) => ({ kind, id: idOf(kind), subject: userId(userOf[kind]) })),
           },
         });
@@ -186,6 +192,7 @@ describe('credentials at the gateway', () => {
         subject: userId(61),
         permissions: ['write:orders', 'webhooks'],
         shown: ['session', 'accessToken'],
+        shownIds: [shop.identity.idOf('session-of-61'), client],
         otherCredentials: [{ kind: 'apiKey', id: shop.identity.idOf('apiKey-of-62'), subject: userId(62) }],
       });
     });

@@ -246,7 +246,7 @@ describe('the routes', () => {
       await shop.send('PUT', '/v3/store/inventory/77', { free: 5 }, { api_key: 'stock-key', 'x-request-id': 'mine.1' });
       expect(last()).toEqual({
         payload: { plantId: 77, stock: { free: 5 } },
-        principal: { subject: userId(1), permissions: ['write:stock'], shown: ['apiKey'] },
+        principal: { subject: userId(1), permissions: ['write:stock'], shown: ['apiKey'], shownIds: [shop.identity.idOf('stock-key')] },
         requestId: 'mine.1',
       });
     });
