@@ -1,5 +1,3 @@
-import type { PlantAttributes } from './plants/plant.js';
-
 // What counts as the same word, for plants and for queries. The database only compares the results, so its locale is irrelevant.
 
 /** Maximum length of a word, in characters; longer ones are cut. */
@@ -63,6 +61,12 @@ export function wordsOfQuery(query: string): string[] {
   return others.length > 0 ? others : all;
 }
 
+interface NamedPlant {
+  readonly name: string;
+  readonly category: { readonly name?: string } | null;
+  readonly tags: readonly { readonly name: string }[];
+}
+
 /** The words that a plant is found by, each once. */
 export interface PlantWords {
   readonly nameWords: readonly string[];
@@ -70,7 +74,7 @@ export interface PlantWords {
   readonly labelWords: readonly string[];
 }
 
-export function wordsOfPlant({ name, category, tags }: Pick<PlantAttributes, 'name' | 'category' | 'tags'>): PlantWords {
+export function wordsOfPlant({ name, category, tags }: NamedPlant): PlantWords {
   const named = withParts(wordsOf(name));
   const labels = [category?.name ?? '', ...tags.map((tag) => tag.name)];
   const labelled = withParts([...new Set(labels.flatMap(wordsOf))]).filter((word) => !named.includes(word));

@@ -7,7 +7,7 @@ import { until } from '@plant-shop/testing/until';
 import { CatalogFixture } from '../catalog.spec.fixture.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
 
-const staff = { subject: 'user-1', permissions: [], shown: [] };
+const staff = { subject: 'user-1', permissions: ['write:plants', 'write:stock'], shown: [] };
 
 describe('wherever an import is killed', () => {
   let shop: CatalogFixture;
