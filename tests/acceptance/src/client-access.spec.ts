@@ -190,7 +190,7 @@ describe('the input of generated clients', () => {
     const plant = await createPlant({ category: { id: 0, name: '' }, tags: [{ name }] });
     expect(plant).not.toHaveProperty('category');
     expect(await createPlant({ category: {} })).not.toHaveProperty('category');
-    const tags = encodeURIComponent(`no such tag , ${name} `);
+    const tags = `${encodeURIComponent('no such tag ')},${encodeURIComponent(` ${name} `)}`;
     expect(await ok(send<unknown[]>('GET', `/v3/plant/findByTags?tags=${tags}`))).toEqual([plant]);
     await ok(send('GET', '/v3/plant/findByStatus?status=available,%20sold&limit=1'));
     await ok(send('GET', '/v3/store/order?status=placed,%20approved', { as: staff }));

@@ -106,7 +106,9 @@ describe('entity tags', () => {
       }
       await tags.refuses(`DELETE /v3/plant/${id}`, { as: staff });
       const [etag = ''] = await stock.read('getStock', stockPath, [staff]);
-      await stock.ask('setStock', `PUT ${stockPath}`, { as: staff, json: { free: 7 }, ifMatch: etag });
+      const set = await stock.ask('setStock', `PUT ${stockPath}`, { as: staff, json: { free: 7 }, ifMatch: etag });
+      await stock.ask('adjustStock', `POST ${stockPath}/adjustment`, { as: staff, json: { by: 1, reason: 'count' }, ifMatch: set.headers.get('etag') ?? '' });
+      await stock.refuses(`POST ${stockPath}/adjustment`, { as: staff, json: { by: 1, reason: 'count' } });
       await stock.refuses(`PUT ${stockPath}`, { as: staff, json: { free: 9 } });
       const [current = ''] = await tags.read('getPlant', `/v3/plant/${id}`, [anyone]);
       await ok(send('DELETE', `/v3/plant/${id}`, { as: staff, headers: { 'if-match': current } }));
@@ -146,6 +148,13 @@ describe('entity tags', () => {
     const [, seenByStaff = ''] = await cancelled.read('getOrder', request.slice(7), [other, staff]);
     await cancelled.ask('cancelOrder', request, { as: other, ifMatch: seenByStaff });
     await cancelled.refuses(request, { as: other });
+
+    const revoked = new Tags();
+    const last = await revoked.ask('placeOrder', 'POST /v3/store/order', { as: other, json: { plantId, shipDate: '2099-01-01T00:00:00Z' } });
+    const cancellation = { as: staff, json: { reason: 'It died', restock: false } };
+    const revoke = `POST /v3/store/order/${String(last.body['id'])}/cancellation`;
+    await revoked.ask('cancelOrderByStaff', revoke, { ...cancellation, ifMatch: last.headers.get('etag') ?? '' });
+    await revoked.refuses(revoke, cancellation);
   });
 
   it('of a user differ with what the viewer may see, and lead to nobody who has the name later', async () => {
@@ -177,6 +186,7 @@ describe('entity tags', () => {
         await tags.ask(operation, request, { as: staff, json, ifMatch: seen[n] ?? '' });
         await tags.refuses(request, { as: staff, json });
       }
+      await new Tags().read('getOwnUser', '/v3/user/me', [own]);
       await tags.refuses(`DELETE ${path}`, { as: staff });
       const [current = ''] = await tags.read('getUser', path, [anyone]);
       if (n === 0) await ok(send('DELETE', path, { as: staff, headers: { 'if-match': current } }));

@@ -48,7 +48,7 @@ export class ApiKeysService {
   ) {}
 
   create(context: RpcContext, { username, apiKey: { currentPassword, ...apiKey }, address }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
-    return this.createOnce(context, { username, change: apiKey, currentPassword, address, requested: apiKey.permissions }, async (tx, user) => {
+    return this.createOnce(context, { username, change: apiKey, currentPassword, address, requested: apiKey.permissions ?? [] }, async (tx, user) => {
       const permissions = grantedPermissions(apiKey.permissions, user.role, context.principal);
       assertNotExpired(apiKey, new Date(await readDatabaseTime(tx)));
       if ((await countLiveKeys(tx, user.userId)) >= maxLiveKeys) {
@@ -107,12 +107,12 @@ export class ApiKeysService {
    */
   private async createOnce(
     context: RpcContext,
-    { username, change, requested = [], ...proof }: Proof & { readonly username: string; readonly change: object; readonly requested?: readonly Permission[] | undefined },
+    { username, change, requested, ...proof }: Proof & { readonly username: string; readonly change: object; readonly requested?: readonly Permission[] },
     create: (tx: Transaction, user: UserRecord) => Promise<CreatedApiKey>,
   ): Promise<CreatedApiKey | Replayed> {
     const { principal } = context;
     const found = requireManageable(principal, await findUser(this.database, username));
-    assertMayReceive(principal, found.userId, requested);
+    if (requested) assertMayReceive(principal, found.userId, requested);
     await this.recentLogin.require(context, proof);
     // Without the password, of which the fingerprint would be a fast hash.
     const key = context.idempotency?.forRequest(Buffer.from(JSON.stringify({ username, ...change })));

@@ -19,16 +19,23 @@ const isNotSetAside = `(
 
 const findNextDue: Statement = {
   name: 'find-next-due-order',
-  text: `SELECT extract(epoch FROM clock)::float8 * 1000 AS now, extract(epoch FROM next.due_at - clock)::float8 * 1000 AS "inMs"
-         FROM clock_timestamp() AS clock LEFT JOIN (
+  text: `SELECT extract(epoch FROM clock)::float8 * 1000 AS now, extract(epoch FROM next.due_at - clock)::float8 * 1000 AS "inMs",
+           CASE WHEN isfinite(placed_at) THEN extract(epoch FROM placed_at - clock)::float8 * 1000 ELSE 0 END AS "aheadMs"
+         FROM clock_timestamp() AS clock CROSS JOIN feed_head LEFT JOIN (
            SELECT due_at FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1
          ) AS next ON true`,
 };
 
-/** The database's clock in milliseconds, and the time until the next order is due; 0 or less: one is due now, null: none will be. */
-export async function readDue(db: Reader): Promise<{ readonly now: number; readonly inMs: number | null }> {
-  return onlyRow(await db.query<{ now: number; inMs: number | null }>(findNextDue));
+/** A reading of the database's clock, in milliseconds. */
+export interface DueReading {
+  readonly now: number;
+  /** The time until the next order is due; 0 or less: one is due now, null: none will be. */
+  readonly inMs: number | null;
+  /** How far the newest order was placed ahead of the clock. */
+  readonly aheadMs: number;
 }
+
+export const readDue = async (db: Reader): Promise<DueReading> => onlyRow(await db.query<DueReading>(findNextDue));
 
 const bringForward: Statement = {
   name: 'bring-due-orders-forward',

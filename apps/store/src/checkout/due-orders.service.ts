@@ -15,6 +15,7 @@ import {
   countSetAside,
   deleteOutdatedSetAside,
   deleteSetAside,
+  type DueReading,
   type DueOrder,
   lockDueOrder,
   lockDueOrders,
@@ -112,6 +113,8 @@ const batch = 500;
 /** Minimum between two polls, so that orders that come due shortly after each other share a batch. */
 const shortestPauseMs = 200;
 const longestPauseMs = 1_000;
+/** Orders are placed a little ahead of the clock: each batch later than the one before. */
+const maxLeadMs = 1_000;
 
 /**
  * Polls for due orders and applies their transitions. The orders' rows store what is due and when, so it survives restarts. The
@@ -125,14 +128,16 @@ export class DueOrdersLoop extends BackgroundLoop {
   constructor(database: Database, dueOrders: DueOrdersService, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
     const intervalMs = withinPauses(shortestDelayMs(checkout));
     /** The latest reading of the database's clock; undefined: none by this process, so the clock may have been set back before. */
-    let latest: number | undefined;
+    let latest: DueReading | undefined;
     super(
       { name: 'due orders', intervalMs },
       async () => {
-        const { now, inMs } = await readDue(database);
-        const wasSetBack = latest === undefined || now < latest;
+        const reading = await readDue(database);
+        const { now, inMs, aheadMs } = reading;
+        // The second: forward and back between two readings.
+        const wasSetBack = latest === undefined || now < latest.now || aheadMs > Math.max(latest.aheadMs, 0) + maxLeadMs;
         if (wasSetBack && (await database.transaction(bringForwardDue)) > 0) logger.warn('the clock of the database was set back: due orders brought forward');
-        latest = now;
+        latest = reading;
         if (inMs === null || inMs > 0) return pauseMs(inMs ?? undefined, intervalMs);
         return (await dueOrders.applyBatch(batch)) === batch || shortestPauseMs;
       },

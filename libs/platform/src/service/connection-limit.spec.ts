@@ -51,17 +51,24 @@ describe('the limit of connections', () => {
     server.close();
   });
 
-  it('closes the oldest that have sent nothing, beyond a number for each network; who sends a request gets in', async () => {
+  it('closes the oldest that have sent nothing for two seconds, beyond a number for each network; who sends a request gets in', async () => {
     await start({ silentPerNetwork: 10 });
     const silent = await openMany(25);
     await until(() => openOf(silent) === 10);
     expect(openOf(silent.slice(15))).toBe(10);
     expect(await value('http_connections_silent')).toBe(10);
     expect(await value('http_connections_closed_total')).toBe(15);
-    expect(lines).toEqual([{ closed: 1, reason: 'silent', open: 10, silent: 10 }]);
+    expect(lines).toEqual([{ closed: 1, reason: 'silent', open: 24, silent: 24 }]);
     expect(await ask(await open())).toContain('200 OK');
     expect(await ask(await open('127.0.0.2'))).toContain('200 OK');
     expect(openOf(silent)).toBe(9);
+  });
+
+  it('closes none of a client that opens many at once and then sends its requests', async () => {
+    await start({ silentPerNetwork: 10 });
+    const many = await openMany(40);
+    expect(openOf(many)).toBe(40);
+    expect((await Promise.all(many.map(ask))).every((answer) => answer.includes('200 OK'))).toBe(true);
   });
 
   it('counts a half of a request as none, and a connection with a request no more', async () => {

@@ -15,24 +15,37 @@ export interface ConnectionLimits {
   readonly trustedProxies: readonly string[];
 }
 
+/** A connection that has sent no request. */
+interface Silent {
+  readonly network: string;
+  /** By `performance.now`. */
+  readonly since: number;
+  /** Whether its network's number counts. */
+  readonly isLimited: boolean;
+}
+
 /** Cheap, and enough for one client's reconnects. */
 export const leastSockets = 1_000;
+
+/** How long a connection may be silent in any case: a client that opens many at once is heard only when the event loop comes to it. */
+const graceMs = 2_000;
 
 /** The log gets one line in this time, and the metric each connection. */
 const logEveryMs = 10_000;
 
 /**
- * Closes the oldest connections that have sent no request, beyond a number for each network and for all; and if all sockets are in use,
- * the oldest without a request in progress. A client that sends its request at once gets in, since it is the newest.
+ * Closes the oldest connections that have sent no request for two seconds, beyond a number for each network and for all; and if all
+ * sockets are in use, the oldest without a request in progress. A client that sends its request at once gets in.
  */
 export class ConnectionLimit {
   private readonly all = new Set<Socket>();
-  /** In the order of their arrival, with their networks. */
-  private readonly silent = new Map<Socket, string>();
-  private readonly silentOf = new Map<string, Set<Socket>>();
+  /** In the order of their arrival. */
+  private readonly silent = new Map<Socket, Silent>();
+  private readonly silentOf = new Map<string, number>();
   private readonly proxies: BlockList;
   private readonly sockets: number;
   private readonly closed: Counter<'reason'>;
+  private isSweeping = false;
   private unlogged = 0;
   private loggedAt = -Infinity;
 
@@ -73,22 +86,42 @@ export class ConnectionLimit {
     }
     const network = networkOf(address);
     this.all.add(socket);
-    this.silent.set(socket, network);
+    this.silent.set(socket, { network, since: performance.now(), isLimited: !this.isProxy(address) });
     socket.once('close', () => this.handOver(socket));
-    const own = this.silentOf.get(network) ?? new Set();
-    this.silentOf.set(network, own.add(socket));
-    if (own.size > this.limits.silentPerNetwork && !this.isProxy(address)) this.close(oldest(own), 'silent');
-    else if (this.silent.size > this.sockets / 4) this.close(oldest(this.silent.keys()), 'silent');
+    const silentOf = (this.silentOf.get(network) ?? 0) + 1;
+    this.silentOf.set(network, silentOf);
+    if (silentOf > this.limits.silentPerNetwork || this.silent.size > this.sockets / 4) this.sweep();
     if (this.all.size > this.sockets) this.close(this.oldestIdle(), 'idle');
   }
 
+  /** Closes what has been silent for too long, now and as long as there are too many. */
+  private sweep(): void {
+    const before = performance.now() - graceMs;
+    let isCrowded = false;
+    for (const [socket, { network, since, isLimited }] of this.silent) {
+      const isOver = this.silent.size > this.sockets / 4 || (isLimited && (this.silentOf.get(network) ?? 0) > this.limits.silentPerNetwork);
+      if (since <= before) {
+        if (isOver) this.close(socket, 'silent');
+      } else if (isOver) {
+        isCrowded = true;
+        break;
+      }
+    }
+    if (!isCrowded || this.isSweeping) return;
+    this.isSweeping = true;
+    setTimeout(() => {
+      this.isSweeping = false;
+      this.sweep();
+    }, graceMs / 2).unref();
+  }
+
   private heard(socket: Socket): void {
-    const network = this.silent.get(socket);
-    if (network === undefined) return;
+    const found = this.silent.get(socket);
+    if (!found) return;
     this.silent.delete(socket);
-    const own = this.silentOf.get(network);
-    own?.delete(socket);
-    if (own?.size === 0) this.silentOf.delete(network);
+    const left = (this.silentOf.get(found.network) ?? 1) - 1;
+    if (left > 0) this.silentOf.set(found.network, left);
+    else this.silentOf.delete(found.network);
   }
 
   private close(socket: Socket | undefined, reason: 'silent' | 'idle'): void {
@@ -116,11 +149,6 @@ export class ConnectionLimit {
 
 /** Whether a request is in progress. Node's own handlers look at the same internal member. */
 const isAnswering = (socket: Socket & { readonly _httpMessage?: ServerResponse | null }): boolean => Boolean(socket._httpMessage);
-
-function oldest(sockets: Iterable<Socket>): Socket | undefined {
-  for (const socket of sockets) return socket;
-  return undefined;
-}
 
 function blockListOf(networks: readonly string[]): BlockList {
   const list = new BlockList();

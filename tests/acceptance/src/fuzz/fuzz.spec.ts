@@ -20,7 +20,7 @@ describe('a request that fuzzing found to fail', () => {
   const form = ['content-type', 'application/x-www-form-urlencoded'] as const;
 
   it.each([
-    ['an unknown expectation', 200, { method: 'GET', target: '/livez', headers: [['expect', 'x']] }],
+    ['an unknown expectation', 417, { method: 'GET', target: '/livez', headers: [['expect', 'x']] }],
     ['an upgrade of a proxied request', 200, { method: 'GET', target: '/oauth/jwks', headers: [['upgrade', 'h2c']] }],
     ['an empty id with a method that the path does not have', 404, { method: 'DELETE', target: '/v3/images/', headers: [] }],
     ['NUL in the name of an OAuth client', 401, { method: 'POST', target: '/oauth/token', headers: [form], body: Buffer.from('grant_type=refresh_token&refresh_token=x&client_id=a%00b') }],
