@@ -8,6 +8,8 @@ export interface HostileFile {
   readonly contentType?: string;
   /** A browser that sniffs content would execute the file, so it must not even be stored. */
   readonly active?: true;
+  /** What remains without metadata and what follows the picture. Absent: all of it. */
+  readonly served?: Buffer;
 }
 
 const bytes = (...parts: (string | readonly number[] | Buffer)[]): Buffer => Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : Buffer.from(part))));
@@ -74,12 +76,12 @@ export const hostileFiles: readonly HostileFile[] = [
   // images that are valid in another format too
   inert('GIF that is JavaScript', 'GIF89a/*\0\0\0\0*/=1;alert(1);//'),
   inert('GIF followed by HTML', bytes('GIF89a', [1, 0, 1, 0, 0, 0, 0, 0x3b], html)),
-  inert('PNG with HTML in a comment', bytes(pngMagic, chunk('tEXt', Buffer.from(`Comment\0${html}`)))),
+  inert('PNG with HTML in a comment', bytes(pngMagic, chunk('tEXt', Buffer.from(`Comment\0${html}`))), { served: pngMagic }),
   inert('JPEG with HTML in its metadata', bytes(jpegMagic, [0xff, 0xfe, 0, 0x60], html)),
   inert('JPEG with PHP in its metadata', bytes(jpegMagic, [0xff, 0xfe, 0, 0x30], '<?php system($_GET["c"]); ?>')),
-  inert('WebP followed by SVG', bytes(webpMagic, svg)),
+  inert('WebP followed by SVG', bytes(webpMagic, svg), { served: bytes(webpMagic, svg).subarray(0, 8 + 0x24) }),
   inert('AVIF followed by HTML', bytes(avifMagic, html)),
-  inert('PNG followed by a ZIP', bytes(pngMagic, chunk('IEND', Buffer.alloc(0)), 'PK\x05\x06', Buffer.alloc(18))),
+  inert('PNG followed by a ZIP', bytes(pngMagic, chunk('IEND', Buffer.alloc(0)), 'PK\x05\x06', Buffer.alloc(18)), { served: bytes(pngMagic, chunk('IEND', Buffer.alloc(0))) }),
   inert('JPEG that is a JAR', bytes(jpegMagic, 'PK\x03\x04META-INF/MANIFEST.MF')),
   inert('only the signature of a PNG', pngMagic),
   inert('PNG declared as HTML', pngOf(1, 1, deflateSync(Buffer.alloc(4))), { filename: 'a.html', contentType: 'text/html' }),

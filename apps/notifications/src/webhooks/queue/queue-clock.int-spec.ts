@@ -62,6 +62,8 @@ describe("a step of the clock of notifications' database", () => {
     receiver.answer = (_received, response) => response.writeHead(500).end();
     const webhook = await shop.create(receiver.url);
     await setClock(stepSeconds);
+    // The replica has read it.
+    await until(async () => (await shop.sql.query(`SELECT 1 FROM webhook_clock WHERE seen > now() + interval '5 minutes'`)).rowCount === 1);
     shop.happen({ orderId: 1 });
     await until(async () => (await count("state = 'pending' AND attempts <> '[]' AND lease IS NULL")) === 1);
     const [delivery] = await shop.deliveries(webhook);
