@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { deleteOldKeys } from './api-keys/api-keys.repository.js';
+import { deleteOldKeys } from './api-keys.repository.js';
 import { deleteExpiredPayloads } from './grants/payloads.repository.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.js';

@@ -1,9 +1,13 @@
-import type { PendingLimits } from './webhooks/queue/pending-limits.js';
-
 /** What a replica does. Every replica copies the store's feed into the event log, so each role works without the other. */
 export const roles = ['both', 'stream', 'webhooks'] as const;
 
 export type Role = (typeof roles)[number];
+
+/** How many deliveries may wait before requests of the owner add no more. Events of orders are enqueued beyond it. */
+export interface PendingLimits {
+  readonly perOwner: number;
+  readonly perEndpoint: number;
+}
 
 /** Returns whether a replica of this role serves stream clients. */
 export const hasStream = (role: Role): boolean => role !== 'webhooks';

@@ -9,7 +9,7 @@ import { STORE_OPTIONS, type StoreConfig, storeDatabase, type StoreOptions, toOp
 import { CustomersController, CustomersService } from './customers/customers.js';
 import { FeedController, OrderFeed } from './feed/order-feed.js';
 import { OrdersController } from './orders/orders.controller.js';
-import { StaffCancellationsController, StaffCancellationsService } from './orders/staff-cancellations.js';
+import { StaffCancellationsController, StaffCancellationsService } from './cancellations/staff-cancellations.js';
 import { OrdersService } from './orders/orders.service.js';
 import { PaymentsController, PaymentsService } from './payments/payments.service.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';

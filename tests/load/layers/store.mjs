@@ -21,10 +21,11 @@ const { bigint, text, timestamptz, uuid } = types;
 const answers = {
   'share-customers': ([users]) => ({ columns: [['userId', uuid], ['closed', 16]], values: elementsOf(users).map((one) => [one, 'f']) }),
   'lock-stock': ([plants]) => ({
-    columns: [['plantId', bigint], ['incarnation', bigint], ['listing', text], ['listingVersion', bigint], ['refusedAttempt', bigint], ['free', bigint], ['reserved', bigint], ['sold', bigint], ['version', bigint]],
-    values: elementsOf(plants).map((plantId) => [plantId, 1, 'available', 1, 0, 1_000_000, 0, 0, 1]),
+    columns: [['plantId', bigint], ['incarnation', bigint], ['listing', text], ['listingVersion', bigint], ['refusedAttempt', bigint], ['lowStockAt', bigint], ['writtenOff', bigint], ['free', bigint], ['reserved', bigint], ['sold', bigint], ['version', bigint]],
+    values: elementsOf(plants).map((plantId) => [plantId, 1, 'available', 1, 0, 10, 0, 1_000_000, 0, 0, 1]),
   }),
-  'start-of-transaction': () => ({ columns: [['at', timestamptz]], values: [['2026-11-23 19:00:00.123456+00']] }),
+  'placing-times': () => ({ columns: [['now', timestamptz], ['at', timestamptz]], values: [['2026-11-23 19:00:00.123456+00', '2026-11-23 19:00:00.123456+00']] }),
+  'find-next-due-order': () => ({ columns: [['now', 701], ['inMs', 701], ['aheadMs', 701]], values: [[1_795_000_000_000, 1_000_000, 0]] }),
   'write-placed-orders': () => ({ columns: [['epoch', uuid], ['head', bigint]], values: [[randomUUID(), 5_000_000]] }),
   'find-event-before-placed-orders': () => ({ columns: [['id', uuid]], values: [[randomUUID()]] }),
   // As if another replica compacted.

@@ -1,5 +1,5 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { ApiKey, NewApiKey } from '@plant-shop/contracts/identity.api-keys';
+import type { NewApiKey } from '@plant-shop/contracts/identity.api-keys';
 import { type Permission, permissionsOfRole, permits, readingOrders, type Role } from '@plant-shop/contracts/permissions';
 import { invalidInput } from '@plant-shop/platform/errors';
 import type { Principal } from '@plant-shop/platform/rpc/context';
@@ -13,26 +13,6 @@ export const keyPrefix = 'pk_';
 export const defaultGraceSeconds = 86_400;
 /** Characters of a key that lists show. They reveal 42 of its 256 random bits. */
 export const keyPrefixLength = 10;
-
-export interface ApiKeyRecord {
-  readonly id: string;
-  readonly name: string;
-  readonly prefix: string;
-  readonly permissions: readonly Permission[];
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-  readonly lastUsedAt: Date | null;
-}
-
-export const toApiKey = (key: ApiKeyRecord): ApiKey => ({
-  id: key.id,
-  name: key.name,
-  prefix: key.prefix,
-  permissions: key.permissions,
-  createdAt: key.createdAt.toISOString(),
-  ...(key.expiresAt && { expiresAt: key.expiresAt.toISOString() }),
-  ...(key.lastUsedAt && { lastUsedAt: key.lastUsedAt.toISOString() }),
-});
 
 /**
  * Returns the permissions of a new key: the requested ones, by default a customer's as far as its creator has them.

@@ -27,7 +27,6 @@ import {
   keyPrefixLength,
   maxLiveKeys,
   rotationRevocation,
-  toApiKey,
 } from './api-key.js';
 import {
   countLiveKeys,
@@ -37,7 +36,8 @@ import {
   listLiveKeys,
   lockKeyToReplace,
   revokeKey,
-} from './api-keys.repository.js';
+  toApiKey,
+} from '../api-keys.repository.js';
 
 @Injectable()
 export class ApiKeysService {

@@ -8,7 +8,7 @@ import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { effectivePermissions } from '../api-keys/api-key.js';
-import { touchKeys } from '../api-keys/api-keys.repository.js';
+import { touchKeys } from '../api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { fromDigest } from '../secrets/secrets.js';
 import { touchSessions } from '../sessions.repository.js';

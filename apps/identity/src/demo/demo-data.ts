@@ -6,7 +6,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { insertKey, deleteEndedKey } from '../api-keys/api-keys.repository.js';
+import { insertKey, deleteEndedKey } from '../api-keys.repository.js';
 import { sha256 } from '../secrets/secrets.js';
 import { OAuthClientEntity } from '../database.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';

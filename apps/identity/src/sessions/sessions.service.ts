@@ -7,7 +7,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditUnlessSelf, findStoredPassword, findUser } from '../users/users.repository.js';
-import { revokeKeysOf } from '../api-keys/api-keys.repository.js';
+import { revokeKeysOf } from '../api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';

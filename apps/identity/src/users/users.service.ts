@@ -27,8 +27,7 @@ import {
   setRole,
   type UserToInsert,
 } from './users.repository.js';
-import { toApiKey } from '../api-keys/api-key.js';
-import { listLiveKeys, revokeKeysOf } from '../api-keys/api-keys.repository.js';
+import { listLiveKeys, revokeKeysOf, toApiKey } from '../api-keys.repository.js';
 import { type Proof, RecentLogin, recentLoginRequired } from '../sessions/recent-login.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';

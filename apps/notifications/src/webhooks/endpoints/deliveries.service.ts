@@ -17,9 +17,9 @@ import {
 } from '../queue/deliveries.repository.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { QueueClock } from '../queue/queue-clock.js';
-import { lockRoom, type PendingLimits } from '../queue/pending-limits.js';
+import { lockRoom } from '../queue/pending-limits.js';
 import { replayEvents } from '../queue/replay.js';
-import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type PendingLimits } from '../../options.js';
 import type { WebhookEntity } from '../../database.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';

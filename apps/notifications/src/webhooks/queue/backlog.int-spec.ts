@@ -5,7 +5,8 @@ import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
 import { TestWebhooks } from '../webhooks.spec.fixture.js';
-import { readBacklog } from './delivery-metrics.js';
+import { type Backlog, readBacklog } from './delivery-metrics.js';
+import { QueueClock } from './queue-clock.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
 
@@ -32,13 +33,18 @@ describe('deliveries that wait for a replica', () => {
        SELECT $1, gen_random_uuid(), false, false, '{}', now() + $3::interval, ${lease} FROM generate_series(1, $2)`,
       [webhookId, count, dueAt],
     );
-  const waiting = async (): Promise<number> => (await readBacklog(database, limits)).waiting;
+  const backlog = (): Promise<Backlog> =>
+    database.transaction(async (tx) => {
+      await new QueueClock(database, createLogger('test', 'fatal')).begin(tx);
+      return readBacklog(tx, limits);
+    });
+  const waiting = async (): Promise<number> => (await backlog()).waiting;
 
   it('are those that are due, without later retries and deliveries behind a predecessor', async () => {
     await add(5, '-1 second');
     await add(100, '1 hour');
     await add(100, null);
-    expect(await readBacklog(database, limits)).toMatchObject({ waiting: 5, pending: 205 });
+    expect(await backlog()).toMatchObject({ waiting: 5, pending: 205 });
   });
 
   it('are limited by their endpoint: more replicas would not send the rest', async () => {

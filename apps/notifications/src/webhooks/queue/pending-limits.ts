@@ -1,12 +1,7 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-
-/** How many deliveries may wait before requests of the owner add no more. Events of orders are enqueued beyond it. */
-export interface PendingLimits {
-  readonly perOwner: number;
-  readonly perEndpoint: number;
-}
+import type { PendingLimits } from '../../options.js';
 
 /** When a client should ask again, in seconds: a thousand deliveries may be sent in one. */
 const retryAfter = 10;

@@ -49,9 +49,15 @@ export class QueueClock extends BackgroundLoop {
 
   /** Sets the time of a transaction. Call it before any other function of the queue. */
   async begin(tx: Transaction): Promise<void> {
-    if (!this.last) await this.compare();
-    const time = new Date(this.now ?? NaN).toISOString();
+    const time = new Date(this.now ?? (await this.firstReading(tx))).toISOString();
     tx.send({ name: 'webhooks-set-time', text: `SELECT set_config('shop.queue_time', $1, true)` }, [time]);
+  }
+
+  /** On the transaction's connection: many transactions begin at once, and would wait for each other's. */
+  private async firstReading(tx: Transaction): Promise<number> {
+    const { time, seen } = onlyRow(await tx.query<Reading>({ name: 'webhooks-read-clock', text: reading }));
+    this.last ??= { time: Math.max(time, seen), at: performance.now() };
+    return Math.max(time, seen);
   }
 
   private get now(): number | undefined {

@@ -1,8 +1,28 @@
+import type { ApiKey } from '@plant-shop/contracts/identity.api-keys';
 import type { Permission } from '@plant-shop/contracts/permissions';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import type { RevocationTarget } from '../revocations/revocations.js';
-import type { ApiKeyRecord } from './api-key.js';
+import type { RevocationTarget } from './revocations/revocations.js';
+
+export interface ApiKeyRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly permissions: readonly Permission[];
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
+}
+
+export const toApiKey = (key: ApiKeyRecord): ApiKey => ({
+  id: key.id,
+  name: key.name,
+  prefix: key.prefix,
+  permissions: key.permissions,
+  createdAt: key.createdAt.toISOString(),
+  ...(key.expiresAt && { expiresAt: key.expiresAt.toISOString() }),
+  ...(key.lastUsedAt && { lastUsedAt: key.lastUsedAt.toISOString() }),
+});
 
 type Reader = Pick<Transaction, 'query'>;
 

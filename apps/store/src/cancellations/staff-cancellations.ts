@@ -10,9 +10,9 @@ import { OrderFeed } from '../feed/order-feed.js';
 import { findAcceptedPayment, findRefundIds, savePayments } from '../payments/payments.repository.js';
 import { appendStockChange } from '../stock/stock-changes.js';
 import { writeOff } from '../stock/stock.repository.js';
-import { cancel, markRefundDue, refundDueEvent, requireOrder, revoke } from './order.js';
-import { versionedOrder } from './order.views.js';
-import { lockOrdersAndStock, writeAmendments, writeStatusChanges } from './orders.repository.js';
+import { cancel, markRefundDue, refundDueEvent, requireOrder, revoke } from '../orders/order.js';
+import { versionedOrder } from '../orders/order.views.js';
+import { lockOrdersAndStock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 
 /** Staff cancel orders that were not shipped, also paid ones: their units become free or are written off, and a refund becomes due. */
 @Injectable()
