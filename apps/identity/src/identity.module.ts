@@ -11,8 +11,8 @@ import { CredentialsController, CredentialsService, CredentialUses } from './cre
 import { DatabaseClock } from './database-clock.js';
 import { identityDatabase } from './database.js';
 import { DemoData } from './demo/demo-data.js';
-import { LoginAttempts } from './sessions/login-attempts.js';
-import { RecentLogin } from './sessions/recent-login.js';
+import { LoginAttempts } from './users/login-attempts.js';
+import { RecentLogin } from './users/recent-login.js';
 import { SessionsController, SessionsService } from './sessions/sessions.service.js';
 import { Adapters } from './oauth/adapters.js';
 import { BrowserSessions } from './oauth/browser-sessions.js';

@@ -7,7 +7,7 @@ import { deleteOldKeys } from './api-keys.repository.js';
 import { deleteExpiredPayloads } from './grants/payloads.repository.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.js';
-import { deleteOldFailures } from './sessions/login-attempts.js';
+import { deleteOldFailures } from './users/login-attempts.js';
 import { deleteExpiredSessions } from './sessions.repository.js';
 
 const sweeps = [

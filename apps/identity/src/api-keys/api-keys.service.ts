@@ -12,7 +12,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditUnlessSelf, findUser, lockUser } from '../users/users.repository.js';
 import { readDatabaseTime } from '../database-clock.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
-import { type Proof, RecentLogin } from '../sessions/recent-login.js';
+import { type Proof, RecentLogin } from '../users/recent-login.js';
 import { newSecret, sha256 } from '../secrets/secrets.js';
 import { requireManageable, userNotFound, type UserRecord } from '../users/user.js';
 import {

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Deadline } from '@plant-shop/platform/rpc/context';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import { LoginAttempts } from '../sessions/login-attempts.js';
+import { LoginAttempts } from '../users/login-attempts.js';
 
 const maxVerified = 1_000;
 const deadlineMs = 5_000;

@@ -12,7 +12,7 @@ import { type Page, type Replayed, unwrapResponse } from '@plant-shop/platform/r
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type FindOneOptions, LessThan } from 'typeorm';
 import { newSecret } from '../secrets/secrets.js';
-import { RecentLogin } from '../sessions/recent-login.js';
+import { RecentLogin } from '../users/recent-login.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { assertHasAll } from '../users/user.js';

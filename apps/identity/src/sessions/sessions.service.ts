@@ -24,8 +24,8 @@ import {
   toOpenSession,
 } from '../sessions.repository.js';
 import { requireManageable } from '../users/user.js';
-import { LoginAttempts } from './login-attempts.js';
-import { type Proof, RecentLogin } from './recent-login.js';
+import { LoginAttempts } from '../users/login-attempts.js';
+import { type Proof, RecentLogin } from '../users/recent-login.js';
 
 interface OpenedSession {
   readonly id: string;

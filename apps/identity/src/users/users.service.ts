@@ -28,7 +28,7 @@ import {
   type UserToInsert,
 } from './users.repository.js';
 import { listLiveKeys, revokeKeysOf, toApiKey } from '../api-keys.repository.js';
-import { type Proof, RecentLogin, recentLoginRequired } from '../sessions/recent-login.js';
+import { type Proof, RecentLogin, recentLoginRequired } from './recent-login.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { fromDigest } from '../secrets/secrets.js';

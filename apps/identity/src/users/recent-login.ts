@@ -3,7 +3,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { Database, type Statement } from '@plant-shop/platform/postgres/database';
 import type { Deadline, Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import { findPasswordOf } from '../users/users.repository.js';
+import { findPasswordOf } from './users.repository.js';
 import { LoginAttempts } from './login-attempts.js';
 
 const recentSession: Statement = {

@@ -7,7 +7,7 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { sha256 } from '../secrets/secrets.js';
-import { usernameKey } from '../users/user.js';
+import { usernameKey } from './user.js';
 
 export interface FailureCount {
   /** Hash of the name or network; the column `subject`. */
