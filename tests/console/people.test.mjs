@@ -184,7 +184,7 @@ describe('people', () => {
 /** Answers the question that precedes a sensitive change. @param {import('playwright-core').Page} page @param {import('./kit/people.mjs').Person} person */
 async function givePassword(page, { password }) {
   const dialog = page.getByRole('dialog', { name: 'Your password, please' });
-  await dialog.getByLabel('Password').fill(password);
+  await dialog.getByRole('textbox', { name: 'Password' }).fill(password);
   await dialog.getByRole('button', { name: 'Continue' }).click();
 }
 

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { loadPasswordForm } from '../auth/password-question.js';
 import { toOrderFilter } from '../pages/orders/order-filter.js';
 import { readPlantFilter } from '../pages/plants/plant-filter.js';
 import { peopleSearch } from '../pages/people/people-search.js';
@@ -38,7 +39,7 @@ export const router = createRouter({
 
 /** Loads the files of all pages: a release removes them, and a page that is open must go on working. */
 export async function loadAllPages(): Promise<void> {
-  await Promise.all([import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
+  await Promise.all([loadPasswordForm(), import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
 }
 
 declare module '@tanstack/react-router' {

@@ -1,9 +1,9 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { Modal } from '@mantine/core';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { Cell } from '../shop/cell.js';
 import { useCell, useSession } from './session.js';
 
-interface Question {
+export interface Question {
   readonly wasWrong: boolean;
   readonly answer: (password: string | undefined) => void;
 }
@@ -38,31 +38,15 @@ function withPassword(init: RequestInit, password: string): RequestInit {
   return { ...init, headers };
 }
 
+/** Loads the form, which is not part of the first load. */
+export const loadPasswordForm = () => import('./password-form.js');
+const PasswordForm = lazy(loadPasswordForm);
+
 export function PasswordDialog(): ReactNode {
   const question = useCell(useSession().passwordQuestion.open);
   return (
     <Modal opened={question !== undefined} onClose={() => question?.answer(undefined)} title="Your password, please" centered zIndex={400}>
-      {question && <PasswordForm question={question} />}
+      {question && <Suspense><PasswordForm question={question} /></Suspense>}
     </Modal>
-  );
-}
-
-function PasswordForm({ question: { wasWrong, answer } }: { readonly question: Question }): ReactNode {
-  const [password, setPassword] = useState('');
-  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    answer(password);
-  };
-  return (
-    <form onSubmit={submit}>
-      <Stack>
-        <Text size="sm">This change is sensitive, so the shop asks who you are.</Text>
-        <PasswordInput label="Password" autoComplete="current-password" required data-autofocus value={password} onChange={(change) => setPassword(change.currentTarget.value)} error={wasWrong && 'The password is wrong.'} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={() => answer(undefined)}>Cancel</Button>
-          <Button type="submit">Continue</Button>
-        </Group>
-      </Stack>
-    </form>
   );
 }

@@ -216,7 +216,10 @@ async function setStocks(request: FastifyRequest, parts: ImportContext, lines: r
   }
   await Promise.all([...indexes].map(async ([plantId, n]) => {
     try {
-      await repeatedly(parts, () => parts.forwarder.call(request, store.setStock, { plantId, stock: { free: lines[n]?.quantity } }));
+      const free = lines[n]?.quantity;
+      const before = await repeatedly(parts, () => parts.forwarder.call(request, store.getStock, { plantId }));
+      if (before.free === free) return;
+      await repeatedly(parts, () => parts.forwarder.call(request, store.setStock, { plantId, stock: { free } }));
       results[n] = { id: plantId, result: 'updated' };
     } catch (error) {
       if (!(error instanceof CodedError) || error.code !== 'plant-not-found') throw error;

@@ -55,6 +55,7 @@ describe('import and export', () => {
           fake(catalog.endExport, ({ snapshot }) => ({ snapshot })),
         ],
         store: [
+          fake(store.getStock, ({ plantId }) => ({ plantId, free: plantId === 705 ? 5 : 9, reserved: 0, sold: 0 })),
           fake(store.setStock, ({ plantId, stock: { free } }) => {
             if (stockFails-- > 0) throw unavailable(theService('store'));
             if (plantId === 704) throw new DomainError('plant-not-found', 'There is no plant 704.');
@@ -118,14 +119,15 @@ describe('import and export', () => {
 
   it('sets the stock of existing plants that have a quantity', async () => {
     stockFails = 2;
-    const results = await importing('{"id":1,"quantity":5}\n{"id":701,"quantity":0}\n{"id":702,"quantity":null}\n{"id":703,"quantity":1}\n{"id":704,"quantity":1}\n{"id":703,"quantity":2}\n');
-    expect(results.slice(0, 6).map(({ id, result, problem }) => [id, result, problem?.code])).toEqual([
+    const results = await importing('{"id":1,"quantity":5}\n{"id":701,"quantity":0}\n{"id":702,"quantity":null}\n{"id":703,"quantity":1}\n{"id":704,"quantity":1}\n{"id":703,"quantity":2}\n{"id":705,"quantity":5}\n');
+    expect(results.slice(0, 7).map(({ id, result, problem }) => [id, result, problem?.code])).toEqual([
       [1, 'created', undefined],
       [701, 'updated', undefined],
       [702, 'unchanged', undefined],
       [703, 'unchanged', undefined],
       [704, 'refused', 'plant-not-found'],
       [703, 'updated', undefined],
+      [705, 'unchanged', undefined],
     ]);
     expect(stocks).toHaveLength(2);
     expect(stocks).toEqual(expect.arrayContaining([[701, 0], [703, 2]]));

@@ -1,0 +1,23 @@
+import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import type { Question } from './password-question.js';
+
+export default function PasswordForm({ question: { wasWrong, answer } }: { readonly question: Question }): ReactNode {
+  const [password, setPassword] = useState('');
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    answer(password);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <Text size="sm">This change is sensitive, so the shop asks who you are.</Text>
+        <PasswordInput label="Password" autoComplete="current-password" required data-autofocus value={password} onChange={(change) => setPassword(change.currentTarget.value)} error={wasWrong && 'The password is wrong.'} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={() => answer(undefined)}>Cancel</Button>
+          <Button type="submit">Continue</Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
