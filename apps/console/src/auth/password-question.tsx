@@ -39,7 +39,7 @@ function withPassword(init: RequestInit, password: string): RequestInit {
 }
 
 /** Loads the form, which is not part of the first load. */
-export const loadPasswordForm = () => import('./password-form.js');
+export const loadPasswordForm = (): Promise<typeof import('./password-form.js')> => import('./password-form.js');
 const PasswordForm = lazy(loadPasswordForm);
 
 export function PasswordDialog(): ReactNode {
