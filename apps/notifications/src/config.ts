@@ -1,8 +1,9 @@
 import { choice, type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
+import { openFileLimit } from '@plant-shop/platform/service/connection-limit';
 import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
 import { type NotificationsOptions, roles } from './options.js';
-import { clientsWithin, openFileLimit } from './stream/transport/socket-limits.js';
+import { clientsWithin } from './stream/transport/socket-limits.js';
 import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
 const databaseSetting = {

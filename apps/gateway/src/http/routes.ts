@@ -86,8 +86,6 @@ export class Routes {
       request.routeSpec = spec;
       // First, so that error responses have them too.
       if (headers) reply.headers(headers);
-      // Profiles, orders, audit entries, secrets: what depends on the caller stays in no cache, not even the browser's.
-      if (spec.access.kind !== 'open') reply.header('cache-control', 'no-store');
       try {
         // The router matches an empty segment to a parameter, but no resource has an empty name.
         if (hasParameters && hasEmptySegment(request.params as Record<string, string>)) throw routeNotFound();
@@ -144,7 +142,7 @@ export function supportAllMethods(instance: FastifyInstance): void {
 const readingOf = ({ body }: RouteSpec): 'whole' | 'streamed' | undefined =>
   body && (body.kind === 'multipart' || body.kind === 'lines' ? 'streamed' : 'whole');
 
-/** Answers that need a credential are stored nowhere, nor are those of requests that change something. */
+/** Profiles, orders, audit entries, secrets: what depends on the caller is stored nowhere (`gatewayHeaders`), nor are answers to changes. */
 function headersOf({ access, body, unsafeGet, deprecated }: RouteSpec): Readonly<Record<string, string>> | undefined {
   const isForEverybody = access.kind === 'open' && !body && !unsafeGet;
   if (!isForEverybody && !deprecated) return undefined;

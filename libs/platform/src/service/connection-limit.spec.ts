@@ -1,11 +1,14 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
 import { Registry } from 'prom-client';
 import type { Logger } from '../logging.js';
-import { ConnectionLimit, type ConnectionLimits } from './connection-limit.js';
+import { ConnectionLimit, type ConnectionLimits, openFileLimit } from './connection-limit.js';
 
 describe('the limit of connections', () => {
   let server: Server;
@@ -128,5 +131,19 @@ describe('the limit of connections', () => {
     }
     await until(() => addresses.length > 0);
     expect(new Set(addresses)).toEqual(new Set(['127.0.0.1']));
+  });
+});
+
+describe('the open files of a process', () => {
+  it('are read from the system', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'limits-'));
+    const file = join(folder, 'limits');
+    writeFileSync(file, 'Limit                     Soft Limit           Hard Limit           Units\nMax processes             7                    7\nMax open files            1024                 524288               files\n');
+    expect(openFileLimit(file)).toBe(1_024);
+    writeFileSync(file, 'Max open files            unlimited            unlimited            files\n');
+    expect(openFileLimit(file)).toBe(Infinity);
+    expect(openFileLimit(join(folder, 'missing'))).toBe(Infinity);
+    if (process.platform === 'linux') expect(openFileLimit()).toBeGreaterThan(10);
+    rmSync(folder, { recursive: true });
   });
 });

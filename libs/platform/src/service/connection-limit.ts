@@ -54,7 +54,7 @@ export class ConnectionLimit {
     metrics: Registry,
     private readonly logger: Logger,
   ) {
-    this.sockets = Math.min(limits.sockets, Math.floor(openFiles() * 0.8));
+    this.sockets = Math.min(limits.sockets, Math.floor(openFileLimit() * 0.8));
     this.proxies = blockListOf(limits.trustedProxies);
     gauge(metrics, 'http_connections', 'Open connections, without streams', () => this.all.size);
     gauge(metrics, 'http_connections_silent', 'Open connections that have sent no request yet', () => this.silent.size);
@@ -161,10 +161,10 @@ function blockListOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** Returns how many files this process may open: Node raises the soft limit to the hard one. Other systems than Linux do not tell. */
-function openFiles(): number {
+/** Returns how many files this process may open; Infinity without a limit, or where the system does not tell (others than Linux). */
+export function openFileLimit(path = '/proc/self/limits'): number {
   try {
-    return Number(/^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
+    return Number(/^Max open files +(\d+)/m.exec(readFileSync(path, 'utf8'))?.[1] ?? Infinity);
   } catch {
     return Infinity;
   }

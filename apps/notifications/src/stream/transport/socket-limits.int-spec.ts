@@ -1,32 +1,17 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
 import { toOptions } from '../../config.js';
 import { testSettings } from '../../notifications.spec.fixture.js';
 import { type Replica, Shop, updates } from '../stream.spec.fixture.js';
-import { clientsWithin, openFileLimit } from './socket-limits.js';
+import { clientsWithin } from './socket-limits.js';
 
 describe('the open files of a process', () => {
   it('limit its stream clients to four fifths, at most the setting', () => {
     const limitOf = (openFiles: number, setting = '20000'): number =>
       toOptions(testSettings('postgres://none', { STREAM_MAX_CONNECTIONS: setting }), false, openFiles).stream.maxConnections;
     expect([limitOf(1_024), limitOf(1_048_576), limitOf(Infinity), limitOf(1_024, '100'), clientsWithin(1)]).toEqual([819, 20_000, 20_000, 100, 1]);
-  });
-
-  it('are read from the system', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'limits-'));
-    const file = join(folder, 'limits');
-    writeFileSync(file, 'Limit                     Soft Limit           Hard Limit           Units\nMax processes             7                    7\nMax open files            1024                 524288               files\n');
-    expect(openFileLimit(file)).toBe(1_024);
-    writeFileSync(file, 'Max open files            unlimited            unlimited            files\n');
-    expect(openFileLimit(file)).toBe(Infinity);
-    expect(openFileLimit(join(folder, 'missing'))).toBe(Infinity);
-    if (process.platform === 'linux') expect(openFileLimit()).toBeGreaterThan(10);
-    rmSync(folder, { recursive: true });
   });
 });
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
@@ -12,15 +11,6 @@ import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.
 const clientPart = 0.8;
 /** From this part on, connections are closed before they send a request. */
 const closedPart = 0.9;
-
-/** Returns the number of files that this process may open; Infinity without a limit, or where it cannot be read (other systems than Linux). */
-export function openFileLimit(path = '/proc/self/limits'): number {
-  try {
-    return Number(/^Max open files +(\d+)/m.exec(readFileSync(path, 'utf8'))?.[1] ?? Infinity);
-  } catch {
-    return Infinity;
-  }
-}
 
 /** Returns how many stream clients a process with this limit of open files can have. */
 export const clientsWithin = (openFiles: number): number => Math.max(1, Math.floor(openFiles * clientPart));

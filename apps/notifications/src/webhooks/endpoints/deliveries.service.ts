@@ -76,13 +76,12 @@ export class DeliveriesService {
     work: (tx: Transaction, webhook: WebhookEntity, room: number) => Promise<T>,
   ): Promise<T | Replayed> {
     assertMayUseWebhooks(principal);
-    const answer = await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
-      return runOnce(tx, idempotency, async () => {
+    const answer = await this.clock.transaction((tx) =>
+      runOnce(tx, idempotency, async () => {
         const webhook = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
         return work(tx, webhook, await lockRoom(tx, webhook, this.limits));
-      });
-    });
+      }),
+    );
     this.due.notify();
     return answer;
   }

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Gauge, Registry } from 'prom-client';
@@ -49,10 +49,10 @@ export class WebhooksSweeper extends BackgroundLoop {
   /** Returns whether there may be more to sweep. */
   async sweep(): Promise<boolean> {
     const { holdMs, keepEndedMs } = this.limits;
-    const { database, cipher } = this;
+    const { database, clock, cipher } = this;
     const counts = [
-      await this.inQueueTime(async (tx) => endDeliveries(tx, await findHeldTooLong(tx, holdMs, batch), heldTooLong)),
-      await this.inQueueTime(async (tx) => endDeliveries(tx, await findNoLongerVisible(tx, batch), noLongerVisible)),
+      await clock.transaction(async (tx) => endDeliveries(tx, await findHeldTooLong(tx, holdMs, batch), heldTooLong)),
+      await clock.transaction(async (tx) => endDeliveries(tx, await findNoLongerVisible(tx, batch), noLongerVisible)),
       await database.transaction((tx) => deleteEnded(tx, keepEndedMs, batch)),
       await database.transaction((tx) => deleteRemains(tx, batch)),
       await database.transaction((tx) => reencryptSecrets(tx, cipher, batch)),
@@ -61,12 +61,5 @@ export class WebhooksSweeper extends BackgroundLoop {
     await database.transaction((tx) => deleteUnusedHosts(tx));
     this.outdatedSecrets.set(await countOutdatedSecrets(database, cipher.keyId));
     return counts.some((count) => count === batch);
-  }
-
-  private inQueueTime(work: (tx: Transaction) => Promise<number>): Promise<number> {
-    return this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
-      return work(tx);
-    });
   }
 }

@@ -114,8 +114,7 @@ export class WebhooksService {
   async replace({ principal }: RpcContext, { webhookId, webhook, ifVersion }: ReplaceWebhook): Promise<Versioned<Webhook>> {
     assertMayUseWebhooks(principal);
     await this.assertReachable(webhook.url);
-    const replaced = await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
+    const replaced = await this.clock.transaction(async (tx) => {
       const before = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
       assertMayReplace(principal, before);
       assertVersion(before, ifVersion);

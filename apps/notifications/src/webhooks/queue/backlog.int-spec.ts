@@ -33,11 +33,7 @@ describe('deliveries that wait for a replica', () => {
        SELECT $1, gen_random_uuid(), false, false, '{}', now() + $3::interval, ${lease} FROM generate_series(1, $2)`,
       [webhookId, count, dueAt],
     );
-  const backlog = (): Promise<Backlog> =>
-    database.transaction(async (tx) => {
-      await new QueueClock(database, createLogger('test', 'fatal')).begin(tx);
-      return readBacklog(tx, limits);
-    });
+  const backlog = (): Promise<Backlog> => new QueueClock(database, createLogger('test', 'fatal')).transaction((tx) => readBacklog(tx, limits));
   const waiting = async (): Promise<number> => (await backlog()).waiting;
 
   it('are those that are due, without later retries and deliveries behind a predecessor', async () => {

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
@@ -80,7 +80,6 @@ export class DeliveryMetrics extends BackgroundLoop {
   private backlog: Backlog = noBacklog;
 
   constructor(
-    private readonly database: Database,
     private readonly clock: QueueClock,
     private readonly registry: Registry,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
@@ -148,10 +147,7 @@ export class DeliveryMetrics extends BackgroundLoop {
   }
 
   private async count(): Promise<boolean> {
-    this.backlog = await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
-      return readBacklog(tx, this.limits);
-    });
+    this.backlog = await this.clock.transaction((tx) => readBacklog(tx, this.limits));
     return false;
   }
 }

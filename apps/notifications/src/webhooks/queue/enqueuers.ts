@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { isTransient } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database } from '@plant-shop/platform/postgres/database';
 import { sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
@@ -79,7 +78,6 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
   private readonly largeStep: number;
 
   constructor(
-    private readonly database: Database,
     private readonly clock: QueueClock,
     private readonly due: DueSignal,
     private readonly metrics: DeliveryMetrics,
@@ -117,10 +115,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
       this.size.halve();
       this.metrics.halved('all');
       // Other endpoints go first. Repeated halving isolates an endpoint that makes steps fail.
-      await this.database.transaction(async (tx) => {
-        await this.clock.begin(tx);
-        await postpone(tx, endpoints);
-      });
+      await this.clock.transaction((tx) => postpone(tx, endpoints));
       if (!tooLarge) throw error;
       return true;
     }
@@ -133,8 +128,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
    */
   private async step(onLocked: (webhookIds: readonly string[]) => void): Promise<{ count: number; nextLookMs: number | null }> {
     const { rows } = this.size;
-    const { count, nextLook } = await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
+    const { count, nextLook } = await this.clock.transaction(async (tx) => {
       limitStatements(tx, this.limitMs);
       const cursors = await lockCursors(tx, this.size.endpoints(maxEndpoints));
       onLocked(cursors.map((one) => one.webhookId));
@@ -160,7 +154,6 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
   private readonly limitMs: number;
 
   constructor(
-    private readonly database: Database,
     private readonly clock: QueueClock,
     private readonly due: DueSignal,
     private readonly metrics: DeliveryMetrics,
@@ -193,8 +186,7 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
 
   private async step(): Promise<StepResult | undefined> {
     const { rows } = this.size;
-    const result = await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
+    const result = await this.clock.transaction(async (tx) => {
       limitStatements(tx, this.limitMs);
       const range = await lockWebhookWatermark(tx, rows);
       if (!range) return undefined;

@@ -76,10 +76,7 @@ describe("a step of the clock of notifications' database", () => {
     const database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '' }, 2), logger);
     const clock = new QueueClock(database, logger);
     const time = (): Promise<string> =>
-      database.transaction(async (tx) => {
-        await clock.begin(tx);
-        return (await tx.query<{ time: string }>(`SELECT current_setting('shop.queue_time') AS time`))[0]!.time;
-      });
+      clock.transaction(async (tx) => (await tx.query<{ time: string }>(`SELECT current_setting('shop.queue_time') AS time`))[0]!.time);
     const before = await time();
     await setClock(-stepSeconds);
     const during = await time();

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction, type TransactionOptions } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 
-/** SQL: the queue's time, which `QueueClock.begin` sets for the transaction. A subquery, so that it is evaluated once. */
+/** SQL: the queue's time, which `QueueClock.transaction` sets. A subquery, so that it is evaluated once. */
 export const queueNow = `(SELECT current_setting('shop.queue_time')::timestamptz)`;
 
 /** SQL: how far the queue's time is ahead of the database's clock. */
@@ -47,10 +47,13 @@ export class QueueClock extends BackgroundLoop {
     super({ name: 'compare clocks', intervalMs, isTraced: false }, () => this.compare(), logger);
   }
 
-  /** Sets the time of a transaction. Call it before any other function of the queue. */
-  async begin(tx: Transaction): Promise<void> {
-    const time = new Date(this.now ?? (await this.firstReading(tx))).toISOString();
-    tx.send({ name: 'webhooks-set-time', text: `SELECT set_config('shop.queue_time', $1, true)` }, [time]);
+  /** Runs a transaction in the queue's time: the functions of the queue fail in any other. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
+    return this.database.transaction(async (tx) => {
+      const time = new Date(this.now ?? (await this.firstReading(tx))).toISOString();
+      tx.send({ name: 'webhooks-set-time', text: `SELECT set_config('shop.queue_time', $1, true)` }, [time]);
+      return work(tx);
+    }, options);
   }
 
   /** On the transaction's connection: many transactions begin at once, and would wait for each other's. */

@@ -28,11 +28,7 @@ describe('the queue of an endpoint', () => {
     await shop.stop();
   });
 
-  const inQueueTime = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    database.transaction(async (tx) => {
-      await clock.begin(tx);
-      return work(tx);
-    });
+  const inQueueTime = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => clock.transaction(work);
   const isDue = async (): Promise<boolean> =>
     (await shop.sql.query('SELECT 1 FROM webhook_queues WHERE turn_at <= now()')).rowCount === 1;
 

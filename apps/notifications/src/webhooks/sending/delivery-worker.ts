@@ -95,7 +95,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   ) {
     this.options = webhooks;
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
-    this.leases = new Leases(database, clock, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.cut.abort() }, logger);
+    this.leases = new Leases(clock, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.cut.abort() }, logger);
     this.queue = new FairQueue(webhooks.inFlight);
     this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
     this.unattempted = new Batcher<Unattempted, void>({ name: 'end claims without an attempt', lanes: 1, maxBatch: maxOutcomes }, (batch) => this.endAll(batch));
@@ -153,8 +153,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const claimedAt = performance.now();
     const lease = randomUUID();
     const { owners, endpoints } = this.queue.full();
-    const { turns, claimed } = await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
+    const { turns, claimed } = await this.clock.transaction(async (tx) => {
       const due = await takeTurns(tx, maxTurns, limits, { owners: [...owners, ...this.owners.unchecked], endpoints });
       const asked = due.map((turn) => ({ ...turn, room: roomOf(turn, limits) }));
       const hosts = await this.lockHosts(tx, asked);
@@ -341,8 +340,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const attempts = batch.map(({ job, sent }) => ({ webhookId: job.webhookId, sent }));
     const health = healthOf(attempts, attemptLimitMs * prompt);
     const { written, failing } = await this.retried('recording outcomes of deliveries', () =>
-      this.database.transaction(async (tx) => {
-        await this.clock.begin(tx);
+      this.clock.transaction(async (tx) => {
         const written = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
         noteHealth(tx, health, limits);
         return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
@@ -374,8 +372,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async endAll(batch: readonly Unattempted[]): Promise<undefined[]> {
     const outcomes = batch.flatMap(({ outcome }) => (outcome ? [outcome] : []));
     const released = batch.flatMap(({ job, outcome }) => (outcome ? [] : [{ id: job.claimed.id, lease: job.lease }]));
-    await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
+    await this.clock.transaction(async (tx) => {
       recordOutcomes(tx, outcomes);
       giveBack(tx, released);
       await bringForward(tx, [...new Set(batch.map(({ job }) => job.webhookId))]);

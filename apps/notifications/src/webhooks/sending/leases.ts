@@ -1,5 +1,4 @@
 import type { Logger } from '@plant-shop/platform/logging';
-import type { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { QueueClock } from '../queue/queue-clock.js';
 import { type ClaimedDelivery, renewLeases } from '../queue/queue.repository.js';
@@ -36,7 +35,6 @@ export class Leases<Job extends Claim> extends BackgroundLoop {
   private readonly until = new Map<Job, number>();
 
   constructor(
-    private readonly database: Database,
     private readonly clock: QueueClock,
     private readonly leaseMs: number,
     private readonly handler: LeaseHandler<Job>,
@@ -66,10 +64,7 @@ export class Leases<Job extends Claim> extends BackgroundLoop {
     const due = [...this.until].flatMap(([job, until]) => (until < old && !this.handler.giveBack(job) ? [job] : []));
     if (due.length === 0) return false;
     const claims = due.map(({ claimed, lease, url, oldestSecret }) => ({ id: claimed.id, lease, url, oldestSecret }));
-    const renewed = await this.database.transaction(async (tx) => {
-      await this.clock.begin(tx);
-      return renewLeases(tx, claims, this.leaseMs);
-    });
+    const renewed = await this.clock.transaction((tx) => renewLeases(tx, claims, this.leaseMs));
     const renewals = new Map(renewed.map((one) => [one.id, one]));
     for (const job of due) {
       const { holds, isRenewed } = renewals.get(job.claimed.id) ?? {};
