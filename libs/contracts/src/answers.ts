@@ -82,6 +82,9 @@ export const id = integer(1);
 export const text = (maxLength?: number): AnswerSchema<string> =>
   inlineSchema({ type: 'string', ...(maxLength !== undefined && { maxLength }) });
 
+/** Texts by name, as `Metadata` of fields.ts admits. */
+export const metadata: AnswerSchema<Readonly<Record<string, string>>> = inlineSchema({ type: 'object', additionalProperties: { type: 'string' } });
+
 export const boolean: AnswerSchema<boolean> = inlineSchema({ type: 'boolean' });
 
 /** Always `YYYY-MM-DDTHH:mm:ss.SSSZ`. */

@@ -237,6 +237,39 @@ export const OneOf = (values: readonly string[]): PropertyDecorator =>
 export const Pattern = (form: RegExp, message: string, schema: FieldSchema): PropertyDecorator =>
   applyDecorators(Matches(form, { message }), Schema({ type: 'string', ...schema }));
 
+/** An id that the sender's own system gave to the resource. */
+export const ExternalId = (): PropertyDecorator =>
+  applyDecorators(Name(), Description('The id in a system of your own. The shop compares it exactly and reads nothing into it.'));
+
+export const metadataLimits = { pairs: 50, key: 40, value: 500 };
+
+/** Pairs of texts that the shop keeps for its clients and reads nothing into. */
+export const Metadata = (): PropertyDecorator => {
+  const { pairs, key: longestKey, value: longestValue } = metadataLimits;
+  const isText = (text: unknown, max: number): boolean => typeof text === 'string' && text.length <= max && !text.includes('\0') && text.isWellFormed();
+  return applyDecorators(
+    ValidateBy({
+      name: 'metadata',
+      validator: {
+        validate: (value) => {
+          if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+          const entries = Object.entries(value as Record<string, unknown>);
+          return entries.length <= pairs && entries.every(([key, text]) => key !== '' && isText(key, longestKey) && isText(text, longestValue));
+        },
+        defaultMessage: () =>
+          `must be an object of at most ${pairs} texts of at most ${longestValue} characters, with names of 1 to ${longestKey} characters`,
+      },
+    }),
+    Schema({
+      type: 'object',
+      maxProperties: pairs,
+      propertyNames: { minLength: 1, maxLength: longestKey },
+      additionalProperties: textSchema(0, longestValue),
+      description: 'Texts of your own, which the shop keeps and reads nothing into.',
+    }),
+  );
+};
+
 /** A UUID in lower case, by which services refer to users. */
 export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
