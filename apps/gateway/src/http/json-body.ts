@@ -34,6 +34,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
+const blank = 0x20;
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
@@ -64,6 +65,7 @@ export function checkContent(bytes: Buffer): void {
   let isName = false;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
+    if (byte <= blank) continue;
     if (byte === quote) {
       const from = at;
       let hasCode = false;

@@ -9,6 +9,7 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
+import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { etagOf, expectedVersion, idempotencyKeyOf, isNotModified } from './headers.js';
 import { formBody, jsonBody, pathText } from './input.js';
 
@@ -26,6 +27,7 @@ export class RpcForwarder {
   constructor(
     private readonly rpc: RpcClient,
     private readonly revocations: RevocationLog,
+    private readonly limiter: ConcurrencyLimiter,
     @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {}
@@ -116,7 +118,7 @@ export class RpcForwarder {
   ): Promise<RawAnswer> {
     const ifVersion = request.routeSpec?.conditional ? expectedVersion(request.headers['if-match']) : undefined;
     const payload = payloadOf(request, ifVersion === undefined ? parameters : { ...parameters, ifVersion });
-    return this.rpc.callRaw(operation, payload, this.contextOf(request), idempotencyKey);
+    return this.limiter.inTurn(request.slot, () => this.rpc.callRaw(operation, payload, this.contextOf(request), idempotencyKey));
   }
 
   /** Waits until this gateway has applied what the request revoked, so that the client's next request is refused. */

@@ -1,12 +1,15 @@
-import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
-import { fake } from '@plant-shop/service-testing/service';
+import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { userId } from '@plant-shop/service-testing/identity';
+import type { GatewayOptions } from '../config.js';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 import { ConcurrencyLimiter } from './concurrency-limiter.js';
+
+const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
 
 describe('load beyond the limits', () => {
   let shop: Shop;
@@ -32,7 +35,6 @@ describe('load beyond the limits', () => {
     `POST /v3/user HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${sent}`;
 
   it('is rejected at once with 503 while accepted requests are answered', async () => {
-    const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
     const slow = fake(catalog.getPlant, () => new Promise<Plant>((resolve) => setTimeout(() => resolve(plant), 300)));
     shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20, clientInFlightShare: 100 });
     const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
@@ -96,8 +98,8 @@ describe('load beyond the limits', () => {
 
   describe('of one client', () => {
     const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
-    const start = async (): Promise<void> => {
-      shop = await startShop({ ...echoes, catalog: [...(echoes['catalog'] ?? []).filter(({ operation }) => operation !== catalog.getPlant), never] }, { maxInFlight: 40, maxBodyMib: 4 });
+    const start = async (options: Partial<GatewayOptions> = { maxInFlight: 40, maxBodyMib: 4 }, held: Fake = never): Promise<void> => {
+      shop = await startShop({ ...echoes, catalog: [...(echoes['catalog'] ?? []).filter(({ operation }) => operation !== held.operation), held] }, options);
       shop.identity.addCredential('greedy', { kind: 'apiKey', userId: userId(1) });
       shop.identity.addCredential('greedy-too', { kind: 'apiKey', userId: userId(1) });
       shop.identity.addCredential('honest', { kind: 'apiKey', userId: userId(2) });
@@ -122,6 +124,21 @@ describe('load beyond the limits', () => {
       expect((await order('greedy')).status).toBe(429);
     });
 
+    it('that hung up while they waited for their turn call nothing', async () => {
+      /** Plants: a read that takes long is sent again. */
+      const called = new Set<number>();
+      const slow = fake(catalog.getPlant, ({ plantId }) => {
+        called.add(plantId);
+        return new Promise<Plant>((resolve) => setTimeout(() => resolve({ ...plant, id: plantId }), 500));
+      });
+      await start({ requestBudgetMs: 20_000 }, slow);
+      for (let n = 1; n <= 40; n++) void exchange(`GET /v3/plant/${n} HTTP/1.1\r\nhost: x\r\n\r\n`);
+      await until(() => called.size === 32);
+      for (const socket of sockets.splice(0)) socket.destroy();
+      expect((await shop.get('/v3/plant/1000')).status).toBe(200);
+      expect(called.size).toBe(32 + 1);
+    });
+
     it('that are unfinished hold no slot that others need, nor their memory', async () => {
       await start();
       let closed = 0;
@@ -131,6 +148,38 @@ describe('load beyond the limits', () => {
       expect((await shop.get('/v3/plant/findByStatus?status=sold')).status).toBe(200);
       expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(429);
     });
+  });
+});
+
+describe('calls of services', () => {
+  it('are in turns: all of them of one client, shared with others, and few while many call', async () => {
+    const limiter = new ConcurrencyLimiter({ requests: 5_000, bodyBytes: 1_000_000, clientShare: 0.5 });
+    const open: { client: string; answer: () => void }[] = [];
+    const call = (client: string): void => {
+      const request = new IncomingMessage(new Socket());
+      const slot = limiter.acquire(client, request, new ServerResponse(request));
+      void limiter.inTurn(slot, () => new Promise<void>((answer) => open.push({ client, answer }))).then(() => limiter.release(slot));
+    };
+    const times = (count: number, work: () => void): Promise<void> => {
+      for (let n = 0; n < count; n++) work();
+      return new Promise((resolve) => setImmediate(resolve));
+    };
+    const openOf = (client: string): number => open.filter((one) => one.client === client).length;
+    const answerGreedy = (): void => open.splice(open.findIndex(({ client }) => client === 'greedy'), 1)[0]?.answer();
+
+    await times(100, () => call('greedy'));
+    expect(openOf('greedy')).toBe(32);
+    await times(20, () => call('honest'));
+    expect(openOf('honest')).toBe(2);
+    await times(20, answerGreedy);
+    expect([openOf('greedy'), openOf('honest')]).toEqual([16, 16]);
+    for (let n = 1; n <= 30; n++) call(`one of many ${n}`);
+    await times(16, answerGreedy);
+    expect(openOf('greedy')).toBe(2);
+    expect(open).toHaveLength(30 + 16 + 2);
+    let answered = 0;
+    for (; open.length > 0; answered++) await times(1, () => open.shift()?.answer());
+    expect(answered).toBe(150 - 20 - 16);
   });
 });
 

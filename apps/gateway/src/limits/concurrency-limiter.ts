@@ -18,12 +18,19 @@ interface Usage {
   /** Requests whose body is arriving. They cost a socket and the bytes that arrived. */
   receiving: number;
   bodyBytes: number;
+  /** Calls of services that have not been answered. */
+  calls: number;
+}
+
+interface ClientUsage extends Usage {
+  /** Continue requests whose next call waits for its turn, the oldest first. */
+  readonly waiting: (() => void)[];
 }
 
 /** A request's share of the limits, until it is released. */
 export interface Slot {
   readonly client: string;
-  readonly usage: Usage;
+  readonly usage: ClientUsage;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly admittedAt: number;
@@ -57,12 +64,21 @@ const leastRequests = 16;
 const leastBodyBytes = 896 * 1024;
 
 /**
+ * Calls of services at once, of all clients. Two for each client are outside of it, so that a client which asks for little never waits. What
+ * is called at once gets equal shares of the processors, so this also bounds what the costliest requests of one client take from the others.
+ */
+const mostCalls = 32;
+const leastCalls = 2;
+
+/**
  * Limits concurrent requests and the bytes of their bodies, over all clients and for each, so that one client cannot take what the others
  * need. Excess requests are rejected before any work is done, so that accepted requests are answered in time and memory stays bounded.
  */
 export class ConcurrencyLimiter {
-  private readonly all: Usage = { working: 0, receiving: 0, bodyBytes: 0 };
-  private readonly clients = new Map<string, Usage>();
+  private readonly all: Usage = { working: 0, receiving: 0, bodyBytes: 0, calls: 0 };
+  private readonly clients = new Map<string, ClientUsage>();
+  /** Clients of which a call waits for its turn. */
+  private readonly waiting = new Set<ClientUsage>();
   private readonly slots = new Set<Slot>();
 
   constructor(
@@ -79,7 +95,7 @@ export class ConcurrencyLimiter {
    * @throws CodedError `overloaded`, `too-many-in-flight`
    */
   acquire(client: string, request: IncomingMessage, response: ServerResponse, body?: 'whole' | 'streamed'): Slot {
-    const usage = this.clients.get(client) ?? { working: 0, receiving: 0, bodyBytes: 0 };
+    const usage = this.clients.get(client) ?? { working: 0, receiving: 0, bodyBytes: 0, calls: 0, waiting: [] };
     const phase = body === undefined ? 'working' : 'receiving';
     this.admit(usage, phase, response);
     this.clients.set(client, usage);
@@ -112,6 +128,27 @@ export class ConcurrencyLimiter {
     slot.usage.working++;
   }
 
+  /**
+   * Calls a service for a request as soon as it is its client's turn.
+   * @throws CodedError `overloaded` if the request has ended by then
+   */
+  async inTurn<T>(slot: Slot | undefined, call: () => Promise<T>): Promise<T> {
+    if (!slot) return call();
+    const { usage } = slot;
+    if (this.mayCall(usage)) this.begin(usage);
+    else {
+      this.waiting.add(usage);
+      await new Promise<void>((resolve) => usage.waiting.push(resolve));
+    }
+    try {
+      if (slot.phase === 'released') throw overloaded('The gateway');
+      return await call();
+    } finally {
+      this.end(usage);
+      this.forgetIdle(slot);
+    }
+  }
+
   release(slot: Slot): void {
     if (slot.phase === 'released') return;
     this.leavePhase(slot);
@@ -119,8 +156,7 @@ export class ConcurrencyLimiter {
     this.all.bodyBytes -= slot.bodyBytes;
     slot.usage.bodyBytes -= slot.bodyBytes;
     this.slots.delete(slot);
-    const { working, receiving } = slot.usage;
-    if (working + receiving === 0) this.clients.delete(slot.client);
+    this.forgetIdle(slot);
   }
 
   /**
@@ -141,7 +177,34 @@ export class ConcurrencyLimiter {
   observe(metrics: Registry): void {
     gauge(metrics, 'http_requests_in_flight', 'Accepted requests without a complete response', () => this.all.working);
     gauge(metrics, 'http_requests_receiving', 'Requests whose body is arriving', () => this.all.receiving);
+    gauge(metrics, 'http_calls_in_flight', 'Calls of services that have not been answered', () => this.all.calls);
     gauge(metrics, 'http_body_bytes_in_flight', 'Bytes of request bodies in memory', () => this.all.bodyBytes);
+  }
+
+  /** Calls outlive their request if its client hangs up, and still count. */
+  private forgetIdle({ client, usage }: Slot): void {
+    if (usage.working + usage.receiving + usage.calls === 0 && this.clients.get(client) === usage) this.clients.delete(client);
+  }
+
+  private mayCall({ calls }: Usage): boolean {
+    return calls < leastCalls || this.all.calls < mostCalls || this.max.clientShare >= 1;
+  }
+
+  private begin(usage: Usage): void {
+    usage.calls++;
+    this.all.calls++;
+  }
+
+  /** Ends a call, and begins the one that waits longest of the client whose turn it is: of those that wait, the one with the fewest calls. */
+  private end(usage: Usage): void {
+    usage.calls--;
+    this.all.calls--;
+    let next: ClientUsage | undefined;
+    for (const one of this.waiting) if (next === undefined || one.calls < next.calls) next = one;
+    if (!next || !this.mayCall(next)) return;
+    this.begin(next);
+    next.waiting.shift()?.();
+    if (next.waiting.length === 0) this.waiting.delete(next);
   }
 
   private admit(usage: Usage, phase: 'working' | 'receiving', response: ServerResponse): void {

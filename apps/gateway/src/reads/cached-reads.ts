@@ -9,6 +9,7 @@ import { Counter, Registry } from 'prom-client';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { etagOf } from '../http/headers.js';
 import { type PageQuery, RpcForwarder, sendJson, type Unvalidated } from '../http/rpc-forwarder.js';
+import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 
 const none: ReadonlySet<string> = new Set();
 
@@ -116,6 +117,7 @@ export class CachedReads {
 
   constructor(
     private readonly forwarder: RpcForwarder,
+    private readonly limiter: ConcurrencyLimiter,
     @Inject(GATEWAY_OPTIONS) { readCacheMib }: Pick<GatewayOptions, 'readCacheMib'>,
     metrics: Registry,
   ) {
@@ -140,11 +142,13 @@ export class CachedReads {
       return;
     }
     this.misses++;
-    sendCached(request, reply, await this.fetchShared(key, async () => {
+    const read = async (): Promise<CachedResponse> => {
       const answer = await this.forwarder.readShared(operation, parameters, request);
       const { next } = answer;
       return toCached(answer, query && next !== undefined ? this.forwarder.nextLink(request, query, next) : undefined);
-    }));
+    };
+    // Takes the turn first: others share the read, so it must not wait for this client's.
+    sendCached(request, reply, await this.limiter.inTurn(request.slot, () => this.fetchShared(key, read)));
   }
 
   /** Returns a handler whose concurrent requests share a read. */
