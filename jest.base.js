@@ -1,5 +1,5 @@
-// One Jest project per package. Tests are TypeScript run as native ES modules; libs are imported as their built output,
-// which is why every test script builds first.
+// One Jest project per package. Tests run as the build compiles them (`tools/test/jest-runner.mjs`), which is why every test script builds first.
+import { fileURLToPath } from 'node:url';
 
 /** Real servers, on machines that do other things as well: a limit finds what hangs, and measures nothing. */
 export const limitMs = 30_000;
@@ -10,22 +10,8 @@ export function project(name) {
     displayName: name,
     testEnvironment: 'node',
     testTimeout: limitMs,
-    testMatch: ['<rootDir>/src/**/*spec.ts', '<rootDir>/test/**/*spec.ts'],
-    extensionsToTreatAsEsm: ['.ts'],
-    moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-    transform: {
-      '^.+\\.ts$': [
-        '@swc/jest',
-        {
-          jsc: {
-            target: 'es2022',
-            parser: { syntax: 'typescript', decorators: true },
-            transform: { legacyDecorator: true, decoratorMetadata: true },
-          },
-          module: { type: 'es6' },
-          sourceMaps: 'inline',
-        },
-      ],
-    },
+    testMatch: ['<rootDir>/src/**/*spec.ts'],
+    testRunner: fileURLToPath(new URL('tools/test/jest-runner.mjs', import.meta.url)),
+    transform: {},
   };
 }

@@ -41,7 +41,7 @@ describe('the Dockerfile', () => {
     assert.deepEqual(textsOf(stageOf(service, 'packages'), 'COPY'), ['--from=manifests /src ./']);
     assert.deepEqual(textsOf(stageOf(service, 'libs'), 'COPY'), ['tsconfig.base.json ./', 'libs libs']);
     assert.deepEqual(textsOf(stageOf(service, 'console'), 'COPY'), ['apps/console apps/console', 'tools/plants/csv.mjs tools/plants/csv.mjs']);
-    assert.deepEqual(textsOf(stageOf(service, 'build'), 'COPY'), [`apps/${service} apps/${service}`, '--from=console /src/apps/console/dist apps/console/dist']);
+    assert.deepEqual(textsOf(stageOf(service, 'build'), 'COPY'), [`apps/${service} apps/${service}`, '--from=console /src/apps/console/dist/site apps/console/dist/site']);
   });
 
   test('is built from the lock file, with the pinned pnpm and a cached store', () => {

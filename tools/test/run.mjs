@@ -23,8 +23,7 @@ const LONGEST_MS = 25 * 60_000;
  */
 export async function jest(place, name, args, env, limit) {
   const file = join(place.folder, `${name}.jsonl`);
-  const cache = new URL('code-cache.mjs', import.meta.url).href;
-  const command = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', `--import=${cache}`, 'node_modules/jest/bin/jest.js'];
+  const command = ['--enable-source-maps', 'node_modules/jest/bin/jest.js'];
   // `--reporters` takes all following words up to the next option.
   const reporters = ['--reporters=default', `--reporters=${fileURLToPath(new URL('jest-reporter.mjs', import.meta.url))}`, '--ci'];
   const code = await node(place, [...command, ...reporters, ...args], { env: { ...env, [RESULTS_FILE]: file }, limit });
