@@ -23,17 +23,22 @@ CREATE TABLE plants (
   -- [{id, name}] in the order given.
   tags        jsonb       NOT NULL,
   status      text        NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
+  external_id text,
+  -- {key: text}; null: the plant has none.
+  metadata    jsonb,
   -- What a search finds the plant by (apps/catalog/src/words.ts): distinct words of the name, and further ones of tags and category.
   name_words  text[]      NOT NULL,
   label_words text[]      NOT NULL,
   -- Length of the plant as JSON in UTF-8, so that a page can end by size before the database sends it.
   bytes       integer     NOT NULL CHECK (bytes > 0),
   created_at  timestamptz NOT NULL DEFAULT now(),
+  updated_at  timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT versions_go_up CHECK (version >= incarnation),
   CONSTRAINT at_most_64_photos CHECK (cardinality(photo_urls) <= 64)
 );
 CREATE INDEX plants_by_status ON plants (status, incarnation);
 CREATE INDEX plants_by_name ON plants (lower(name) COLLATE "C", incarnation);
+CREATE UNIQUE INDEX external_id_taken ON plants (external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX plants_by_category ON plants ((category ->> 'name'), incarnation);
 
 -- Each name that a plant is tagged with, once.
@@ -46,6 +51,15 @@ CREATE TABLE plant_tags (
   PRIMARY KEY (name, incarnation)
 );
 CREATE INDEX plant_tags_of_plant ON plant_tags (incarnation);
+
+-- Each pair of metadata that a plant has, as a hash (apps/catalog/src/plants/plant.ts): a key and a value together may be too long for an
+-- index. A table for the same reason as that of tags.
+CREATE TABLE plant_metadata (
+  pair        text    COLLATE "C" NOT NULL,
+  incarnation safe_id NOT NULL REFERENCES plants (incarnation) ON DELETE CASCADE,
+  PRIMARY KEY (pair, incarnation)
+);
+CREATE INDEX plant_metadata_of_plant ON plant_metadata (incarnation);
 
 -- Ids of tags and categories that come without one: a name keeps its id. They are never keys.
 CREATE SEQUENCE label_ids START 1000000001 MAXVALUE 9007199254740991;

@@ -3,10 +3,10 @@ import { Converted } from '@plant-shop/platform/rpc/validation';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, ValidateBy } from 'class-validator';
 import { limitedByCredential, permission } from './permissions.js';
-import { type AnswerOf, described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { type AnswerOf, described, id, instant, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, form, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { ExpectedVersion, Id, IdToAssign, Integer, Name, ObjectOf, ObjectsOf, OneOf, Texts } from './fields.js';
+import { Clearable, ExpectedVersion, ExternalId, Id, IdToAssign, Integer, Metadata, type MetadataPairs, Name, ObjectOf, ObjectsOf, OneOf, Texts } from './fields.js';
 import { Description, Schema } from './schema.js';
 
 // Single plants.
@@ -81,6 +81,14 @@ class PlantAttributes {
   @OneOf(plantStatuses)
   @Description('Absent: a new plant is `available`; an existing one keeps its status.')
   status?: PlantStatus;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata()
+  metadata?: MetadataPairs | null;
 }
 
 export class NewPlant extends PlantAttributes {
@@ -94,7 +102,7 @@ export class NewPlant extends PlantAttributes {
   quantity?: number;
 }
 
-/** Replaces all attributes. Absent optional ones are cleared; an absent status stays the same. */
+/** Replaces all attributes. Absent optional ones are cleared; an absent status, external id or metadata stays the same. */
 export class PlantReplacement extends PlantAttributes {
   @Id()
   id: number;
@@ -168,6 +176,9 @@ export const plantAnswer = objectOf('Plant')({
   photoUrls: listOf(text(2_048), maxPhotoUrls),
   tags: listOf(tag, 64),
   status: described(plantStatus, 'Set by staff. The shop never changes it on its own.'),
+  externalId: optional(text(200)),
+  metadata: optional(metadata),
+  updatedAt: instant,
 });
 
 // Answers
@@ -180,7 +191,7 @@ export const plantOperations = {
   /** Answers once the store has opened stock for the plant, also when repeated with its Idempotency-Key. */
   createPlant: forClients(
     write<Plant>()('createPlant', CreatePlant, {
-      errors: ['plant-exists', 'idempotency-key-reused'],
+      errors: ['plant-exists', 'external-id-exists', 'idempotency-key-reused'],
       versioned: true,
     }),
     {
@@ -196,14 +207,14 @@ export const plantOperations = {
   ),
   replacePlant: forClients(
     write<Plant>()('replacePlant', ReplacePlant, {
-      errors: ['plant-not-found', 'precondition-failed'],
+      errors: ['plant-not-found', 'external-id-exists', 'precondition-failed'],
       versioned: true,
     }),
     {
       route: 'PUT /v3/plant',
       access: permission('write:plants'),
       summary: 'Replace all attributes of a plant',
-      description: 'Clears optional attributes that are absent, except the status, which stays unchanged.',
+      description: 'Clears optional attributes that are absent. Status, external id and metadata stay unchanged; `null` ends the last two. Everyone can read them.',
       body: jsonObject('plant'),
       answer: plantAnswer,
     },

@@ -1,16 +1,20 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
-import { type AnswerOf, described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { type AnswerOf, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
 import { apiKeyAnswer } from './identity.api-keys.js';
 import { forClientsUnder, jsonArray, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
+  Clearable,
   ExpectedVersion,
+  ExternalId,
   Flag,
   IdToAssign,
   IdToChange,
   Integer,
+  Metadata,
+  type MetadataPairs,
   Name,
   ObjectOf,
   ObjectsOf,
@@ -56,6 +60,14 @@ class Profile {
   @IsOptional()
   @Integer(-2_147_483_648, 2_147_483_647)
   userStatus?: number;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata()
+  metadata?: MetadataPairs | null;
 }
 
 export class NewUser extends Profile {
@@ -132,6 +144,15 @@ export class ListUsers extends PageRequest {
   @OneOf(roles)
   @Description('Only users with this role.')
   role?: Role;
+
+  @IsOptional()
+  @Text()
+  externalId?: string;
+
+  @IsOptional()
+  @Metadata()
+  @Description('Only users with all these pairs.')
+  metadata?: MetadataPairs;
 }
 
 export class UpdateUser extends UserRequest {
@@ -166,6 +187,8 @@ export class DeleteUser extends UserRequest {
   ifVersion?: number;
 }
 
+const managedOnly = 'Visible to callers with write:users, and in GET /user/me.';
+
 const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstName, lastName and userStatus.')({
   id,
   username: text(64),
@@ -174,7 +197,10 @@ const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstNam
   email: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   phone: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
-  role: optional(described(oneOf<Role>(roles), 'Visible to callers with write:users, and in GET /user/me.')),
+  role: optional(described(oneOf<Role>(roles), managedOnly)),
+  externalId: optional(described(text(200), managedOnly)),
+  metadata: optional(described(metadata, managedOnly)),
+  updatedAt: optional(described(instant, 'Visible to the user and to callers with write:users.')),
   apiKeys: optional(described(listOf(apiKeyAnswer, 100), 'After a change of the password: the API keys that remain valid.')),
 });
 
@@ -193,7 +219,7 @@ export const userOperations = {
   /** Details of `username-taken` and `user-id-taken`: the pointer of the field. */
   createUser: forClients(
     write<User>()('createUser', CreateUser, {
-      errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+      errors: ['username-taken', 'user-id-taken', 'external-id-exists', 'forbidden', 'idempotency-key-reused'],
       versioned: true,
     }),
     {
@@ -202,7 +228,7 @@ export const userOperations = {
       access: optionalCredential,
       weight: registrationWeight,
       summary: 'Register a user',
-      description: 'Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive.',
+      description: 'Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive. `externalId` and `metadata` need `write:users`.',
       body: jsonObject('user'),
       answer: userAnswer,
     },
@@ -210,7 +236,7 @@ export const userOperations = {
   /** Creates all or none. Pointers contain the index: `/users/3/username`. */
   createUsers: forClients(
     write<User[]>()('createUsers', CreateUsers, {
-      errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+      errors: ['username-taken', 'user-id-taken', 'external-id-exists', 'forbidden', 'idempotency-key-reused'],
     }),
     {
       route: 'POST /v3/user/createWithList',
@@ -257,7 +283,7 @@ export const userOperations = {
       access: permission('write:users'),
       summary: 'List users',
       description: 'Sorted by username, regardless of case. Requires `write:users`.',
-      query: ['q', 'role', 'limit', 'cursor'],
+      query: ['q', 'role', 'externalId', 'metadata', 'limit', 'cursor'],
       answer: listOf(userAnswer, 1_000),
     },
   ),
@@ -282,7 +308,7 @@ export const userOperations = {
   ),
   updateUser: forClients(
     write<User>()('updateUser', UpdateUser, {
-      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed', ...sensitiveErrors],
+      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'external-id-exists', 'precondition-failed', ...sensitiveErrors],
       versioned: true,
     }),
     {
@@ -292,7 +318,8 @@ export const userOperations = {
       description:
         "Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of " +
         "that user. A new password ends the user's other sessions and all grants to applications, and the response lists the API keys, which " +
-        'remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`.',
+        'remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`. ' +
+        'A change of `externalId` or `metadata` needs `write:users`; `null` ends them.',
       body: jsonObject('user'),
       revokes: true,
       answer: userAnswer,

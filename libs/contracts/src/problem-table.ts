@@ -177,6 +177,12 @@ const kinds = {
     meaning: 'Another plant has this id.',
     remedy: 'Choose another id, or omit it to have one assigned.',
   },
+  'external-id-exists': {
+    status: 409,
+    title: 'External id taken',
+    meaning: 'Another resource of the same kind has this external id.',
+    remedy: 'Use the resource that has it, which the detail names, or choose another external id.',
+  },
   'plant-has-pending-orders': {
     status: 409,
     title: 'Plant has pending orders',

@@ -9,7 +9,7 @@ import { fake } from '@plant-shop/service-testing/service';
 import { exchange } from '@plant-shop/testing/framing';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
-const plantOf = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const });
+const plantOf = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const, updatedAt: '2026-01-01T00:00:00.000Z' });
 
 describe('proxies, CORS, content codings and types', () => {
   let shop: Shop;

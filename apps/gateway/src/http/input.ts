@@ -38,6 +38,9 @@ export function requiredQueryText(request: FastifyRequest, name: string, must: s
 /** Returns a query parameter that is an id, with the same rules as in the path. */
 export const queryId = (request: FastifyRequest, name: string): number | undefined => queryOf(request).id(name, badParameter);
 
+/** Returns the pairs of an object: `metadata[colour]=red`. */
+export const queryPairs = (request: FastifyRequest, name: string): Readonly<Record<string, string>> | undefined => queryOf(request).pairs(name, badParameter);
+
 /** Returns a list. @param kind `ofTexts`: its values may contain commas */
 export const queryList = (request: FastifyRequest, name: string, kind: { ofTexts?: boolean }): readonly string[] | undefined => queryOf(request).list(name, kind);
 
@@ -65,7 +68,7 @@ export function checkQuery(request: FastifyRequest): void {
   if (!parameters) return;
   for (const name of query.names) {
     // Others add them: trackers, and clients that circumvent caches.
-    if (parameters.includes(name) || /^(_|utm_)/.test(name)) continue;
+    if (parameters.includes(name.replace(/\[.*\]$/s, '[]')) || /^(_|utm_)/.test(name)) continue;
     const shown = name.slice(0, maxNameLength);
     throw badParameter(shown, `is not a parameter${suggestion(shown, parameters)}`);
   }

@@ -32,7 +32,7 @@ describe('load beyond the limits', () => {
     `POST /v3/user HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${sent}`;
 
   it('is rejected at once with 503 while accepted requests are answered', async () => {
-    const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
+    const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available', updatedAt: '2026-01-01T00:00:00.000Z' };
     const slow = fake(catalog.getPlant, () => new Promise<Plant>((resolve) => setTimeout(() => resolve(plant), 300)));
     shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20, clientInFlightShare: 100 });
     const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));

@@ -29,8 +29,33 @@ describe('users', () => {
       firstName: 'Rose',
       email: 'rose@shop.test',
       userStatus: 1,
+      updatedAt: expect.any(String),
     });
     expect(created.id).toBeGreaterThanOrEqual(1_000_000_001);
+  });
+
+  it('have an external id and metadata, which only managers of users set and see', async () => {
+    const externals = { externalId: 'CRM-1', metadata: { segment: 'gardeners', since: '2020' } };
+    const own = { username: 'external', password: 'a-good-password' };
+    await expect(shop.call(identity.createUser, { user: { ...own, ...externals } })).rejects.toMatchObject({ code: 'forbidden' });
+    expect(await shop.call(identity.createUser, { user: { ...own, ...externals } }, manager)).toMatchObject(externals);
+    const { principal, username } = await shop.registerAndLogin();
+    const seen = await shop.call(identity.getUser, { username: 'external' }, principal);
+    for (const name of ['externalId', 'metadata', 'updatedAt']) expect(seen).not.toHaveProperty(name);
+    expect(await shop.call(identity.getUser, { username: 'external' }, manager)).toMatchObject({ ...externals, updatedAt: expect.any(String) });
+    const change = (user: object, by = principal) => shop.call(identity.updateUser, { username, user }, by);
+    for (const user of [{ externalId: 'CRM-2' }, { metadata: { segment: 'x' } }]) await expect(change(user)).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(change({ externalId: 'CRM-1' }, manager)).rejects.toMatchObject({ code: 'external-id-exists', details: { errors: [{ pointer: '/user/externalId' }] } });
+    expect(await change({ externalId: 'CRM-2', metadata: { segment: 'x' } }, manager)).toMatchObject({ externalId: 'CRM-2', metadata: { segment: 'x' } });
+    const read = await shop.call(identity.getOwnUser, {}, principal);
+    expect(read).toMatchObject({ externalId: 'CRM-2', metadata: { segment: 'x' } });
+    // What was read can be sent back.
+    await change({ ...read, phone: '1' });
+    expect(await shop.call(identity.listUsers, { metadata: { segment: 'gardeners', since: '2020' } }, manager)).toMatchObject([{ username: 'external' }]);
+    expect(await shop.call(identity.listUsers, { metadata: { segment: 'gardeners', since: '2021' } }, manager)).toEqual([]);
+    expect(await shop.call(identity.listUsers, { externalId: 'CRM-2', q: 'user' }, manager)).toMatchObject([{ username }]);
+    const cleared = await change({ externalId: null, metadata: null }, manager);
+    for (const name of ['externalId', 'metadata']) expect(cleared).not.toHaveProperty(name);
   });
 
   it('can be created with a free id, and not with a taken one', async () => {
