@@ -4,9 +4,9 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, ValidateBy } from 'class-validator';
 import { limitedByCredential, permission } from './permissions.js';
 import { type AnswerOf, described, id, instant, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
-import { forClientsUnder, form, jsonObject, message } from './client-operation.js';
+import { forClientsUnder, form, jsonObject, mergePatch, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Clearable, ExpectedVersion, ExternalId, Id, IdToAssign, Integer, Metadata, type MetadataPairs, Name, ObjectOf, ObjectsOf, OneOf, Texts } from './fields.js';
+import { Clearable, ExpectedVersion, ExternalId, Id, IdToAssign, Integer, Kept, Metadata, type MetadataChanges, type MetadataPairs, Name, ObjectOf, ObjectsOf, OneOf, Texts } from './fields.js';
 import { Description, Schema } from './schema.js';
 
 // Single plants.
@@ -108,6 +108,49 @@ export class PlantReplacement extends PlantAttributes {
   id: number;
 }
 
+export class CategoryPatch {
+  @Clearable()
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  @Description('`null` or 0: the shop assigns one.')
+  id?: number | null;
+
+  @Clearable()
+  @Name()
+  name?: string | null;
+}
+
+/** A merge patch (RFC 7396): absent members stay, `null` removes. */
+export class PlantPatch {
+  @Kept()
+  @Name()
+  name?: string;
+
+  @Clearable()
+  @ObjectOf(() => CategoryPatch, { message: 'must be an object with id and name' })
+  category?: CategoryPatch | null;
+
+  @Clearable()
+  @Texts(maxPhotoUrls, 2_048)
+  @PhotoUrls()
+  photoUrls?: string[] | null;
+
+  @Clearable()
+  @ObjectsOf(() => Tag, { size: 64, message: 'must be an object with id and name' })
+  tags?: Tag[] | null;
+
+  @Kept()
+  @OneOf(plantStatuses)
+  status?: PlantStatus;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata({ clearable: true })
+  metadata?: MetadataChanges | null;
+}
+
 /** One line of an import: the members of PUT, and free units. */
 export class ImportedPlant extends PlantAttributes {
   @Id()
@@ -129,6 +172,17 @@ export class CreatePlant {
 export class ReplacePlant {
   @ObjectOf(() => PlantReplacement)
   plant: PlantReplacement;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class PatchPlant {
+  @Id()
+  plantId: number;
+
+  @ObjectOf(() => PlantPatch)
+  plant: PlantPatch;
 
   @ExpectedVersion()
   ifVersion?: number;
@@ -216,6 +270,22 @@ export const plantOperations = {
       summary: 'Replace all attributes of a plant',
       description: 'Clears optional attributes that are absent. Status, external id and metadata stay unchanged; `null` ends the last two. Everyone can read them.',
       body: jsonObject('plant'),
+      answer: plantAnswer,
+    },
+  ),
+  patchPlant: forClients(
+    write<Plant>()('patchPlant', PatchPlant, {
+      errors: ['plant-not-found', 'external-id-exists', 'precondition-failed'],
+      versioned: true,
+    }),
+    {
+      route: 'PATCH /v3/plant/:plantId',
+      access: permission('write:plants'),
+      summary: 'Change some attributes of a plant',
+      description:
+        'A merge patch (RFC 7396): absent members stay, and `null` removes one. The members of `category` and `metadata` are merged, too; lists are replaced. ' +
+        'PUT replaces all attributes instead.',
+      body: mergePatch('plant'),
       answer: plantAnswer,
     },
   ),

@@ -3,7 +3,7 @@ import { IsOptional } from 'class-validator';
 import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
 import { type AnswerOf, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
 import { apiKeyAnswer } from './identity.api-keys.js';
-import { forClientsUnder, jsonArray, jsonObject, message } from './client-operation.js';
+import { forClientsUnder, jsonArray, jsonObject, mergePatch, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
   Clearable,
@@ -13,7 +13,9 @@ import {
   IdToAssign,
   IdToChange,
   Integer,
+  Kept,
   Metadata,
+  type MetadataChanges,
   type MetadataPairs,
   Name,
   ObjectOf,
@@ -105,6 +107,59 @@ export class UserChanges extends Profile {
   currentPassword?: string;
 }
 
+/** A merge patch (RFC 7396): absent members stay, `null` removes. */
+export class UserPatch {
+  @Kept()
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  @Description('0: it stays the same.')
+  id?: number;
+
+  @Kept()
+  @Username()
+  username?: string;
+
+  @Clearable()
+  @Name({ min: 0 })
+  firstName?: string | null;
+
+  @Clearable()
+  @Name({ min: 0 })
+  lastName?: string | null;
+
+  @Clearable()
+  @Text({ min: 0 })
+  email?: string | null;
+
+  @Clearable()
+  @Text({ min: 0 })
+  phone?: string | null;
+
+  @Clearable()
+  @Integer(-2_147_483_648, 2_147_483_647)
+  userStatus?: number | null;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata({ clearable: true })
+  metadata?: MetadataChanges | null;
+
+  @Kept()
+  @Text({ max: 256 })
+  @Description('The password that the user has already changes nothing.')
+  password?: string;
+
+  @IsOptional()
+  @Flag()
+  @Description("Also ends the user's API keys.")
+  endApiKeys?: boolean;
+
+  @CurrentPassword()
+  currentPassword?: string;
+}
+
 export class RoleAssignment {
   @OneOf(roles)
   role: Role;
@@ -155,10 +210,7 @@ export class ListUsers extends PageRequest {
   metadata?: MetadataPairs;
 }
 
-export class UpdateUser extends UserRequest {
-  @ObjectOf(() => UserChanges)
-  user: UserChanges;
-
+class UserChange extends UserRequest {
   /** SHA-256 of the caller's session token, if any: the only session that survives a new password. */
   @IsOptional()
   @Digest()
@@ -169,6 +221,16 @@ export class UpdateUser extends UserRequest {
 
   @ExpectedVersion()
   ifVersion?: number;
+}
+
+export class UpdateUser extends UserChange {
+  @ObjectOf(() => UserChanges)
+  user: UserChanges;
+}
+
+export class PatchUser extends UserChange {
+  @ObjectOf(() => UserPatch)
+  user: UserPatch;
 }
 
 export class SetUserRole extends UserRequest {
@@ -321,6 +383,21 @@ export const userOperations = {
         'remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`. ' +
         'A change of `externalId` or `metadata` needs `write:users`; `null` ends them.',
       body: jsonObject('user'),
+      revokes: true,
+      answer: userAnswer,
+    },
+  ),
+  patchUser: forClients(
+    write<User>()('patchUser', PatchUser, {
+      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'external-id-exists', 'precondition-failed', ...sensitiveErrors],
+      versioned: true,
+    }),
+    {
+      route: 'PATCH /v3/user/:username',
+      access: authenticated,
+      summary: 'Change or remove fields of a user',
+      description: 'A merge patch (RFC 7396), under the rules of PUT: absent fields stay, and `null` removes one. The pairs of `metadata` are merged, too.',
+      body: mergePatch('user'),
       revokes: true,
       answer: userAnswer,
     },

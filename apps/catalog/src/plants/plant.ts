@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ChangePlant, maxPhotoUrls, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
+import { type CategoryPatch, type ChangePlant, maxPhotoUrls, type Plant, type PlantPatch, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields';
 import { invalidInput } from '@plant-shop/platform/errors';
@@ -61,6 +61,29 @@ function idOf(ids: LabelIds, kind: 'category' | 'tag', name: string): number {
   const id = ids.get(labelKey({ kind, name }));
   if (id === undefined) throw new Error(`the ${kind} ${name} was not looked up`);
   return id;
+}
+
+/**
+ * Returns the attributes that a merge patch (RFC 7396) results in.
+ * @throws CodedError `invalid-input` if the metadata would have too many pairs
+ */
+export function patched(plant: PlantAttributes, patch: PlantPatch): GivenAttributes {
+  const { name = plant.name, status = plant.status, photoUrls = plant.photoUrls, tags = plant.tags, externalId = plant.externalId } = patch;
+  const category = patch.category === null ? null : patchedCategory(plant.category, patch.category);
+  return {
+    name,
+    status,
+    ...(category && { category }),
+    photoUrls: photoUrls ?? [],
+    tags: tags ?? [],
+    externalId,
+    metadata: mergeMetadata(plant.metadata, patch.metadata, '/plant/metadata'),
+  };
+}
+
+function patchedCategory(before: PlantAttributes['category'], { id = before?.id, name = before?.name }: CategoryPatch = {}): PlantAttributes['category'] {
+  const after = { ...(id && { id }), ...(name && { name }) };
+  return Object.keys(after).length === 0 ? null : after;
 }
 
 /**

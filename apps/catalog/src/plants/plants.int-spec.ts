@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { catalog, type NewPlant, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
+import { catalog, type NewPlant, type Plant, type PlantPatch, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 
@@ -157,6 +157,40 @@ describe('plants', () => {
     expect(racing.filter((one) => one === 'external-id-exists')).toHaveLength(9);
     await replace({ id, name: 'x', externalId: null });
     expect(await replace({ id: other.id, name: 'x', externalId: 'E-34' })).toMatchObject({ externalId: 'E-34' });
+  });
+
+  describe('a merge patch', () => {
+    const patch = (plantId: number, plant: PlantPatch, ifVersion?: number) => shop.caller.call(catalog.patchPlant, { plantId, plant, ...(ifVersion !== undefined && { ifVersion }) });
+    const all = { name: 'Fern', category: { id: 3, name: 'Ferns' }, photoUrls: ['a'], tags: [{ id: 4, name: 'damp' }], status: 'pending' as const, externalId: 'E-50', metadata: { colour: 'green', size: 'L' } };
+
+    it('keeps what it does not have, and removes what it has as null', async () => {
+      await shop.create({ id: 50, ...all });
+      expect(await patch(50, {})).toEqual({ id: 50, ...all, updatedAt });
+      expect(await patch(50, { name: 'Fig', metadata: { size: null, light: 'low' } })).toEqual({ id: 50, ...all, name: 'Fig', metadata: { colour: 'green', light: 'low' }, updatedAt });
+      expect(await patch(50, { category: { id: null, name: 'Figs' }, tags: [{ name: 'dry' }] })).toMatchObject({ category: { id: expect.any(Number), name: 'Figs' }, tags: [{ id: expect.any(Number), name: 'dry' }] });
+      expect(await patch(50, { category: { id: 9 } })).toMatchObject({ category: { id: 9, name: 'Figs' } });
+      expect(await patch(50, { category: { name: null } })).toMatchObject({ category: { id: 9 } });
+      expect(await patch(50, { category: { id: null } })).not.toHaveProperty('category');
+      const removed = await patch(50, { photoUrls: null, tags: null, externalId: null, metadata: null, status: 'sold' });
+      expect(removed).toEqual({ id: 50, name: 'Fig', photoUrls: [], tags: [], status: 'sold', updatedAt });
+      expect(await get(50)).toEqual(removed);
+      expect(shop.store.stock.get(50)).toMatchObject({ listing: 'sold' });
+    });
+
+    it('is refused for another version, for what a plant must have, and with an external id of another plant', async () => {
+      await shop.create({ id: 51, ...all, externalId: 'E-51' });
+      const version = await versionOf(51);
+      await patch(51, { name: 'Second' }, version);
+      expect(await outcomeOf(patch(51, { name: 'Third' }, version))).toBe('precondition-failed');
+      for (const [member, plant] of Object.entries({ name: { name: null }, status: { status: null } })) {
+        await expect(patch(51, plant as never)).rejects.toMatchObject({ code: 'invalid-input', details: { errors: [{ pointer: `/plant/${member}` }] } });
+      }
+      await shop.create({ id: 52, externalId: 'E-52' });
+      expect(await outcomeOf(patch(51, { externalId: 'E-52' }))).toBe('external-id-exists');
+      await patch(51, { metadata: Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`k${n}`, 'x'])) });
+      await expect(patch(51, { metadata: { one: 'x' } })).rejects.toMatchObject({ code: 'invalid-input', details: { errors: [{ pointer: '/plant/metadata' }] } });
+      expect(await outcomeOf(patch(404, {}))).toBe('plant-not-found');
+    });
   });
 
   it('every change creates a new version, and a change for another version is refused', async () => {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { catalog, type ChangePlant, type NewPlant, type Plant, type PlantReplacement } from '@plant-shop/contracts/catalog';
+import { catalog, type ChangePlant, type NewPlant, type PatchPlant, type Plant, type PlantReplacement } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
@@ -20,6 +20,7 @@ import {
   changesOf,
   externalIdExists,
   ofNewPlant,
+  patched,
   type PlantAttributes,
   plantNotFound,
   type PlantState,
@@ -62,6 +63,15 @@ export class PlantsService {
   ): Promise<Versioned<Plant> | Replayed> {
     const ids = await idsOfLabels(this.database, labelsToFill(given));
     return this.update(context, catalog.replacePlant, given.id, ifVersion, (plant) => attributesOf(given, ids, plant), given);
+  }
+
+  patch(context: RpcContext, { plantId, plant: patch, ifVersion }: PatchPlant): Promise<Versioned<Plant> | Replayed> {
+    const changes = async (plant: PlantState, tx: Transaction): Promise<PlantAttributes> => {
+      const given = patched(plant, patch);
+      // In the transaction, since the labels depend on the plant.
+      return attributesOf(given, await idsOfLabels(tx, labelsToFill(given)), plant);
+    };
+    return this.update(context, catalog.patchPlant, plantId, ifVersion, changes, patch);
   }
 
   async change(
@@ -114,13 +124,13 @@ export class PlantsService {
     operation: { readonly pattern: string },
     plantId: number,
     ifVersion: number | undefined,
-    changes: (plant: PlantState) => Partial<PlantAttributes>,
+    changes: (plant: PlantState, tx: Transaction) => Partial<PlantAttributes> | Promise<PlantAttributes>,
     given: Pick<PlantReplacement, 'externalId'> = {},
   ): Promise<Versioned<Plant> | Replayed> {
     return this.write(context, operation, given, async (tx) => {
       const before = requirePlant(plantId, await lockPlant(tx, plantId));
       assertVersion(before, ifVersion);
-      const after = await writePlant(tx, before, { ...before, ...changes(before) });
+      const after = await writePlant(tx, before, { ...before, ...(await changes(before, tx)) });
       if (after.status !== before.status) {
         intendToList(tx, [after], leaseMsOf(context));
       }

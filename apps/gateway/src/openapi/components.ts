@@ -71,6 +71,8 @@ export class Schemas {
 
   /** Returns the schema of a field of a payload class. */
   ofField({ objectOf, items, clearable, ...schema }: FieldSchema): JsonSchema {
+    // A reference takes no other type.
+    if (clearable && objectOf) return { oneOf: [this.ofClass(objectOf()), { type: 'null' }], ...schema };
     if (clearable) return { ...this.ofField({ ...schema, ...(objectOf && { objectOf }), ...(items && { items }) }), type: [schema.type, 'null'] };
     if (objectOf) return { ...this.ofClass(objectOf()), ...schema };
     return items ? { ...schema, items: this.ofField(items) } : schema;

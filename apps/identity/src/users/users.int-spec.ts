@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { identity } from '@plant-shop/contracts/identity';
+import { identity, type UserPatch } from '@plant-shop/contracts/identity';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -56,6 +56,29 @@ describe('users', () => {
     expect(await shop.call(identity.listUsers, { externalId: 'CRM-2', q: 'user' }, manager)).toMatchObject([{ username }]);
     const cleared = await change({ externalId: null, metadata: null }, manager);
     for (const name of ['externalId', 'metadata']) expect(cleared).not.toHaveProperty(name);
+  });
+
+  it('are changed by a merge patch: absent fields stay, and null removes one', async () => {
+    const { principal, username } = await shop.registerAndLogin();
+    const patch = (user: UserPatch, by = principal, ifVersion?: number) => shop.call(identity.patchUser, { username, user, ...(ifVersion !== undefined && { ifVersion }) }, by);
+    await patch({ firstName: 'Ada', phone: '1', userStatus: 3, email: 'ada@shop.test' });
+    await patch({ metadata: { a: '1', b: '2' }, externalId: 'CRM-9' }, manager);
+    const version = await shop.versionOf(username);
+    expect(await patch({ phone: null, userStatus: null, lastName: 'King' }, principal, version)).toEqual({ id: expect.any(Number), username, firstName: 'Ada', lastName: 'King', email: 'ada@shop.test', updatedAt: expect.any(String) });
+    await expect(patch({ phone: '2' }, principal, version)).rejects.toMatchObject({ code: 'precondition-failed' });
+    expect(await patch({ metadata: { a: null, c: '3' } }, manager)).toMatchObject({ metadata: { b: '2', c: '3' }, externalId: 'CRM-9' });
+    for (const [field, user] of Object.entries({ username: { username: null }, password: { password: null }, id: { id: null } })) {
+      await expect(patch(user as never)).rejects.toMatchObject({ code: 'invalid-input', details: { errors: [{ pointer: `/user/${field}` }] } });
+    }
+    await expect(patch({ externalId: null })).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(patch({ metadata: { c: '4' } })).rejects.toMatchObject({ code: 'forbidden' });
+    expect(await patch({ metadata: null, externalId: null }, manager)).not.toHaveProperty('metadata');
+    // A session from a while ago, and no password.
+    await shop.sql.query(`UPDATE sessions SET created_at = now() - interval '11 minutes' WHERE user_id = $1`, [principal.subject]);
+    await expect(patch({ email: null })).rejects.toMatchObject({ code: 'recent-login-required' });
+    expect(await patch({ email: null, currentPassword: 'a-good-password' })).not.toHaveProperty('email');
+    const { principal: other } = await shop.registerAndLogin();
+    await expect(patch({ phone: '3' }, other)).rejects.toMatchObject({ code: 'forbidden' });
   });
 
   it('can be created with a free id, and not with a taken one', async () => {

@@ -1,5 +1,5 @@
-import type { ListUsers, NewUser, UserChanges } from '@plant-shop/contracts/identity';
-import { mergeMetadata } from '@plant-shop/contracts/fields';
+import type { ListUsers, NewUser, UserPatch } from '@plant-shop/contracts/identity';
+import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
@@ -173,12 +173,11 @@ const newVersion = { version: (): string => `nextval('user_versions')`, updatedA
 export async function changeUser(
   tx: Transaction,
   userId: string,
-  { id, metadata, ...changes }: Omit<UserChanges, 'password'> & { readonly passwordHash?: string },
+  { id, ...changes }: Omit<UserPatch, 'password' | 'metadata'> & { readonly metadata?: MetadataPairs | null; readonly passwordHash?: string },
 ): Promise<UserRecord> {
   const users = tx.repository(UserEntity);
   try {
-    const pairs = metadata === undefined ? {} : { metadata: mergeMetadata(null, metadata, '/user/metadata') };
-    await users.update(userId, { ...changes, ...(id && { id }), ...pairs, ...newVersion });
+    await users.update(userId, { ...changes, ...(id && { id }), ...newVersion });
     return await users.findOneByOrFail({ userId });
   } catch (error) {
     const constraint = constraintOf(error);

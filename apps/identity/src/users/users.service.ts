@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { type CreateUser, type CreateUsers, identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User, type UserChanges } from '@plant-shop/contracts/identity';
+import { type CreateUser, type CreateUsers, identity, type ListUsers, type NewUser, type PatchUser, type SetUserRole, type UpdateUser, type User, type UserPatch } from '@plant-shop/contracts/identity';
+import { mergeMetadata, type MetadataChanges, type MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { networkOf } from '@plant-shop/platform/http/request';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
@@ -147,17 +148,28 @@ export class UsersService {
     return new Versioned(managedProfile(user), user.version);
   }
 
-  async update(
+  update(context: RpcContext, request: UpdateUser): Promise<Versioned<User>> {
+    return this.change(context, identity.updateUser, request, (metadata) => mergeMetadata(null, metadata, '/user/metadata'));
+  }
+
+  patch(context: RpcContext, request: PatchUser): Promise<Versioned<User>> {
+    return this.change(context, identity.patchUser, request, (metadata, before) => mergeMetadata(before, metadata, '/user/metadata'));
+  }
+
+  private async change(
     context: RpcContext,
-    { username, user: changes, ownSession, address, ifVersion }: UpdateUser,
+    operation: { readonly pattern: string },
+    { username, user: changes, ownSession, address, ifVersion }: PatchUser,
+    metadataAfter: (given: MetadataChanges | null, before: MetadataPairs | null) => MetadataPairs | null,
   ): Promise<Versioned<User>> {
     // Checked here too, so that refused requests cost no password hash; the checks below decide.
     const found = requireManageable(context.principal, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
-    const { password: sent, currentPassword, endApiKeys = false, ...others } = changes;
+    const { password: sent, currentPassword, endApiKeys = false, metadata, ...others } = changes;
+    const changesOf = (user: UserRecord) => ({ ...others, ...(metadata !== undefined && { metadata: metadataAfter(metadata, user.metadata) }) });
     if (sent !== undefined) assertMaySetPassword(context.principal, found);
-    assertMaySetExternals(context.principal, others, found);
+    assertMaySetExternals(context.principal, changesOf(found), found);
     const password = await this.changedPassword(context, found, changes, { currentPassword, address });
     if (password !== undefined) this.checkPasswords([{ ...found, ...others, password, pointer: '/user' }]);
     const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
@@ -167,8 +179,8 @@ export class UsersService {
       assertVersion(user, ifVersion);
       // The role may have been raised since.
       if (passwordHash !== undefined) assertMaySetPassword(context.principal, user);
-      assertMaySetExternals(context.principal, others, user);
-      const record = await changeUser(tx, userId, { ...others, ...(passwordHash !== undefined && { passwordHash }) });
+      assertMaySetExternals(context.principal, changesOf(user), user);
+      const record = await changeUser(tx, userId, { ...changesOf(user), ...(passwordHash !== undefined && { passwordHash }) });
       const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
       const ended = [
         ...(passwordHash === undefined ? [] : await endSessionsAndGrants(tx, userId, keptTokenHash)),
@@ -176,7 +188,7 @@ export class UsersService {
       ];
       const apiKeys = passwordHash === undefined ? undefined : (await listLiveKeys(tx, userId)).map(toApiKey);
       await appendRevocations(tx, ended);
-      auditUnlessSelf(tx, context, identity.updateUser, userId);
+      auditUnlessSelf(tx, context, operation, userId);
       return { record, ended, apiKeys };
     });
     if (changed.ended.length > 0) this.revocations.publish();
@@ -191,10 +203,10 @@ export class UsersService {
   private async changedPassword(
     context: RpcContext,
     user: UserRecord,
-    { password, email }: UserChanges,
+    { password, email }: UserPatch,
     proof: Proof,
   ): Promise<string | undefined> {
-    const hasNewEmail = email !== undefined && email !== (user.email ?? '');
+    const hasNewEmail = email !== undefined && (email ?? '') !== (user.email ?? '');
     if (password === undefined && !hasNewEmail) return undefined;
     const isProven = await this.recentLogin.isProven(context, proof);
     if (hasNewEmail && !isProven) throw recentLoginRequired();

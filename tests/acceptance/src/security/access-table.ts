@@ -97,6 +97,10 @@ export const accessTable: readonly AccessRow[] = [
       body: 'form',
       change: async (request) => request('POST', `/v3/plant/${(await createPlant()).id}`, new URLSearchParams({ name: 'Ficus' })),
     }),
+    row('patchPlant', `PATCH ${plant}`, ['write:plants'], {
+      body: 'json',
+      change: async (request) => request('PATCH', `/v3/plant/${(await createPlant()).id}`, { name: 'Ficus' }),
+    }),
     row('deletePlant', `DELETE ${plant}`, ['write:plants'], {
       change: async (request) => request('DELETE', `/v3/plant/${(await createPlant()).id}`),
     }),
@@ -176,6 +180,7 @@ export const accessTable: readonly AccessRow[] = [
       change: async (request) => request('PUT', `${await newUser()}/role`, { role: 'staff' }),
     }),
     row('updateUser', `PUT ${user}`, 'self', { body: 'json', json: {}, change: async (request) => request('PUT', await newUser(), { phone: '1' }) }),
+    row('patchUser', `PATCH ${user}`, 'self', { body: 'json', json: {}, change: async (request) => request('PATCH', await newUser(), { phone: '1' }) }),
     row('deleteUser', `DELETE ${user}`, 'self', { change: async (request) => request('DELETE', await newUser()) }),
     row('createApiKey', `POST ${user}/apiKeys`, 'self', {
       body: 'json', json: { name: 'made by the access test', permissions: ['write:orders'] }, passesOn: ['write:orders'],
