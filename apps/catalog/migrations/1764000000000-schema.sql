@@ -167,6 +167,49 @@ END $$;
 CREATE CONSTRAINT TRIGGER plants_draw_stamp AFTER INSERT OR UPDATE OR DELETE ON plants
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION draw_catalogue_stamp();
 
+-- Changes
+
+-- The latest change of each plant, and of deleted ones. A step numbers changes after their commits, so numbers follow commits: those that a
+-- reader sees are followed by higher ones only.
+CREATE TABLE plant_changes (
+  plant_id   safe_id PRIMARY KEY,
+  -- The plant's; drawn for a deletion. Changes of one step are in this order.
+  version    safe_id NOT NULL,
+  -- Null: not numbered yet.
+  number     safe_id UNIQUE,
+  -- Whether the plant was deleted.
+  is_deleted boolean NOT NULL
+);
+CREATE INDEX plant_changes_unnumbered ON plant_changes (version) WHERE number IS NULL;
+CREATE INDEX plant_changes_deleted ON plant_changes (number) WHERE is_deleted;
+
+-- The last number of each step, and a random token that tells the histories of a restored database apart, since they repeat numbers.
+CREATE TABLE plant_change_steps (
+  last        bigint      PRIMARY KEY,
+  token       uuid        NOT NULL DEFAULT gen_random_uuid(),
+  numbered_at timestamptz NOT NULL DEFAULT now()
+);
+INSERT INTO plant_change_steps (last) VALUES (0);
+
+CREATE FUNCTION record_plant_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    INSERT INTO plant_changes (plant_id, version, is_deleted) SELECT id, nextval('plant_versions'), true FROM old_plants ORDER BY id
+    ON CONFLICT (plant_id) DO UPDATE SET version = excluded.version, number = NULL, is_deleted = true;
+  ELSE
+    INSERT INTO plant_changes (plant_id, version, is_deleted) SELECT id, version, false FROM new_plants ORDER BY id
+    ON CONFLICT (plant_id) DO UPDATE SET version = excluded.version, number = NULL, is_deleted = false;
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER plants_record_inserted AFTER INSERT ON plants
+  REFERENCING NEW TABLE AS new_plants FOR EACH STATEMENT EXECUTE FUNCTION record_plant_changes();
+CREATE TRIGGER plants_record_updated AFTER UPDATE ON plants
+  REFERENCING NEW TABLE AS new_plants FOR EACH STATEMENT EXECUTE FUNCTION record_plant_changes();
+CREATE TRIGGER plants_record_deleted AFTER DELETE ON plants
+  REFERENCING OLD TABLE AS old_plants FOR EACH STATEMENT EXECUTE FUNCTION record_plant_changes();
+
 -- Search
 
 -- Search: the plants with a word, newest first (docs/decisions/search.md).

@@ -134,6 +134,12 @@ const kinds = {
     meaning: 'The cursor does not come from an earlier page of this list with the same filter.',
     remedy: 'Start again without a cursor and follow the Link header.',
   },
+  'cursor-too-old': {
+    status: 410,
+    title: 'Cursor too old',
+    meaning: 'Deletions after the cursor may be forgotten, or the cursor is from before the database was restored.',
+    remedy: 'Begin without a cursor, and drop what you have and do not get again.',
+  },
   'uri-too-long': {
     status: 414,
     title: 'Path too long',

@@ -35,6 +35,9 @@ export function requiredQueryText(request: FastifyRequest, name: string, must: s
   return value;
 }
 
+export const queryInteger = (request: FastifyRequest, name: string, bounds: { readonly min: number; readonly max: number }): number | undefined =>
+  queryOf(request).integer(name, bounds, badParameter);
+
 /** Returns a query parameter that is an id, with the same rules as in the path. */
 export const queryId = (request: FastifyRequest, name: string): number | undefined => queryOf(request).id(name, badParameter);
 
@@ -56,7 +59,7 @@ export const requiredQueryIds = (request: FastifyRequest, name: string, must: st
 
 /** Returns `limit` and `cursor` of a list; the owning service checks the cursor. */
 export function pageOf(request: FastifyRequest): { limit?: number; cursor?: string } {
-  const limit = queryOf(request).integer('limit', { min: 1, max: 1_000 }, badParameter);
+  const limit = queryInteger(request, 'limit', { min: 1, max: 1_000 });
   const cursor = queryText(request, 'cursor');
   return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
 }

@@ -84,7 +84,8 @@ function parametersOf({ query, url, unsafeGet, body, calls: [call] }: ClientOper
 }
 
 /** Whether the answer is a page of a list, with a link to the next. */
-export const isPaged = ({ query = [] }: Pick<ClientOperation, 'query'>): boolean => query.includes('cursor');
+export const isPaged = ({ query = [], answer }: Pick<ClientOperation, 'query' | 'answer'>): boolean =>
+  query.includes('cursor') && ((answer.kind === 'forwarded' && answer.schema.json.type === 'array') || (answer.kind === 'json' && answer.schema.type === 'array'));
 
 /** Binds a handler to a declared operation. Those without such a handler are forwarded: forwarded-operations.ts. */
 export const Serves =

@@ -47,6 +47,7 @@ export const headers = {
     { pattern: '^@\\d+$' },
   ),
   Sunset: always('The date from which the operation may be removed (RFC 8594).', 'Tue, 01 Jun 2027 00:00:00 GMT'),
+  'Accept-Patch': header('Of PATCH: the type of body that it takes.', 'application/merge-patch+json'),
   Allow: always('The methods that the path supports.', 'GET, HEAD'),
 } as const;
 

@@ -121,6 +121,7 @@ export const accessTable: readonly AccessRow[] = [
     }),
     row('exportPlants', 'GET /v3/plant/export', ['write:plants']),
   open('searchPlants', 'GET /v3/plant/search'),
+  open('listPlantChanges', 'GET /v3/plant/changes'),
   open('getPlantFacets', 'GET /v3/plant/facets'),
   open('getImage', 'GET /v3/images/00000000-0000-4000-8000-000000000001'),
 
