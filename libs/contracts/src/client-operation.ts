@@ -56,8 +56,11 @@ export type BodySpec =
 export type ClientAnswer =
   /** The answer of the first call, forwarded. */
   | { readonly kind: 'forwarded'; readonly schema: SchemaWithComponents }
-  /** Petstore v3's ApiResponse, with an example of its message, which is a member of the answer or made by a handler. */
-  | { readonly kind: 'apiResponse'; readonly example: string; readonly member?: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
+  /**
+   * Petstore v3's ApiResponse, with an example of its message, which is a member of the answer or made by a handler, and of `more` members, which
+   * a handler adds.
+   */
+  | { readonly kind: 'apiResponse'; readonly example: string; readonly member?: string; readonly headers?: Readonly<Record<string, JsonSchema>>; readonly more?: object }
   | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly alsoStatus?: 503; readonly hasEtag?: true }
   /** One JSON object per line. */
   | { readonly kind: 'lines'; readonly description: string; readonly example: readonly object[] }
@@ -155,6 +158,7 @@ interface TypedMessage<Member extends string> {
   readonly example: string;
   readonly member?: Member;
   readonly headers?: Readonly<Record<string, JsonSchema>>;
+  readonly more?: object;
 }
 
 /** Lists are compared as read-only: a reader of an answer does not change it. */

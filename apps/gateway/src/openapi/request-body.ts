@@ -48,7 +48,7 @@ const uploadSchema = {
       description: 'Returned in the message.',
       examples: ['from the greenhouse'],
     },
-    file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'A file with a file name, at most 10 MiB.' },
+    file: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream', description: 'A file with a file name, at most 10 MiB.' },
   },
   required: ['file'],
 };

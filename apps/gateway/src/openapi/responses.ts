@@ -61,7 +61,7 @@ export function successResponses({ spec, method }: ServedRoute, operation: Clien
       };
     case 'apiResponse': {
       const more = Object.entries(answer.headers ?? {}).map(([name, schema]) => [name, { schema }]);
-      const example = { code: 200, type: 'SUCCESS', message: answer.example };
+      const example = { code: 200, type: 'SUCCESS', message: answer.example, ...answer.more };
       return { '200': json('Success', { $ref: '#/components/schemas/ApiResponse' }, example, Object.fromEntries(more) as object) };
     }
     case 'json': {
@@ -82,7 +82,7 @@ export const linesOf = (example: readonly object[], more: object = {}): object =
 
 const when = (is: boolean, ...names: readonly HeaderName[]): readonly HeaderName[] => (is ? names : []);
 
-const binary = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } };
+const binary = { schema: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' } };
 const imageHeaders = {
   ...headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag', 'Accept-Ranges'),
   'Content-Disposition': { schema: { type: 'string', enum: ['inline', 'attachment'] } },
