@@ -134,6 +134,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/plant/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the changes of plants
+         * @description The changes after a cursor in the order of their commits: each changed plant once, as it is now, or as `deleted`. Store the cursor with the plants, and ask again with it; an empty list means that there are no further changes yet. Deletions are kept for 30 days. A cursor that is older, or from before the database was restored, gets 410 `cursor-too-old`: begin without a cursor, and drop the plants that you do not get.
+         */
+        get: operations["listPlantChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/plant/import": {
         parameters: {
             query?: never;
@@ -1231,7 +1251,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "external-id-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "external-id-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -1399,6 +1419,17 @@ export interface components {
             value: string;
             /** Format: int64 */
             plants: number;
+        };
+        PlantChanges: {
+            changes: (components["schemas"]["Plant"] | components["schemas"]["DeletedPlant"])[];
+            /** @description Opaque position after these changes. Send it in the next request. */
+            cursor: string;
+        };
+        DeletedPlant: {
+            /** Format: int64 */
+            id: number;
+            /** @constant */
+            deleted: true;
         };
         ImportedPlant: {
             /** Format: int64 */
@@ -2229,6 +2260,7 @@ export interface components {
         "unsupported-media-type": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Accept-Patch": components["headers"]["Accept-Patch"];
                 [name: string]: unknown;
             };
             content: {
@@ -2417,6 +2449,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Cursor too old */
+        "cursor-too-old": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Malformed request. Or: Invalid cursor */
         "malformed-request.invalid-cursor": {
             headers: {
@@ -2431,6 +2473,7 @@ export interface components {
         "unsupported-media-type.image-type-refused": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Accept-Patch": components["headers"]["Accept-Patch"];
                 [name: string]: unknown;
             };
             content: {
@@ -2885,6 +2928,11 @@ export interface components {
          * @example Tue, 01 Jun 2027 00:00:00 GMT
          */
         Sunset: string;
+        /**
+         * @description Of PATCH: the type of body that it takes.
+         * @example application/merge-patch+json
+         */
+        "Accept-Patch": string;
         /**
          * @description The methods that the path supports.
          * @example GET, HEAD
@@ -3703,6 +3751,82 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.unknown-operation"];
         };
     };
+    listPlantChanges: {
+        parameters: {
+            query?: {
+                /** @description `cursor` of the last answer. Absent: from the beginning, which includes every plant. */
+                cursor?: string;
+                /** @description Seconds to wait for a change if there is none. Default: 0. */
+                wait?: number;
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "changes": [
+                     *         {
+                     *           "id": 1000000001,
+                     *           "name": "Monstera deliciosa",
+                     *           "category": {
+                     *             "id": 3,
+                     *             "name": "Foliage"
+                     *           },
+                     *           "photoUrls": [
+                     *             "https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f"
+                     *           ],
+                     *           "tags": [
+                     *             {
+                     *               "id": 12,
+                     *               "name": "shade"
+                     *             }
+                     *           ],
+                     *           "status": "available",
+                     *           "externalId": "ERP-4711",
+                     *           "metadata": {
+                     *             "supplier": "Green & Sons"
+                     *           },
+                     *           "updatedAt": "2026-05-01T09:30:00.000Z"
+                     *         },
+                     *         {
+                     *           "id": 1000000002,
+                     *           "deleted": true
+                     *         }
+                     *       ],
+                     *       "cursor": "WyJ3eVVSY1h2bW9PZ3dWNWNTIixbNDMsNDMsIjAxOTBiNmE2LTZjMWUtNGQzYS05ZjViLTJjNGU2YThiMGQyMCJdXQ"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlantChanges"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            410: components["responses"]["cursor-too-old"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
     importPlants: {
         parameters: {
             query?: never;
@@ -3811,7 +3935,10 @@ export interface operations {
                      * @example from the greenhouse
                      */
                     additionalMetadata?: string;
-                    /** @description A file with a file name, at most 10 MiB. */
+                    /**
+                     * Format: binary
+                     * @description A file with a file name, at most 10 MiB.
+                     */
                     file: Blob;
                 };
             };
@@ -3831,7 +3958,9 @@ export interface operations {
                      * @example {
                      *       "code": 200,
                      *       "type": "SUCCESS",
-                     *       "message": "additionalMetadata: from the greenhouse; url: https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f"
+                     *       "message": "additionalMetadata: from the greenhouse; url: https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f",
+                     *       "imageUrl": "https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f",
+                     *       "shown": true
                      *     }
                      */
                     "application/json": components["schemas"]["ApiResponse"];
