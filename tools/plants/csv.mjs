@@ -1,6 +1,6 @@
 // Plants as files: CSV (RFC 4180, as spreadsheets write it) and NDJSON. Runs in Node and in browsers.
 
-export const COLUMNS = /** @type {const} */ (['id', 'name', 'status', 'category', 'tags', 'photoUrls', 'quantity']);
+export const COLUMNS = /** @type {const} */ (['id', 'name', 'status', 'category', 'tags', 'photoUrls', 'externalId', 'quantity']);
 
 /** The API's limit for a line. Also bounds the memory that a file without line ends, or with an open quote, may take. */
 const LONGEST = 512 * 1024;
@@ -273,7 +273,7 @@ function readRow(names, cells, separator) {
     if (!name) return refused(`column ${n + 1} has a value, but no name in the header.`);
     if (name === 'id' || name === 'quantity') plant[name] = numberOf(value);
     else if (name === 'status') plant[name] = value.trim();
-    else if (name === 'name') plant[name] = value;
+    else if (name === 'name' || name === 'externalId') plant[name] = value;
     else if (name === 'photoUrls') plant[name] = listOf(value);
     else {
       const texts = name === 'tags' ? listOf(value) : [value];
@@ -334,6 +334,7 @@ export function recordOf(plant) {
     category: plant.category ? labelText(plant.category) : '',
     tags: list(plant.tags.map(labelText)),
     photoUrls: list(plant.photoUrls),
+    externalId: plant.externalId ?? '',
   };
   return rowOf(COLUMNS.map((name) => values[name] ?? ''));
 }

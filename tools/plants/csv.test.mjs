@@ -22,7 +22,7 @@ const fixture = (/** @type {string} */ name) => createReadStream(new URL(`fixtur
 
 const plants = [
   { id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' },
-  { id: 8, name: 'a, "b"\nc', category: { id: 3, name: 'x|y: z' }, photoUrls: ['https://a.test/1|2', 'https://a.test/\\'], tags: [{ id: 1, name: 'a|b' }, { id: 2, name: '"\\' }], status: 'sold' },
+  { id: 8, name: 'a, "b"\nc', externalId: 'E,8', category: { id: 3, name: 'x|y: z' }, photoUrls: ['https://a.test/1|2', 'https://a.test/\\'], tags: [{ id: 1, name: 'a|b' }, { id: 2, name: '"\\' }], status: 'sold' },
   { id: 9, name: '日本語 ÿ 🌵', category: { id: 4 }, photoUrls: [], tags: [{ id: 2, name: '\\|\\n' }], status: 'pending' },
 ];
 

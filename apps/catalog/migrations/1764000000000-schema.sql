@@ -23,17 +23,22 @@ CREATE TABLE plants (
   -- [{id, name}] in the order given.
   tags        jsonb       NOT NULL,
   status      text        NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
+  external_id text,
+  -- {key: text}; null: the plant has none.
+  metadata    jsonb,
   -- What a search finds the plant by (apps/catalog/src/words.ts): distinct words of the name, and further ones of tags and category.
   name_words  text[]      NOT NULL,
   label_words text[]      NOT NULL,
   -- Length of the plant as JSON in UTF-8, so that a page can end by size before the database sends it.
   bytes       integer     NOT NULL CHECK (bytes > 0),
   created_at  timestamptz NOT NULL DEFAULT now(),
+  updated_at  timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT versions_go_up CHECK (version >= incarnation),
   CONSTRAINT at_most_64_photos CHECK (cardinality(photo_urls) <= 64)
 );
 CREATE INDEX plants_by_status ON plants (status, incarnation);
 CREATE INDEX plants_by_name ON plants (lower(name) COLLATE "C", incarnation);
+CREATE UNIQUE INDEX external_id_taken ON plants (external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX plants_by_category ON plants ((category ->> 'name'), incarnation);
 
 -- Each name that a plant is tagged with, once.
@@ -46,6 +51,15 @@ CREATE TABLE plant_tags (
   PRIMARY KEY (name, incarnation)
 );
 CREATE INDEX plant_tags_of_plant ON plant_tags (incarnation);
+
+-- Each pair of metadata that a plant has, as a hash (apps/catalog/src/plants/plant.ts): a key and a value together may be too long for an
+-- index. A table for the same reason as that of tags.
+CREATE TABLE plant_metadata (
+  pair        text    COLLATE "C" NOT NULL,
+  incarnation safe_id NOT NULL REFERENCES plants (incarnation) ON DELETE CASCADE,
+  PRIMARY KEY (pair, incarnation)
+);
+CREATE INDEX plant_metadata_of_plant ON plant_metadata (incarnation);
 
 -- Ids of tags and categories that come without one: a name keeps its id. They are never keys.
 CREATE SEQUENCE label_ids START 1000000001 MAXVALUE 9007199254740991;
@@ -152,6 +166,49 @@ END $$;
 -- photographs are never written without their plant, whose id never changes.
 CREATE CONSTRAINT TRIGGER plants_draw_stamp AFTER INSERT OR UPDATE OR DELETE ON plants
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION draw_catalogue_stamp();
+
+-- Changes
+
+-- The latest change of each plant, and of deleted ones. A step numbers changes after their commits, so numbers follow commits: those that a
+-- reader sees are followed by higher ones only.
+CREATE TABLE plant_changes (
+  plant_id   safe_id PRIMARY KEY,
+  -- The plant's; drawn for a deletion. Changes of one step are in this order.
+  version    safe_id NOT NULL,
+  -- Null: not numbered yet.
+  number     safe_id UNIQUE,
+  -- Whether the plant was deleted.
+  is_deleted boolean NOT NULL
+);
+CREATE INDEX plant_changes_unnumbered ON plant_changes (version) WHERE number IS NULL;
+CREATE INDEX plant_changes_deleted ON plant_changes (number) WHERE is_deleted;
+
+-- The last number of each step, and a random token that tells the histories of a restored database apart, since they repeat numbers.
+CREATE TABLE plant_change_steps (
+  last        bigint      PRIMARY KEY,
+  token       uuid        NOT NULL DEFAULT gen_random_uuid(),
+  numbered_at timestamptz NOT NULL DEFAULT now()
+);
+INSERT INTO plant_change_steps (last) VALUES (0);
+
+CREATE FUNCTION record_plant_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    INSERT INTO plant_changes (plant_id, version, is_deleted) SELECT id, nextval('plant_versions'), true FROM old_plants ORDER BY id
+    ON CONFLICT (plant_id) DO UPDATE SET version = excluded.version, number = NULL, is_deleted = true;
+  ELSE
+    INSERT INTO plant_changes (plant_id, version, is_deleted) SELECT id, version, false FROM new_plants ORDER BY id
+    ON CONFLICT (plant_id) DO UPDATE SET version = excluded.version, number = NULL, is_deleted = false;
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER plants_record_inserted AFTER INSERT ON plants
+  REFERENCING NEW TABLE AS new_plants FOR EACH STATEMENT EXECUTE FUNCTION record_plant_changes();
+CREATE TRIGGER plants_record_updated AFTER UPDATE ON plants
+  REFERENCING NEW TABLE AS new_plants FOR EACH STATEMENT EXECUTE FUNCTION record_plant_changes();
+CREATE TRIGGER plants_record_deleted AFTER DELETE ON plants
+  REFERENCING OLD TABLE AS old_plants FOR EACH STATEMENT EXECUTE FUNCTION record_plant_changes();
 
 -- Search
 

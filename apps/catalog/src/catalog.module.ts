@@ -4,6 +4,7 @@ import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
 import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
 import { CatalogVersionsController, CatalogVersionsService } from './catalog-versions/catalog-versions.js';
+import { PlantChangesController, PlantChangesService, PlantChangesSweeper } from './changes/plant-changes.js';
 import { CATALOG_OPTIONS, type CatalogConfig, catalogDatabase, type CatalogOptions, toOptions } from './config.js';
 import { ImageStores } from './images/image-stores.js';
 import { ImagesService, ImageSweeper } from './images/images.service.js';
@@ -22,12 +23,14 @@ class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController, SearchController, CatalogVersionsController, ImagesController, ReconcileController, auditControllerOf(catalog.readAudit), TransferController],
+      controllers: [PlantsController, SearchController, CatalogVersionsController, PlantChangesController, ImagesController, ReconcileController, auditControllerOf(catalog.readAudit), TransferController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,
         SearchService,
         CatalogVersionsService,
+        PlantChangesService,
+        PlantChangesSweeper,
         StockIntentsService,
         ImagesService,
         ImageStores,

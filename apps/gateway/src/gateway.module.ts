@@ -21,6 +21,7 @@ import { OpenApiController } from './openapi/openapi.controller.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './config.js';
 import { ProblemsController } from './docs/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
+import { PlantChangesController } from './reads/plant-changes.js';
 import { TransferController, Transfers } from './transfer/transfers.js';
 import { SessionsController } from './users/sessions.controller.js';
 
@@ -32,6 +33,7 @@ export class GatewayModule {
       controllers: [
         TransferController,
         ImagesController,
+        PlantChangesController,
         SessionsController,
         OAuthController,
         AuditController,

@@ -25,12 +25,18 @@ CREATE TABLE users (
   email         text,
   phone         text,
   user_status   integer,
+  external_id   text,
+  -- {key: text}; null: the user has none.
+  metadata      jsonb,
   -- argon2id in the PHC format, which contains its parameters.
   password_hash text        NOT NULL,
   role          text        NOT NULL DEFAULT 'customer' CHECK (role IN ('customer', 'staff', 'admin')),
   version       bigint      NOT NULL DEFAULT nextval('user_versions'),
-  created_at    timestamptz NOT NULL DEFAULT now()
+  created_at    timestamptz NOT NULL DEFAULT now(),
+  updated_at    timestamptz NOT NULL DEFAULT now()
 );
+CREATE UNIQUE INDEX external_id_taken ON users (external_id) WHERE external_id IS NOT NULL;
+CREATE INDEX users_by_metadata ON users USING gin (metadata jsonb_path_ops) WHERE metadata IS NOT NULL;
 -- For lists of the users of a role, and for the count of admins before one is demoted or deleted.
 CREATE INDEX users_by_role ON users (role, username_key);
 

@@ -1,3 +1,4 @@
+import type { MetadataPairs } from '@plant-shop/contracts/fields';
 import type { GrantType } from '@plant-shop/contracts/identity.oauth';
 import type { Permission, Role } from '@plant-shop/contracts/permissions';
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
@@ -34,6 +35,9 @@ export class UserEntity {
   @Column('text', { nullable: true }) readonly email: string | null;
   @Column('text', { nullable: true }) readonly phone: string | null;
   @Column('integer', { nullable: true }) readonly userStatus: number | null;
+  @Column('text', { nullable: true }) readonly externalId: string | null;
+  @Column('jsonb', { nullable: true }) readonly metadata: MetadataPairs | null;
+  @Column('timestamptz') readonly updatedAt: Date;
   /** Not selected with the others: only a login needs it. */
   @Column({ type: 'text', select: false }) readonly passwordHash: string;
   @Column('text') readonly role: Role;

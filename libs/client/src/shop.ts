@@ -4,7 +4,7 @@ import { type Credential, type TokenSource, tokenSourceOf } from './credentials.
 import { InvalidUrl, MissingCrypto } from './errors.js';
 import { type EventsOptions, type EventType, openEvents, type ShopEvents } from './events.js';
 import type { paths } from './generated/api.js';
-import { formOperations, linesOperations, multipartOperations } from './generated/operations.js';
+import { formOperations, linesOperations, mergePatchOperations, multipartOperations } from './generated/operations.js';
 import { isRead, takesKey } from './repeat.js';
 import { type Answer, Transport } from './transport.js';
 
@@ -22,7 +22,7 @@ export interface ShopOptions {
   readonly WebSocket?: typeof globalThis.WebSocket | undefined;
 }
 
-type Method = 'get' | 'post' | 'put' | 'delete';
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 /** Paths with the method. */
 export type PathsWith<M extends Method> = { [Path in keyof paths]: paths[Path] extends Record<M, { responses: unknown }> ? Path : never }[keyof paths];
 type Operation<M extends Method, Path extends PathsWith<M>> = paths[Path] extends Record<M, infer Found> ? Found : never;
@@ -85,6 +85,7 @@ export interface Shop {
   readonly GET: Caller<'get'>;
   readonly POST: Caller<'post'>;
   readonly PUT: Caller<'put'>;
+  readonly PATCH: Caller<'patch'>;
   readonly DELETE: Caller<'delete'>;
   /** Iterates over all entries of a list. Fetches the next page when the entries of the last one are used up. */
   list<Path extends ListPath>(path: Path, ...args: ListArgs<Path>): AsyncGenerator<EntryOf<Path>, void, undefined>;
@@ -112,6 +113,7 @@ export function createShop(options: ShopOptions): Shop {
     GET,
     POST: caller('post'),
     PUT: caller('put'),
+    PATCH: caller('patch'),
     DELETE: caller('delete'),
     list: (path, ...args) => pages(GET as unknown as PageReader, path, args as AnyListArgs) as never,
     events: (given = {}) => openEvents({ transport, credential, origin: streamOrigin, fetch, deadlineMs, WebSocket: 'WebSocket' in options ? options.WebSocket : globalThis.WebSocket }, given),
@@ -180,7 +182,7 @@ function serialized(operation: string, body: unknown, headers: Headers): string 
     headers.set('content-type', 'application/x-ndjson');
     return body as string;
   }
-  headers.set('content-type', 'application/json');
+  headers.set('content-type', mergePatchOperations.includes(operation) ? 'application/merge-patch+json' : 'application/json');
   return defaultBodySerializer(body);
 }
 

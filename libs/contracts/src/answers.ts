@@ -87,6 +87,15 @@ export const metadata: AnswerSchema<Readonly<Record<string, string>>> = inlineSc
 
 export const boolean: AnswerSchema<boolean> = inlineSchema({ type: 'boolean' });
 
+/** The only value that a member may have. */
+export const always = <const T extends boolean>(value: T): AnswerSchema<T> => inlineSchema({ type: 'boolean', const: value });
+
+/** One of two objects, which have different required members. */
+export const eitherOf = <A, B>(one: AnswerSchema<A>, other: AnswerSchema<B>): AnswerSchema<A | B> => ({
+  json: { oneOf: [one.json, other.json] },
+  components: { ...one.components, ...other.components },
+});
+
 /** Always `YYYY-MM-DDTHH:mm:ss.SSSZ`. */
 export const instant: AnswerSchema<string> = inlineSchema({
   type: 'string',

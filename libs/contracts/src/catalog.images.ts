@@ -97,6 +97,8 @@ const finishImage = write<StoredImage>()('finishImage', FinishImage, {
 });
 const readImageChunk = read<{ data: string }>()('readImageChunk', ReadImageChunk, { errors: ['image-not-found'] });
 
+const exampleUrl = 'https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f';
+
 export const imageOperations = {
   beginImage: forClients(
     write<{ uploadId: string }>()('beginImage', BeginImage, { errors: ['plant-not-found'] }),
@@ -111,9 +113,10 @@ export const imageOperations = {
       alsoCalls: [writeImageChunk, finishImage],
       body: { kind: 'multipart' },
       budgetFactor: 3,
-      answer: ownMessage(
-        'additionalMetadata: from the greenhouse; url: https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f',
-      ),
+      answer: {
+        ...ownMessage(`additionalMetadata: from the greenhouse; url: ${exampleUrl}`),
+        more: { imageUrl: exampleUrl, shown: true },
+      },
     },
   ),
   writeImageChunk,

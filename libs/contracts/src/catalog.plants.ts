@@ -3,10 +3,10 @@ import { Converted } from '@plant-shop/platform/rpc/validation';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, ValidateBy } from 'class-validator';
 import { limitedByCredential, permission } from './permissions.js';
-import { type AnswerOf, described, id, listOf, objectOf, oneOf, optional, text } from './answers.js';
-import { forClientsUnder, form, jsonObject, message } from './client-operation.js';
+import { type AnswerOf, described, id, instant, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
+import { forClientsUnder, form, jsonObject, mergePatch, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { ExpectedVersion, Id, IdToAssign, Integer, Name, ObjectOf, ObjectsOf, OneOf, Texts } from './fields.js';
+import { Clearable, ExpectedVersion, ExternalId, Id, IdToAssign, Integer, Kept, Metadata, type MetadataChanges, type MetadataPairs, Name, ObjectOf, ObjectsOf, OneOf, Texts } from './fields.js';
 import { Description, Schema } from './schema.js';
 
 // Single plants.
@@ -81,6 +81,14 @@ class PlantAttributes {
   @OneOf(plantStatuses)
   @Description('Absent: a new plant is `available`; an existing one keeps its status.')
   status?: PlantStatus;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata()
+  metadata?: MetadataPairs | null;
 }
 
 export class NewPlant extends PlantAttributes {
@@ -94,10 +102,53 @@ export class NewPlant extends PlantAttributes {
   quantity?: number;
 }
 
-/** Replaces all attributes. Absent optional ones are cleared; an absent status stays the same. */
+/** Replaces all attributes. Absent optional ones are cleared; an absent status, external id or metadata stays the same. */
 export class PlantReplacement extends PlantAttributes {
   @Id()
   id: number;
+}
+
+export class CategoryPatch {
+  @Clearable()
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  @Description('`null` or 0: the shop assigns one.')
+  id?: number | null;
+
+  @Clearable()
+  @Name()
+  name?: string | null;
+}
+
+/** A merge patch (RFC 7396): absent members stay, `null` removes. */
+export class PlantPatch {
+  @Kept()
+  @Name()
+  name?: string;
+
+  @Clearable()
+  @ObjectOf(() => CategoryPatch, { message: 'must be an object with id and name' })
+  category?: CategoryPatch | null;
+
+  @Clearable()
+  @Texts(maxPhotoUrls, 2_048)
+  @PhotoUrls()
+  photoUrls?: string[] | null;
+
+  @Clearable()
+  @ObjectsOf(() => Tag, { size: 64, message: 'must be an object with id and name' })
+  tags?: Tag[] | null;
+
+  @Kept()
+  @OneOf(plantStatuses)
+  status?: PlantStatus;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata({ clearable: true })
+  metadata?: MetadataChanges | null;
 }
 
 /** One line of an import: the members of PUT, and free units. */
@@ -121,6 +172,17 @@ export class CreatePlant {
 export class ReplacePlant {
   @ObjectOf(() => PlantReplacement)
   plant: PlantReplacement;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class PatchPlant {
+  @Id()
+  plantId: number;
+
+  @ObjectOf(() => PlantPatch)
+  plant: PlantPatch;
 
   @ExpectedVersion()
   ifVersion?: number;
@@ -168,6 +230,9 @@ export const plantAnswer = objectOf('Plant')({
   photoUrls: listOf(text(2_048), maxPhotoUrls),
   tags: listOf(tag, 64),
   status: described(plantStatus, 'Set by staff. The shop never changes it on its own.'),
+  externalId: optional(text(200)),
+  metadata: optional(metadata),
+  updatedAt: instant,
 });
 
 // Answers
@@ -180,7 +245,7 @@ export const plantOperations = {
   /** Answers once the store has opened stock for the plant, also when repeated with its Idempotency-Key. */
   createPlant: forClients(
     write<Plant>()('createPlant', CreatePlant, {
-      errors: ['plant-exists', 'idempotency-key-reused'],
+      errors: ['plant-exists', 'external-id-exists', 'idempotency-key-reused'],
       versioned: true,
     }),
     {
@@ -196,15 +261,31 @@ export const plantOperations = {
   ),
   replacePlant: forClients(
     write<Plant>()('replacePlant', ReplacePlant, {
-      errors: ['plant-not-found', 'precondition-failed'],
+      errors: ['plant-not-found', 'external-id-exists', 'precondition-failed'],
       versioned: true,
     }),
     {
       route: 'PUT /v3/plant',
       access: permission('write:plants'),
       summary: 'Replace all attributes of a plant',
-      description: 'Clears optional attributes that are absent, except the status, which stays unchanged.',
+      description: 'Clears optional attributes that are absent. Status, external id and metadata stay unchanged; `null` ends the last two. Everyone can read them.',
       body: jsonObject('plant'),
+      answer: plantAnswer,
+    },
+  ),
+  patchPlant: forClients(
+    write<Plant>()('patchPlant', PatchPlant, {
+      errors: ['plant-not-found', 'external-id-exists', 'precondition-failed'],
+      versioned: true,
+    }),
+    {
+      route: 'PATCH /v3/plant/:plantId',
+      access: permission('write:plants'),
+      summary: 'Change some attributes of a plant',
+      description:
+        'A merge patch (RFC 7396): absent members stay, and `null` removes one. The members of `category` and `metadata` are merged, too; lists are replaced. ' +
+        'PUT replaces all attributes instead.',
+      body: mergePatch('plant'),
       answer: plantAnswer,
     },
   ),

@@ -6,7 +6,7 @@ import { type AnswerOf, boolean, described, integer, listOf, objectOf, text } fr
 import { type Plant, plantAnswer, type PlantStatus, plantStatuses } from './catalog.plants.js';
 import { forClientsUnder } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { ListOf, OneOf, PageCursor, PageLimit, PageRequest, SomeOf, Text, Texts } from './fields.js';
+import { ListOf, Metadata, type MetadataPairs, OneOf, PageCursor, PageLimit, PageRequest, SomeOf, Text, Texts } from './fields.js';
 import { Description, Schema } from './schema.js';
 
 // Lists of plants, their counts, and what keeps cached answers valid.
@@ -59,6 +59,15 @@ export class GetPlantFacets {
   @Text()
   @Description("The category's exact name.")
   category?: string;
+
+  @IsOptional()
+  @Text()
+  externalId?: string;
+
+  @IsOptional()
+  @Metadata()
+  @Description('The plant has all these pairs.')
+  metadata?: MetadataPairs;
 }
 
 /** The conditions of `GetPlantFacets`, with sorting and pagination. */
@@ -139,7 +148,7 @@ export const searchOperations = {
         'A page may be short or empty ' +
         'although the header `Link` leads to another one, since the work per page is bounded. Misspelled words are found if the ' +
         "shop's Postgres has the extension pg_trgm.",
-      query: ['q', 'status', 'tags', 'category', 'sort', 'limit', 'cursor'],
+      query: ['q', 'status', 'tags', 'category', 'externalId', 'metadata', 'sort', 'limit', 'cursor'],
       shared: 'cached',
       answer: listOf(plantAnswer, 1_000),
     },
@@ -154,7 +163,7 @@ export const searchOperations = {
       description:
         'Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a ' +
         'thousand plants are counted; if more may match, only some of the newest are counted and `complete` is `false`.',
-      query: ['q', 'status', 'tags', 'category'],
+      query: ['q', 'status', 'tags', 'category', 'externalId', 'metadata'],
       compressed: true,
       shared: 'cached',
       answer: facetsAnswer,

@@ -1,6 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { readAuditOf } from './audit.js';
 import type { Account } from './broker.js';
+import { changeOperations } from './catalog.changes.js';
 import { imageOperations } from './catalog.images.js';
 import { plantOperations } from './catalog.plants.js';
 import { searchOperations } from './catalog.searches.js';
@@ -13,6 +14,7 @@ const { write } = operationsOf<ErrorCode, Account>('catalog');
 export const catalog = {
   ...plantOperations,
   ...searchOperations,
+  ...changeOperations,
   ...transferOperations,
   ...imageOperations,
 
@@ -23,6 +25,7 @@ export const catalog = {
   readAudit: readAuditOf('catalog'),
 };
 
+export * from './catalog.changes.js';
 export * from './catalog.images.js';
 export * from './catalog.plants.js';
 export * from './catalog.searches.js';

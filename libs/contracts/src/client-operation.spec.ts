@@ -45,7 +45,7 @@ describe('a declaration', () => {
     // @ts-expect-error -- requests with different parameters cannot share a read
     forClients(fire, { ...texts, route, shared: 'coalesced', answer: fired });
     // @ts-expect-error -- a method
-    forClients(fire, { ...texts, route: 'PATCH /v3/pots/:potId', answer: fired });
+    forClients(fire, { ...texts, route: 'TRACE /v3/pots/:potId', answer: fired });
     expect(forClients(fire, { ...texts, route, query: ['glaze'], answer: message('kiln', 'k1') }).client.query).toEqual(['glaze']);
   });
 });

@@ -38,13 +38,13 @@ function dayOf(text: string): Date {
 // How clients reach an operation over HTTP. It is declared with the operation, and everything else follows from it: the
 // gateway's route, its checks and its handler, and the OpenAPI document.
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Tag = 'Plants' | 'Store' | 'Users' | 'OAuth' | 'Webhooks' | 'Shop';
 
 /** The kind of body that a route accepts. */
 export type BodySpec =
-  /** Becomes the named member of the payload, byte for byte. */
-  | { readonly kind: 'json'; readonly member: string; readonly top: 'object' | 'array' }
+  /** Becomes the named member of the payload, byte for byte. `isMergePatch`: as `application/merge-patch+json` (RFC 7396). */
+  | { readonly kind: 'json'; readonly member: string; readonly top: 'object' | 'array'; readonly isMergePatch?: true }
   /** Its fields become members of the payload. */
   | { readonly kind: 'form'; readonly fields: readonly string[] }
   | { readonly kind: 'multipart' }
@@ -56,8 +56,11 @@ export type BodySpec =
 export type ClientAnswer =
   /** The answer of the first call, forwarded. */
   | { readonly kind: 'forwarded'; readonly schema: SchemaWithComponents }
-  /** Petstore v3's ApiResponse, with an example of its message, which is a member of the answer or made by a handler. */
-  | { readonly kind: 'apiResponse'; readonly example: string; readonly member?: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
+  /**
+   * Petstore v3's ApiResponse, with an example of its message, which is a member of the answer or made by a handler, and of `more` members, which
+   * a handler adds.
+   */
+  | { readonly kind: 'apiResponse'; readonly example: string; readonly member?: string; readonly headers?: Readonly<Record<string, JsonSchema>>; readonly more?: object }
   | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly alsoStatus?: 503; readonly hasEtag?: true }
   /** One JSON object per line. */
   | { readonly kind: 'lines'; readonly description: string; readonly example: readonly object[] }
@@ -146,7 +149,7 @@ type ParametersIn<Route extends string> = Route extends `${string}:${infer Name}
     : never;
 
 type TypedBody<Member extends string> =
-  | { readonly kind: 'json'; readonly member: Member; readonly top: 'object' | 'array' }
+  | { readonly kind: 'json'; readonly member: Member; readonly top: 'object' | 'array'; readonly isMergePatch?: true }
   | { readonly kind: 'form'; readonly fields: readonly Member[] }
   | Exclude<BodySpec, { kind: 'json' | 'form' }>;
 
@@ -155,6 +158,7 @@ interface TypedMessage<Member extends string> {
   readonly example: string;
   readonly member?: Member;
   readonly headers?: Readonly<Record<string, JsonSchema>>;
+  readonly more?: object;
 }
 
 /** Lists are compared as read-only: a reader of an answer does not change it. */
@@ -162,6 +166,7 @@ type ReadonlyLists<Answer> = Answer extends readonly (infer Entry)[] ? readonly 
 
 export const jsonObject = <const Member extends string>(member: Member) => ({ kind: 'json', member, top: 'object' }) as const;
 export const jsonArray = <const Member extends string>(member: Member) => ({ kind: 'json', member, top: 'array' }) as const;
+export const mergePatch = <const Member extends string>(member: Member) => ({ ...jsonObject(member), isMergePatch: true }) as const;
 export const form = <const Fields extends readonly string[]>(...fields: Fields) => ({ kind: 'form', fields }) as const;
 
 /** An ApiResponse whose message is a member of the answer. */

@@ -1,5 +1,6 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { Converted, Nested, Nullable } from '@plant-shop/platform/rpc/validation';
+import { invalidInput } from '@plant-shop/platform/errors';
+import { Converted, Nested, NotNull, Nullable } from '@plant-shop/platform/rpc/validation';
 import {
   ArrayMaxSize,
   IsArray,
@@ -59,6 +60,9 @@ export const IdToChange = (): PropertyDecorator =>
 
 /** Optional: absent keeps what there is, `null` ends it. */
 export const Clearable = (): PropertyDecorator => applyDecorators(IsOptional(), Nullable(), Schema({ clearable: true }));
+
+/** Optional in a merge patch: absent keeps what there is, and `null` is refused. */
+export const Kept = (): PropertyDecorator => applyDecorators(IsOptional(), NotNull());
 
 /** A boolean. Strings are not converted: "true" is refused. */
 export const Flag = (): PropertyDecorator =>
@@ -243,8 +247,12 @@ export const ExternalId = (): PropertyDecorator =>
 
 export const metadataLimits = { pairs: 50, key: 40, value: 500 };
 
-/** Pairs of texts that the shop keeps for its clients and reads nothing into. */
-export const Metadata = (): PropertyDecorator => {
+export type MetadataPairs = Readonly<Record<string, string>>;
+/** A merge patch of metadata: `null` removes a pair. */
+export type MetadataChanges = Readonly<Record<string, string | null>>;
+
+/** Pairs of texts that the shop keeps for its clients and reads nothing into. @param clearable whether a value may be `null`, in a merge patch */
+export const Metadata = ({ clearable = false } = {}): PropertyDecorator => {
   const { pairs, key: longestKey, value: longestValue } = metadataLimits;
   const isText = (text: unknown, max: number): boolean => typeof text === 'string' && text.length <= max && !text.includes('\0') && text.isWellFormed();
   return applyDecorators(
@@ -254,7 +262,7 @@ export const Metadata = (): PropertyDecorator => {
         validate: (value) => {
           if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
           const entries = Object.entries(value as Record<string, unknown>);
-          return entries.length <= pairs && entries.every(([key, text]) => key !== '' && isText(key, longestKey) && isText(text, longestValue));
+          return entries.length <= pairs && entries.every(([key, text]) => key !== '' && isText(key, longestKey) && (isText(text, longestValue) || (clearable && text === null)));
         },
         defaultMessage: () =>
           `must be an object of at most ${pairs} texts of at most ${longestValue} characters, with names of 1 to ${longestKey} characters`,
@@ -264,11 +272,24 @@ export const Metadata = (): PropertyDecorator => {
       type: 'object',
       maxProperties: pairs,
       propertyNames: { minLength: 1, maxLength: longestKey },
-      additionalProperties: textSchema(0, longestValue),
+      additionalProperties: { ...textSchema(0, longestValue), ...(clearable && { type: ['string', 'null'] }) },
       description: 'Texts of your own, which the shop keeps and reads nothing into.',
     }),
   );
 };
+
+/**
+ * Applies a merge patch (RFC 7396) to metadata. No pairs are `null`.
+ * @param pointer of the metadata in the request
+ * @throws CodedError `invalid-input` if there would be too many pairs
+ */
+export function mergeMetadata(before: MetadataPairs | null, changes: MetadataChanges | null | undefined, pointer: string): MetadataPairs | null {
+  if (changes === undefined) return before;
+  const all = Object.entries({ ...before, ...changes }).filter((pair): pair is [string, string] => pair[1] !== null);
+  if (changes === null || all.length === 0) return null;
+  if (all.length > metadataLimits.pairs) throw invalidInput([{ pointer, detail: `must have at most ${metadataLimits.pairs} pairs, and would have ${all.length}` }]);
+  return Object.fromEntries(all);
+}
 
 /** A UUID in lower case, by which services refer to users. */
 export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,16 +1,22 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
-import { type AnswerOf, described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
+import { type AnswerOf, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
 import { apiKeyAnswer } from './identity.api-keys.js';
-import { forClientsUnder, jsonArray, jsonObject, message } from './client-operation.js';
+import { forClientsUnder, jsonArray, jsonObject, mergePatch, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
+  Clearable,
   ExpectedVersion,
+  ExternalId,
   Flag,
   IdToAssign,
   IdToChange,
   Integer,
+  Kept,
+  Metadata,
+  type MetadataChanges,
+  type MetadataPairs,
   Name,
   ObjectOf,
   ObjectsOf,
@@ -56,6 +62,14 @@ class Profile {
   @IsOptional()
   @Integer(-2_147_483_648, 2_147_483_647)
   userStatus?: number;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata()
+  metadata?: MetadataPairs | null;
 }
 
 export class NewUser extends Profile {
@@ -80,6 +94,59 @@ export class UserChanges extends Profile {
   username?: string;
 
   @IsOptional()
+  @Text({ max: 256 })
+  @Description('The password that the user has already changes nothing.')
+  password?: string;
+
+  @IsOptional()
+  @Flag()
+  @Description("Also ends the user's API keys.")
+  endApiKeys?: boolean;
+
+  @CurrentPassword()
+  currentPassword?: string;
+}
+
+/** A merge patch (RFC 7396): absent members stay, `null` removes. */
+export class UserPatch {
+  @Kept()
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  @Description('0: it stays the same.')
+  id?: number;
+
+  @Kept()
+  @Username()
+  username?: string;
+
+  @Clearable()
+  @Name({ min: 0 })
+  firstName?: string | null;
+
+  @Clearable()
+  @Name({ min: 0 })
+  lastName?: string | null;
+
+  @Clearable()
+  @Text({ min: 0 })
+  email?: string | null;
+
+  @Clearable()
+  @Text({ min: 0 })
+  phone?: string | null;
+
+  @Clearable()
+  @Integer(-2_147_483_648, 2_147_483_647)
+  userStatus?: number | null;
+
+  @Clearable()
+  @ExternalId()
+  externalId?: string | null;
+
+  @Clearable()
+  @Metadata({ clearable: true })
+  metadata?: MetadataChanges | null;
+
+  @Kept()
   @Text({ max: 256 })
   @Description('The password that the user has already changes nothing.')
   password?: string;
@@ -132,12 +199,18 @@ export class ListUsers extends PageRequest {
   @OneOf(roles)
   @Description('Only users with this role.')
   role?: Role;
+
+  @IsOptional()
+  @Text()
+  externalId?: string;
+
+  @IsOptional()
+  @Metadata()
+  @Description('Only users with all these pairs.')
+  metadata?: MetadataPairs;
 }
 
-export class UpdateUser extends UserRequest {
-  @ObjectOf(() => UserChanges)
-  user: UserChanges;
-
+class UserChange extends UserRequest {
   /** SHA-256 of the caller's session token, if any: the only session that survives a new password. */
   @IsOptional()
   @Digest()
@@ -148,6 +221,16 @@ export class UpdateUser extends UserRequest {
 
   @ExpectedVersion()
   ifVersion?: number;
+}
+
+export class UpdateUser extends UserChange {
+  @ObjectOf(() => UserChanges)
+  user: UserChanges;
+}
+
+export class PatchUser extends UserChange {
+  @ObjectOf(() => UserPatch)
+  user: UserPatch;
 }
 
 export class SetUserRole extends UserRequest {
@@ -166,6 +249,8 @@ export class DeleteUser extends UserRequest {
   ifVersion?: number;
 }
 
+const managedOnly = 'Visible to callers with write:users, and in GET /user/me.';
+
 const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstName, lastName and userStatus.')({
   id,
   username: text(64),
@@ -174,7 +259,10 @@ const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstNam
   email: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   phone: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
-  role: optional(described(oneOf<Role>(roles), 'Visible to callers with write:users, and in GET /user/me.')),
+  role: optional(described(oneOf<Role>(roles), managedOnly)),
+  externalId: optional(described(text(200), managedOnly)),
+  metadata: optional(described(metadata, managedOnly)),
+  updatedAt: optional(described(instant, 'Visible to the user and to callers with write:users.')),
   apiKeys: optional(described(listOf(apiKeyAnswer, 100), 'After a change of the password: the API keys that remain valid.')),
 });
 
@@ -193,7 +281,7 @@ export const userOperations = {
   /** Details of `username-taken` and `user-id-taken`: the pointer of the field. */
   createUser: forClients(
     write<User>()('createUser', CreateUser, {
-      errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+      errors: ['username-taken', 'user-id-taken', 'external-id-exists', 'forbidden', 'idempotency-key-reused'],
       versioned: true,
     }),
     {
@@ -202,7 +290,7 @@ export const userOperations = {
       access: optionalCredential,
       weight: registrationWeight,
       summary: 'Register a user',
-      description: 'Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive.',
+      description: 'Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive. `externalId` and `metadata` need `write:users`.',
       body: jsonObject('user'),
       answer: userAnswer,
     },
@@ -210,7 +298,7 @@ export const userOperations = {
   /** Creates all or none. Pointers contain the index: `/users/3/username`. */
   createUsers: forClients(
     write<User[]>()('createUsers', CreateUsers, {
-      errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+      errors: ['username-taken', 'user-id-taken', 'external-id-exists', 'forbidden', 'idempotency-key-reused'],
     }),
     {
       route: 'POST /v3/user/createWithList',
@@ -257,7 +345,7 @@ export const userOperations = {
       access: permission('write:users'),
       summary: 'List users',
       description: 'Sorted by username, regardless of case. Requires `write:users`.',
-      query: ['q', 'role', 'limit', 'cursor'],
+      query: ['q', 'role', 'externalId', 'metadata', 'limit', 'cursor'],
       answer: listOf(userAnswer, 1_000),
     },
   ),
@@ -282,7 +370,7 @@ export const userOperations = {
   ),
   updateUser: forClients(
     write<User>()('updateUser', UpdateUser, {
-      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed', ...sensitiveErrors],
+      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'external-id-exists', 'precondition-failed', ...sensitiveErrors],
       versioned: true,
     }),
     {
@@ -292,8 +380,24 @@ export const userOperations = {
       description:
         "Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of " +
         "that user. A new password ends the user's other sessions and all grants to applications, and the response lists the API keys, which " +
-        'remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`.',
+        'remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`. ' +
+        'A change of `externalId` or `metadata` needs `write:users`; `null` ends them.',
       body: jsonObject('user'),
+      revokes: true,
+      answer: userAnswer,
+    },
+  ),
+  patchUser: forClients(
+    write<User>()('patchUser', PatchUser, {
+      errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'external-id-exists', 'precondition-failed', ...sensitiveErrors],
+      versioned: true,
+    }),
+    {
+      route: 'PATCH /v3/user/:username',
+      access: authenticated,
+      summary: 'Change or remove fields of a user',
+      description: 'A merge patch (RFC 7396), under the rules of PUT: absent fields stay, and `null` removes one. The pairs of `metadata` are merged, too.',
+      body: mergePatch('user'),
       revokes: true,
       answer: userAnswer,
     },

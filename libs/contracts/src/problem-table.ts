@@ -134,6 +134,12 @@ const kinds = {
     meaning: 'The cursor does not come from an earlier page of this list with the same filter.',
     remedy: 'Start again without a cursor and follow the Link header.',
   },
+  'cursor-too-old': {
+    status: 410,
+    title: 'Cursor too old',
+    meaning: 'Deletions after the cursor may be forgotten, or the cursor is from before the database was restored.',
+    remedy: 'Begin without a cursor, and drop what you have and do not get again.',
+  },
   'uri-too-long': {
     status: 414,
     title: 'Path too long',
@@ -176,6 +182,12 @@ const kinds = {
     title: 'Plant id taken',
     meaning: 'Another plant has this id.',
     remedy: 'Choose another id, or omit it to have one assigned.',
+  },
+  'external-id-exists': {
+    status: 409,
+    title: 'External id taken',
+    meaning: 'Another resource of the same kind has this external id.',
+    remedy: 'Use the resource that has it, which the detail names, or choose another external id.',
   },
   'plant-has-pending-orders': {
     status: 409,

@@ -28,7 +28,7 @@ export function request(method: string, url: string, { as = {}, json, form, body
       ...(as.bearer !== undefined && { authorization: `Bearer ${as.bearer}` }),
       ...(as.sessionToken !== undefined && { session_token: as.sessionToken }),
       ...(as.basic && { authorization: `Basic ${Buffer.from(as.basic.map(encodeURIComponent).join(':')).toString('base64')}` }),
-      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...(json !== undefined && { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }),
       ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
       ...headers,
     },

@@ -97,6 +97,7 @@ describe('entity tags', () => {
       await tags.ask('createPlant', 'POST /v3/plant', { as: staff, json: plant });
       for (const [operation, request, how] of [
         ['replacePlant', 'PUT /v3/plant', { json: { ...plant, name: 'Ficus' } }],
+        ['patchPlant', `PATCH /v3/plant/${id}`, { json: { name: 'Fig' } }],
         ['changePlant', `POST /v3/plant/${id}`, { form: { name: 'Fern' } }],
       ] as const) {
         const [mine, theirs] = await tags.read('getPlant', `/v3/plant/${id}`, [anyone, staff]);
@@ -164,6 +165,7 @@ describe('entity tags', () => {
     const tags = new Tags();
     const changes = [
       ['updateUser', `PUT ${path}`, { firstName: 'Ada' }],
+      ['patchUser', `PATCH ${path}`, { firstName: null }],
       ['setUserRole', `PUT ${path}/role`, { role: 'staff' }],
     ] as const;
     /** Registers a user with the name, or renames one to it. */

@@ -30,7 +30,7 @@ describe('a client that openapi-fetch derives from the document', () => {
       status: 'available' as const,
     };
     const { data: plant } = await client.POST('/plant', { body });
-    expect(plant).toEqual({ ...body, tags: [{ id: expect.any(Number), name: tag }] });
+    expect(plant).toEqual({ ...body, tags: [{ id: expect.any(Number), name: tag }], updatedAt: expect.any(String) });
     const path = { plantId: body.id };
 
     const { data: replaced } = await client.PUT('/plant', { body: { ...body, name: 'Monstera deliciosa', status: 'pending' } });
@@ -93,7 +93,7 @@ describe('a client that openapi-fetch derives from the document', () => {
       userStatus: 1,
     };
     const { password, ...profile } = user;
-    expect((await client.POST('/user', { body: user })).data).toEqual({ ...profile, id: expect.any(Number) });
+    expect((await client.POST('/user', { body: user })).data).toEqual({ ...profile, id: expect.any(Number), updatedAt: expect.any(String) });
     const list = await client.POST('/user/createWithList', { body: [{ ...user, username: fresh('petstore') }] });
     expect(list.data).toHaveLength(1);
     const session = await client.GET('/user/login', { params: { query: { username, password } } });

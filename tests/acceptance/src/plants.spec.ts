@@ -22,6 +22,7 @@ describe('plants', () => {
         { id: expect.any(Number), name: 'easy' },
       ],
       status: 'available',
+      updatedAt: expect.any(String),
     });
     expect(plant.id).toBeGreaterThanOrEqual(1_000_000_001);
     expect(await ok(get(plant.id))).toEqual(plant);
@@ -47,11 +48,80 @@ describe('plants', () => {
     const { id } = await createPlant({ status: 'pending', tags: [{ name: 'old' }], category: { name: 'Old' } });
     const put = (json: unknown) => send<Plant>('PUT', '/v3/plant', { as: staff, json });
     const replaced = await ok(put({ id, name: 'New name' }));
-    expect(replaced).toEqual({ id, name: 'New name', photoUrls: [], tags: [], status: 'pending' });
+    expect(replaced).toEqual({ id, name: 'New name', photoUrls: [], tags: [], status: 'pending', updatedAt: expect.any(String) });
     expect(await ok(get(id))).toEqual(replaced);
     await problem(put({ id: unknownId, name: 'x' }), 404, 'plant-not-found');
     const { errors } = await problem(put({ name: 'x' }), 400, 'invalid-input');
     expect(errors?.map((one) => one.pointer)).toEqual(['/id']);
+  });
+
+  it('a plant has an external id and metadata, which PUT keeps and search finds', async () => {
+    const own = { externalId: fresh('E'), metadata: { colour: fresh('red'), 'size, cm': '40' } };
+    const { id } = await createPlant(own);
+    const { detail } = await problem(send('POST', '/v3/plant', { as: staff, json: { name: 'Aloe', photoUrls: [], externalId: own.externalId } }), 409, 'external-id-exists');
+    expect(detail).toContain(String(id));
+    expect(await ok(send('PUT', '/v3/plant', { as: staff, json: { id, name: 'Aloe', photoUrls: [] } }))).toMatchObject({ name: 'Aloe', ...own });
+    const found = (query: Record<string, string>) => ok(send<Plant[]>('GET', `/v3/plant/search?${new URLSearchParams(query).toString()}`));
+    const both = { 'metadata[colour]': own.metadata.colour, 'metadata[size, cm]': '40' };
+    for (const query of [{ externalId: own.externalId }, both]) expect(await found(query)).toMatchObject([{ id, ...own }]);
+    expect(await found({ ...both, 'metadata[size, cm]': '41' })).toEqual([]);
+    const bad = await problem(send('POST', '/v3/plant', { as: staff, json: { name: 'x', photoUrls: [], metadata: { a: 1 } } }), 400, 'invalid-input');
+    expect(bad.errors?.map(({ pointer }) => pointer)).toEqual(['/metadata']);
+  });
+
+  it('PATCH /plant/{plantId} merges: absent members stay, null removes', async () => {
+    const { id } = await createPlant({ category: { name: 'Trees' }, tags: [{ name: 'old' }], externalId: fresh('E'), metadata: { a: '1', b: '2' } });
+    const path = `/v3/plant/${id}`;
+    const patch = (json: unknown, headers = {}) => send<Plant>('PATCH', path, { as: staff, json, headers });
+    const { headers } = await send('GET', path);
+    const changed = await ok(patch({ name: 'Ficus', externalId: null, tags: null, metadata: { a: null, c: '3' } }, { 'if-match': headers.get('etag') ?? '' }));
+    expect(changed).toEqual({ id, name: 'Ficus', category: { id: expect.any(Number), name: 'Trees' }, photoUrls: [], tags: [], status: 'available', metadata: { b: '2', c: '3' }, updatedAt: expect.any(String) });
+    expect(await ok(get(id))).toEqual(changed);
+    await problem(patch({ name: 'Late' }, { 'if-match': headers.get('etag') ?? '' }), 412, 'precondition-failed');
+    expect((await problem(patch({ name: null }), 400, 'invalid-input')).errors?.map(({ pointer }) => pointer)).toEqual(['/name']);
+    expect((await problem(patch({ nmae: 'x' }), 400, 'invalid-input')).errors).toEqual([{ pointer: '/nmae', detail: 'is not a member; did you mean `name`?' }]);
+    const wrong = await send('PATCH', path, { as: staff, body: '{}', headers: { 'content-type': 'application/json' } });
+    await problem(Promise.resolve(wrong), 415, 'unsupported-media-type');
+    expect(wrong.headers.get('accept-patch')).toBe('application/merge-patch+json');
+    await problem(send('PATCH', `/v3/plant/${unknownId}`, { as: staff, json: {} }), 404, 'plant-not-found');
+  });
+
+  it('GET /plant/changes follows the catalogue from a cursor, and waits for a change', async () => {
+    interface Changes {
+      readonly changes: readonly (Plant | { readonly id: number; readonly deleted: true })[];
+      readonly cursor: string;
+    }
+    const read = (query: Record<string, string>) => ok(send<Changes>('GET', `/v3/plant/changes?${new URLSearchParams(query).toString()}`));
+    const [kept, gone] = [await createPlant(), await createPlant()];
+    const copy = new Map<number, Changes['changes'][number]>();
+    let cursor: string | undefined;
+    /** Reads to the end, into the copy. */
+    const follow = async (): Promise<void> => {
+      for (;;) {
+        const page: Changes = await read(cursor === undefined ? {} : { cursor });
+        ({ cursor } = page);
+        for (const one of page.changes) copy.set(one.id, one);
+        if (page.changes.length === 0) return;
+      }
+    };
+    await follow();
+    expect([copy.get(kept.id), copy.get(gone.id)]).toEqual([kept, gone]);
+    await ok(send('PATCH', `/v3/plant/${kept.id}`, { as: staff, json: { name: 'Changed' } }));
+    await ok(send('DELETE', `/v3/plant/${gone.id}`, { as: staff }));
+    await follow();
+    expect([copy.get(kept.id), copy.get(gone.id)]).toEqual([expect.objectContaining({ name: 'Changed' }), { id: gone.id, deleted: true }]);
+    const begun = performance.now();
+    const waiting = read({ cursor: cursor ?? '', wait: '30' });
+    const added = await createPlant();
+    const { changes } = await waiting;
+    expect(performance.now() - begun).toBeLessThan(25_000);
+    // Other tests change plants at the same time.
+    if (!changes.some(({ id }) => id === added.id)) {
+      await follow();
+      expect(copy.get(added.id)).toEqual(added);
+    }
+    await problem(send('GET', '/v3/plant/changes?cursor=x'), 400, 'invalid-cursor');
+    await problem(send('GET', '/v3/plant/changes?wait=31'), 400, 'invalid-input');
   });
 
   it('POST /plant/{plantId} accepts only a form with name, status or both', async () => {

@@ -21,7 +21,7 @@ describe('users', () => {
     };
     const create = (json: unknown) => send<User>('POST', '/v3/user', { json });
     const user = await ok(create({ ...sent, password: 'analytical engine' }));
-    expect(user).toEqual({ id: expect.any(Number), ...sent });
+    expect(user).toEqual({ id: expect.any(Number), ...sent, updatedAt: expect.any(String) });
     await problem(create({ ...sent, password: 'other password' }), 409, 'username-taken');
     await problem(create({ username: sent.username.toUpperCase(), password: 'p' }), 409, 'username-taken');
     await problem(create({ username: fresh('x'), password: 'some password', id: user.id }), 409, 'user-id-taken');
@@ -50,6 +50,26 @@ describe('users', () => {
     expect(await seenBy(customer)).toMatchObject({ email: 'rosa@example.org' });
     expect(await seenBy(staff)).toMatchObject({ email: 'rosa@example.org' });
     await problem(send('GET', `/v3/user/${fresh('nobody')}`), 404, 'user-not-found');
+  });
+
+  it('PATCH /user/{username} merges under the rules of PUT; external id and metadata are for callers with write:users', async () => {
+    const customer = await newCustomer();
+    const path = `/v3/user/${customer.username}`;
+    const patch = (json: unknown, as: object = customer) => send<User>('PATCH', path, { as, json });
+    expect(await ok(patch({ firstName: 'Rosa', phone: '1' }))).toMatchObject({ firstName: 'Rosa', phone: '1' });
+    expect(await ok(patch({ phone: null }))).not.toHaveProperty('phone');
+    const own = { externalId: fresh('C'), metadata: { segment: fresh('s') } };
+    await problem(patch(own), 403, 'forbidden');
+    expect(await ok(patch(own, staff))).toMatchObject({ firstName: 'Rosa', ...own });
+    expect(await ok(send<User>('GET', path))).not.toHaveProperty('externalId');
+    const found = (query: Record<string, string>) => ok(send<User[]>('GET', `/v3/user?${new URLSearchParams(query).toString()}`, { as: staff }));
+    for (const query of [{ externalId: own.externalId }, { 'metadata[segment]': own.metadata.segment }]) expect(await found(query)).toMatchObject([{ username: customer.username, ...own }]);
+    const { username: other } = await newCustomer();
+    await problem(send('PATCH', `/v3/user/${other}`, { as: staff, json: { externalId: own.externalId } }), 409, 'external-id-exists');
+    await problem(patch({ username: null }), 400, 'invalid-input');
+    await problem(send('POST', '/v3/user', { json: { username: fresh('x'), password: 'a long enough password', ...own } }), 403, 'forbidden');
+    await ok(send('DELETE', path, { as: customer }));
+    expect(await found({ externalId: own.externalId })).toEqual([]);
   });
 
   it('GET /user/me returns the user of any credential, with the role', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LabelIds } from '../labels/labels.js';
-import { assertVersion, attributesOf, changesOf, type PlantState, tagNames, toPlant, withPhoto } from './plant.js';
+import { assertVersion, attributesOf, bytesOf, changesOf, ofNewPlant, pairsOf, type PlantState, tagNames, toPlant, withPhoto } from './plant.js';
 
 const ids: LabelIds = new Map([
   ['tag:indoor', 100],
@@ -15,14 +15,15 @@ const plant = (state: Partial<PlantState> = {}): PlantState => ({
   category: null,
   photoUrls: [],
   tags: [],
-  status: 'available',
+  ...ofNewPlant,
+  updatedAt: new Date('2026-05-01T09:30:00.000Z'),
   ...state,
 });
 
 describe('attributes of a plant', () => {
   it('fill in missing ids and leave given ones, even if the name has another id', () => {
     const given = { name: 'Ficus', category: { name: 'Trees' }, tags: [{ name: 'indoor' }, { id: 3, name: 'indoor' }] };
-    expect(attributesOf(given, ids, 'available')).toEqual({
+    expect(attributesOf(given, ids, ofNewPlant)).toEqual({
       name: 'Ficus',
       category: { id: 200, name: 'Trees' },
       photoUrls: [],
@@ -30,13 +31,19 @@ describe('attributes of a plant', () => {
         { id: 100, name: 'indoor' },
         { id: 3, name: 'indoor' },
       ],
-      status: 'available',
+      ...ofNewPlant,
     });
   });
 
-  it('take the current status if none is given', () => {
-    expect(attributesOf({ name: 'Ficus' }, ids, 'sold').status).toBe('sold');
-    expect(attributesOf({ name: 'Ficus', status: 'pending' }, ids, 'sold').status).toBe('pending');
+  it('take the current status, external id and metadata if none are given', () => {
+    const current = { status: 'sold', externalId: 'E-1', metadata: { colour: 'red' } } as const;
+    expect(attributesOf({ name: 'Ficus' }, ids, current)).toMatchObject(current);
+    expect(attributesOf({ name: 'Ficus', status: 'pending', externalId: null, metadata: {} }, ids, current)).toMatchObject({ ...ofNewPlant, status: 'pending' });
+  });
+
+  it('have pairs of metadata that are alike only if key and value are', () => {
+    expect(pairsOf({ a: 'b', c: 'd' })).toEqual([...pairsOf({ a: 'b' }), ...pairsOf({ c: 'd' })]);
+    expect(new Set([{ a: 'b' }, { ab: '' }, { '': 'ab' }, { 'a","b': '' }].flatMap(pairsOf)).size).toBe(4);
   });
 
   it.each([
@@ -45,7 +52,7 @@ describe('attributes of a plant', () => {
     [{}, {}],
     [{ id: 3, name: 'Trees' }, { id: 3, name: 'Trees' }],
   ])('store the category %j as %j', (category, kept) => {
-    expect(attributesOf({ name: 'Ficus', category }, ids, 'available').category).toEqual(kept);
+    expect(attributesOf({ name: 'Ficus', category }, ids, ofNewPlant).category).toEqual(kept);
   });
 
   it('are not changed by a form without name and status', () => {
@@ -57,7 +64,9 @@ describe('attributes of a plant', () => {
 
 describe('a plant', () => {
   it('is shown without absent members, and always with its lists', () => {
-    expect(toPlant(plant())).toEqual({ id: 1, name: 'Ficus', photoUrls: [], tags: [], status: 'available' });
+    const shown = toPlant(plant());
+    expect(shown).toEqual({ id: 1, name: 'Ficus', photoUrls: [], tags: [], status: 'available', updatedAt: '2026-05-01T09:30:00.000Z' });
+    expect(bytesOf(plant())).toBe(JSON.stringify(shown).length);
   });
 
   it('is indexed by each tag name once', () => {

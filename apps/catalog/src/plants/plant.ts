@@ -1,5 +1,7 @@
-import { type ChangePlant, maxPhotoUrls, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
+import { createHash } from 'node:crypto';
+import { type CategoryPatch, type ChangePlant, maxPhotoUrls, type Plant, type PlantPatch, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
+import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { type Labelled, type LabelIds, labelKey } from '../labels/labels.js';
 
@@ -10,6 +12,8 @@ export interface PlantAttributes {
   readonly photoUrls: readonly string[];
   readonly tags: readonly { readonly id: number; readonly name: string }[];
   readonly status: PlantStatus;
+  readonly externalId: string | null;
+  readonly metadata: MetadataPairs | null;
 }
 
 /** A stored plant. `incarnation` and `version` only increase, also when an id is reused. */
@@ -17,6 +21,7 @@ export interface PlantState extends PlantAttributes {
   readonly id: number;
   readonly incarnation: number;
   readonly version: number;
+  readonly updatedAt: Date;
 }
 
 /** The attributes that clients send to create or replace a plant. */
@@ -24,17 +29,26 @@ interface GivenAttributes extends Labelled {
   readonly name: string;
   readonly photoUrls?: readonly string[];
   readonly status?: PlantStatus;
+  readonly externalId?: string | null;
+  readonly metadata?: MetadataPairs | null;
 }
 
+/** What a plant has if a request does not say otherwise. */
+type Defaults = Pick<PlantAttributes, 'status' | 'externalId' | 'metadata'>;
+
+export const ofNewPlant: Defaults = { status: 'available', externalId: null, metadata: null };
+
 /** Returns the attributes, with label ids filled in for tags and a category that came without one (or with 0). */
-export function attributesOf(given: GivenAttributes, ids: LabelIds, defaultStatus: PlantStatus): PlantAttributes {
-  const { name, category, photoUrls = [], tags = [], status = defaultStatus } = given;
+export function attributesOf(given: GivenAttributes, ids: LabelIds, defaults: Defaults): PlantAttributes {
+  const { name, category, photoUrls = [], tags = [], status = defaults.status, externalId = defaults.externalId, metadata = defaults.metadata } = given;
   return {
     name,
     category: category ? categoryOf(category, ids) : null,
     photoUrls,
     tags: tags.map((tag) => ({ id: tag.id || idOf(ids, 'tag', tag.name), name: tag.name })),
     status,
+    externalId,
+    metadata: mergeMetadata(null, metadata, '/plant/metadata'),
   };
 }
 
@@ -47,6 +61,29 @@ function idOf(ids: LabelIds, kind: 'category' | 'tag', name: string): number {
   const id = ids.get(labelKey({ kind, name }));
   if (id === undefined) throw new Error(`the ${kind} ${name} was not looked up`);
   return id;
+}
+
+/**
+ * Returns the attributes that a merge patch (RFC 7396) results in.
+ * @throws CodedError `invalid-input` if the metadata would have too many pairs
+ */
+export function patched(plant: PlantAttributes, patch: PlantPatch): GivenAttributes {
+  const { name = plant.name, status = plant.status, photoUrls = plant.photoUrls, tags = plant.tags, externalId = plant.externalId } = patch;
+  const category = patch.category === null ? null : patchedCategory(plant.category, patch.category);
+  return {
+    name,
+    status,
+    ...(category && { category }),
+    photoUrls: photoUrls ?? [],
+    tags: tags ?? [],
+    externalId,
+    metadata: mergeMetadata(plant.metadata, patch.metadata, '/plant/metadata'),
+  };
+}
+
+function patchedCategory(before: PlantAttributes['category'], { id = before?.id, name = before?.name }: CategoryPatch = {}): PlantAttributes['category'] {
+  const after = { ...(id && { id }), ...(name && { name }) };
+  return Object.keys(after).length === 0 ? null : after;
 }
 
 /**
@@ -81,12 +118,37 @@ export function assertVersion(plant: PlantState, expected: number | undefined): 
 }
 
 /** Returns the plant as clients see it: without absent members, but always with its lists. */
-export function toPlant({ id, name, category, photoUrls, tags, status }: PlantAttributes & { readonly id: number }): Plant {
-  return { id, name, ...(category && { category }), photoUrls, tags, status };
+export function toPlant({ id, name, category, photoUrls, tags, status, externalId, metadata, updatedAt }: Omit<PlantState, 'incarnation' | 'version'>): Plant {
+  return {
+    id,
+    name,
+    ...(category && { category }),
+    photoUrls,
+    tags,
+    status,
+    ...(externalId !== null && { externalId }),
+    ...(metadata && { metadata }),
+    updatedAt: updatedAt.toISOString(),
+  };
 }
+
+const anyTime = new Date(0);
+
+/** Returns the length of the plant as JSON in UTF-8. */
+export const bytesOf = (plant: PlantAttributes & { readonly id: number }): number => Buffer.byteLength(JSON.stringify(toPlant({ ...plant, updatedAt: anyTime })));
 
 /** Returns the distinct tag names, which the index of tags stores. */
 export const tagNames = ({ tags }: PlantAttributes): string[] => [...new Set(tags.map(({ name }) => name))];
+
+/** Returns what the index of metadata stores, for each pair. */
+export const pairsOf = (metadata: MetadataPairs | null): string[] =>
+  Object.entries(metadata ?? {}).map((pair) => createHash('sha256').update(JSON.stringify(pair)).digest('base64url'));
+
+/** @param owner the plant that has it; undefined if it has been changed or deleted since */
+export function externalIdExists(externalId: string, owner: { readonly id: number } | undefined): DomainError {
+  const plant = owner ? `plant ${owner.id}` : 'another plant';
+  return new DomainError('external-id-exists', `The external id ${externalId} is that of ${plant}.`, { errors: [{ pointer: '/plant/externalId', detail: `is that of ${plant}` }] });
+}
 
 export const plantNotFound = (plantId: number): DomainError =>
   new DomainError('plant-not-found', `There is no plant ${plantId}.`);

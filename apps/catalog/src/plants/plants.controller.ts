@@ -7,6 +7,7 @@ import {
   type FindPlantsByStatus,
   type FindPlantsByTags,
   type GetPlant,
+  type PatchPlant,
   type Plant,
   type ReplacePlant,
 } from '@plant-shop/contracts/catalog';
@@ -27,6 +28,11 @@ export class PlantsController {
   @Answers(catalog.replacePlant)
   replacePlant({ plant, ifVersion }: ReplacePlant, context: RpcContext): Promise<Versioned<Plant> | Replayed> {
     return this.plants.replace(context, plant, ifVersion);
+  }
+
+  @Answers(catalog.patchPlant)
+  patchPlant(request: PatchPlant, context: RpcContext): Promise<Versioned<Plant> | Replayed> {
+    return this.plants.patch(context, request);
   }
 
   @Answers(catalog.changePlant)

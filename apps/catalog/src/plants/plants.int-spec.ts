@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { catalog, type NewPlant, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
+import { catalog, type NewPlant, type Plant, type PlantPatch, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 
@@ -13,6 +13,7 @@ describe('plants', () => {
   const get = (plantId: number) => shop.caller.call(catalog.getPlant, { plantId });
   const replace = (plant: NewPlant & { id: number }, ifVersion?: number) =>
     shop.caller.call(catalog.replacePlant, { plant, ...(ifVersion !== undefined && { ifVersion }) });
+  const updatedAt: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   const versionOf = async (plantId: number) => (await shop.raw(catalog.getPlant, { plantId })).version!;
 
   it('a created plant is read as it was sent, and its stock is open', async () => {
@@ -23,16 +24,19 @@ describe('plants', () => {
       photoUrls: ['https://example.org/1.jpg', 'photo'],
       tags: [{ id: 7, name: 'indoor' }],
       status: 'pending' as const,
+      externalId: 'E-10',
+      metadata: { supplier: 'Green & Sons', bench: '' },
     };
-    expect(await shop.create({ ...sent, quantity: 3 })).toEqual(sent);
-    expect(await get(10)).toEqual(sent);
+    const created = await shop.create({ ...sent, quantity: 3 });
+    expect(created).toEqual({ ...sent, updatedAt });
+    expect(await get(10)).toEqual(created);
     expect(shop.store.stock.get(10)).toMatchObject({ listing: 'pending', units: 3 });
     expect(await shop.database.query('SELECT * FROM stock_intents')).toEqual([]);
   });
 
   it('a plant needs only a name', async () => {
     const plant = await shop.create();
-    expect(plant).toEqual({ id: expect.any(Number), name: 'Monstera', photoUrls: [], tags: [], status: 'available' });
+    expect(plant).toEqual({ id: expect.any(Number), name: 'Monstera', photoUrls: [], tags: [], status: 'available', updatedAt });
     expect(plant.id).toBeGreaterThanOrEqual(1_000_000_001);
     expect(shop.store.stock.get(plant.id)).toMatchObject({ units: undefined });
   });
@@ -115,20 +119,78 @@ describe('plants', () => {
   it('replacing clears absent attributes, but not the status', async () => {
     await shop.create({ id: 30, category: { id: 1 }, photoUrls: ['a'], tags: [{ name: 'old' }], status: 'sold' });
     const replaced = await replace({ id: 30, name: 'New' });
-    expect(replaced).toEqual({ id: 30, name: 'New', photoUrls: [], tags: [], status: 'sold' });
+    expect(replaced).toEqual({ id: 30, name: 'New', photoUrls: [], tags: [], status: 'sold', updatedAt });
     expect(await get(30)).toEqual(replaced);
     expect(await shop.caller.call(catalog.findPlantsByTags, { tags: ['old'] })).toEqual([]);
   });
 
   it('the form changes name, status or both, and nothing else', async () => {
     const plant = await shop.create({ id: 31, tags: [{ id: 1, name: 'kept' }] });
-    expect(await shop.caller.call(catalog.changePlant, { plantId: 31, name: 'Fig' })).toEqual({ ...plant, name: 'Fig' });
+    expect(await shop.caller.call(catalog.changePlant, { plantId: 31, name: 'Fig' })).toEqual({ ...plant, name: 'Fig', updatedAt });
     expect(await shop.caller.call(catalog.changePlant, { plantId: 31, status: 'sold' })).toEqual({
       ...plant,
       name: 'Fig',
       status: 'sold',
+      updatedAt,
     });
     expect(await outcomeOf(shop.caller.call(catalog.changePlant, { plantId: 404 }))).toBe('invalid-input');
+  });
+
+  it('replacing keeps external id and metadata, unless they are given', async () => {
+    const own = { externalId: 'E-33', metadata: { colour: 'red' } };
+    const { updatedAt: before } = await shop.create({ id: 330, ...own });
+    const kept = await replace({ id: 330, name: 'New' });
+    expect(kept).toMatchObject(own);
+    expect(kept.updatedAt > before).toBe(true);
+    expect(await replace({ id: 330, name: 'New', externalId: null, metadata: { size: 'L' } })).toEqual({ id: 330, name: 'New', photoUrls: [], tags: [], status: 'available', metadata: { size: 'L' }, updatedAt });
+    expect(await replace({ id: 330, name: 'New', metadata: {} })).not.toHaveProperty('metadata');
+    expect(await shop.database.query('SELECT FROM plant_metadata JOIN plants USING (incarnation) WHERE id = 330')).toEqual([]);
+  });
+
+  it('an external id is that of one plant', async () => {
+    const { id } = await shop.create({ externalId: 'E-34' });
+    const other = await shop.create();
+    const taken = expect.objectContaining({ code: 'external-id-exists', details: { errors: [{ pointer: '/plant/externalId', detail: `is that of plant ${id}` }] } });
+    await expect(shop.create({ externalId: 'E-34' })).rejects.toEqual(taken);
+    await expect(replace({ id: other.id, name: 'x', externalId: 'E-34' })).rejects.toEqual(taken);
+    const racing = await Promise.all(Array.from({ length: 10 }, () => outcomeOf(shop.create({ externalId: 'E-35' }))));
+    expect(racing.filter((one) => one === 'external-id-exists')).toHaveLength(9);
+    await replace({ id, name: 'x', externalId: null });
+    expect(await replace({ id: other.id, name: 'x', externalId: 'E-34' })).toMatchObject({ externalId: 'E-34' });
+  });
+
+  describe('a merge patch', () => {
+    const patch = (plantId: number, plant: PlantPatch, ifVersion?: number) => shop.caller.call(catalog.patchPlant, { plantId, plant, ...(ifVersion !== undefined && { ifVersion }) });
+    const all = { name: 'Fern', category: { id: 3, name: 'Ferns' }, photoUrls: ['a'], tags: [{ id: 4, name: 'damp' }], status: 'pending' as const, externalId: 'E-50', metadata: { colour: 'green', size: 'L' } };
+
+    it('keeps what it does not have, and removes what it has as null', async () => {
+      await shop.create({ id: 50, ...all });
+      expect(await patch(50, {})).toEqual({ id: 50, ...all, updatedAt });
+      expect(await patch(50, { name: 'Fig', metadata: { size: null, light: 'low' } })).toEqual({ id: 50, ...all, name: 'Fig', metadata: { colour: 'green', light: 'low' }, updatedAt });
+      expect(await patch(50, { category: { id: null, name: 'Figs' }, tags: [{ name: 'dry' }] })).toMatchObject({ category: { id: expect.any(Number), name: 'Figs' }, tags: [{ id: expect.any(Number), name: 'dry' }] });
+      expect(await patch(50, { category: { id: 9 } })).toMatchObject({ category: { id: 9, name: 'Figs' } });
+      expect(await patch(50, { category: { name: null } })).toMatchObject({ category: { id: 9 } });
+      expect(await patch(50, { category: { id: null } })).not.toHaveProperty('category');
+      const removed = await patch(50, { photoUrls: null, tags: null, externalId: null, metadata: null, status: 'sold' });
+      expect(removed).toEqual({ id: 50, name: 'Fig', photoUrls: [], tags: [], status: 'sold', updatedAt });
+      expect(await get(50)).toEqual(removed);
+      expect(shop.store.stock.get(50)).toMatchObject({ listing: 'sold' });
+    });
+
+    it('is refused for another version, for what a plant must have, and with an external id of another plant', async () => {
+      await shop.create({ id: 51, ...all, externalId: 'E-51' });
+      const version = await versionOf(51);
+      await patch(51, { name: 'Second' }, version);
+      expect(await outcomeOf(patch(51, { name: 'Third' }, version))).toBe('precondition-failed');
+      for (const [member, plant] of Object.entries({ name: { name: null }, status: { status: null } })) {
+        await expect(patch(51, plant as never)).rejects.toMatchObject({ code: 'invalid-input', details: { errors: [{ pointer: `/plant/${member}` }] } });
+      }
+      await shop.create({ id: 52, externalId: 'E-52' });
+      expect(await outcomeOf(patch(51, { externalId: 'E-52' }))).toBe('external-id-exists');
+      await patch(51, { metadata: Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`k${n}`, 'x'])) });
+      await expect(patch(51, { metadata: { one: 'x' } })).rejects.toMatchObject({ code: 'invalid-input', details: { errors: [{ pointer: '/plant/metadata' }] } });
+      expect(await outcomeOf(patch(404, {}))).toBe('plant-not-found');
+    });
   });
 
   it('every change creates a new version, and a change for another version is refused', async () => {

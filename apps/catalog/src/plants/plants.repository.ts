@@ -1,15 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { stampOfAll, stampOfPlant } from '../catalog-versions/catalog-versions.js';
 import { wordsOfPlant } from '../words.js';
-import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plant.js';
+import { bytesOf, pairsOf, type PlantAttributes, type PlantState, tagNames } from './plant.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 export const columns = `plants.id, plants.incarnation, plants.version, plants.name, plants.category,
-  plants.photo_urls AS "photoUrls", plants.tags, plants.status`;
+  plants.photo_urls AS "photoUrls", plants.tags, plants.status, plants.external_id AS "externalId", plants.metadata, plants.updated_at AS "updatedAt"`;
 
 export interface Stamped {
   /** The version of the catalogue, or of the plant's part, that was read: see `catalog-versions.ts`. */
@@ -66,8 +67,8 @@ export async function claimPlantId(tx: Transaction, plantId: number): Promise<vo
 const insert: Statement = {
   name: 'insert-plant',
   text: `
-    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes, name_words, label_words)
-    SELECT $1::bigint, drawn, drawn, $2::text, $3::jsonb, $4::text[], $5::jsonb, $6::text, $7::integer, $8::text[], $9::text[]
+    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes, name_words, label_words, external_id, metadata)
+    SELECT $1::bigint, drawn, drawn, $2::text, $3::jsonb, $4::text[], $5::jsonb, $6::text, $7::integer, $8::text[], $9::text[], $10::text, $11::jsonb
     FROM nextval('plant_versions') AS drawn
     ON CONFLICT (id) DO NOTHING RETURNING ${columns}`,
 };
@@ -79,7 +80,10 @@ export async function insertPlant(
   attributes: PlantAttributes,
 ): Promise<PlantState | undefined> {
   const [plant] = await tx.query<PlantState>(insert, toColumns({ id: plantId, ...attributes }));
-  if (plant) await insertTags(tx, plant);
+  if (plant) {
+    await insertTags(tx, plant);
+    insertMetadata(tx, [plant]);
+  }
   return plant;
 }
 
@@ -87,18 +91,40 @@ const write: Statement = {
   name: 'write-plant',
   text: `
     UPDATE plants SET version = nextval('plant_versions'), name = $2, category = $3, photo_urls = $4, tags = $5,
-      status = $6, bytes = $7, name_words = $8, label_words = $9
-    WHERE id = $1 RETURNING version`,
+      status = $6, bytes = $7, name_words = $8, label_words = $9, external_id = $10, metadata = $11, updated_at = now()
+    WHERE id = $1 RETURNING version, updated_at AS "updatedAt"`,
 };
 
 /** Writes a plant that this transaction has locked. @returns the plant at its new version */
 export async function writePlant(tx: Transaction, before: PlantState, after: PlantState): Promise<PlantState> {
-  const { version } = onlyRow(await tx.query<{ version: number }>(write, toColumns(after)));
+  const written = onlyRow(await tx.query<Pick<PlantState, 'version' | 'updatedAt'>>(write, toColumns(after)));
   if (tagNames(before).join('\0') !== tagNames(after).join('\0')) {
     await tx.execute('DELETE FROM plant_tags WHERE incarnation = $1', [after.incarnation]);
     await insertTags(tx, after);
   }
-  return { ...after, version };
+  rewriteMetadata(tx, [{ before, after }]);
+  return { ...after, ...written };
+}
+
+const insertPairs: Statement = {
+  name: 'insert-plant-metadata',
+  text: 'INSERT INTO plant_metadata (pair, incarnation) SELECT * FROM unnest($1::text[], $2::bigint[])',
+};
+
+/** Indexes the metadata of new plants. */
+export function insertMetadata(tx: Transaction, plants: readonly Pick<PlantState, 'incarnation' | 'metadata'>[]): void {
+  const rows = plants.flatMap(({ incarnation, metadata }) => pairsOf(metadata).map((pair) => ({ pair, incarnation })));
+  if (rows.length > 0) tx.send(insertPairs, [rows.map(({ pair }) => pair), rows.map(({ incarnation }) => incarnation)]);
+}
+
+/** Indexes the metadata of plants whose metadata may have changed. */
+export function rewriteMetadata(tx: Transaction, plants: readonly { readonly before: PlantState; readonly after: PlantState }[]): void {
+  const changed = plants.filter(({ before, after }) => !isDeepStrictEqual(before.metadata, after.metadata));
+  const indexed = changed.filter(({ before }) => before.metadata !== null);
+  if (indexed.length > 0) {
+    tx.send({ name: 'delete-plant-metadata', text: 'DELETE FROM plant_metadata WHERE incarnation = ANY($1::bigint[])' }, [indexed.map(({ after }) => after.incarnation)]);
+  }
+  insertMetadata(tx, changed.map(({ after }) => after));
 }
 
 async function insertTags(tx: Transaction, plant: PlantState): Promise<void> {
@@ -119,15 +145,23 @@ function toColumns(plant: PlantAttributes & { readonly id: number }): unknown[] 
     plant.photoUrls,
     JSON.stringify(plant.tags),
     plant.status,
-    Buffer.byteLength(JSON.stringify(toPlant(plant))),
+    bytesOf(plant),
     nameWords,
     labelWords,
+    plant.externalId,
+    plant.metadata && JSON.stringify(plant.metadata),
   ];
 }
 
 /** Deletes a plant with its tags and intent; its images are swept later. @returns whether the plant existed */
 export async function deletePlant(tx: Transaction, incarnation: number): Promise<boolean> {
   return (await tx.execute('DELETE FROM plants WHERE incarnation = $1', [incarnation])) === 1;
+}
+
+/** Finds the plant with an external id. */
+export async function findByExternalId(db: Reader, externalId: string): Promise<{ readonly id: number } | undefined> {
+  const [plant] = await db.query<{ id: number }>('SELECT id FROM plants WHERE external_id = $1', [externalId]);
+  return plant;
 }
 
 /** A list of the plants that have any of these statuses, or any of these tags. */

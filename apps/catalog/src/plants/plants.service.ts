@@ -1,21 +1,26 @@
 import { Injectable } from '@nestjs/common';
-import { catalog, type ChangePlant, type NewPlant, type Plant, type PlantReplacement } from '@plant-shop/contracts/catalog';
+import { catalog, type ChangePlant, type NewPlant, type PatchPlant, type Plant, type PlantReplacement } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
 import { idsOfLabels, labelsToFill } from '../labels/labels.js';
 import { findPendingPlant, intendToList, intendToOpen, stockIntents } from './stock-intents.repository.js';
+import type { PendingPlant } from './stock-intent.js';
 import { StockIntentsService } from './stock-intents.service.js';
 import {
   assertVersion,
   attributesOf,
   changesOf,
+  externalIdExists,
+  ofNewPlant,
+  patched,
   type PlantAttributes,
   plantNotFound,
   type PlantState,
@@ -24,6 +29,7 @@ import {
 import {
   claimPlantId,
   drawPlantId,
+  findByExternalId,
   findPage,
   findPlant,
   insertPlant,
@@ -41,22 +47,31 @@ export class PlantsService {
 
   /** Creates a plant. Resolves once the store has opened stock for it, so that it can be ordered at once. */
   async create(context: RpcContext, given: NewPlant): Promise<Versioned<Plant> | Replayed> {
-    const attributes = attributesOf(given, await idsOfLabels(this.database, labelsToFill(given)), 'available');
-    return this.write(context, catalog.createPlant, async (tx) => {
+    const attributes = attributesOf(given, await idsOfLabels(this.database, labelsToFill(given)), ofNewPlant);
+    return this.write(context, catalog.createPlant, attributes, async (tx) => {
       const plant = await insertNew(tx, given.id || undefined, attributes);
       intendToOpen(tx, [{ incarnation: plant.incarnation, units: given.quantity ?? null }], leaseMsOf(context));
       return plant;
     });
   }
 
-  /** Replaces all attributes. Clears absent optional ones, except that an absent status leaves the current one. */
+  /** Replaces all attributes. Clears absent optional ones, except that absent status, external id and metadata stay. */
   async replace(
     context: RpcContext,
     given: PlantReplacement,
     ifVersion?: number,
   ): Promise<Versioned<Plant> | Replayed> {
     const ids = await idsOfLabels(this.database, labelsToFill(given));
-    return this.update(context, catalog.replacePlant, given.id, ifVersion, (plant) => attributesOf(given, ids, plant.status));
+    return this.update(context, catalog.replacePlant, given.id, ifVersion, (plant) => attributesOf(given, ids, plant), given);
+  }
+
+  patch(context: RpcContext, { plantId, plant: patch, ifVersion }: PatchPlant): Promise<Versioned<Plant> | Replayed> {
+    const changes = async (plant: PlantState, tx: Transaction): Promise<PlantAttributes> => {
+      const given = patched(plant, patch);
+      // In the transaction, since the labels depend on the plant.
+      return attributesOf(given, await idsOfLabels(tx, labelsToFill(given)), plant);
+    };
+    return this.update(context, catalog.patchPlant, plantId, ifVersion, changes, patch);
   }
 
   async change(
@@ -109,12 +124,13 @@ export class PlantsService {
     operation: { readonly pattern: string },
     plantId: number,
     ifVersion: number | undefined,
-    changes: (plant: PlantState) => Partial<PlantAttributes>,
+    changes: (plant: PlantState, tx: Transaction) => Partial<PlantAttributes> | Promise<PlantAttributes>,
+    given: Pick<PlantReplacement, 'externalId'> = {},
   ): Promise<Versioned<Plant> | Replayed> {
-    return this.write(context, operation, async (tx) => {
+    return this.write(context, operation, given, async (tx) => {
       const before = requirePlant(plantId, await lockPlant(tx, plantId));
       assertVersion(before, ifVersion);
-      const after = await writePlant(tx, before, { ...before, ...changes(before) });
+      const after = await writePlant(tx, before, { ...before, ...(await changes(before, tx)) });
       if (after.status !== before.status) {
         intendToList(tx, [after], leaseMsOf(context));
       }
@@ -125,13 +141,29 @@ export class PlantsService {
   /**
    * Writes a plant once per Idempotency-Key. Resolves when no call to the store is pending for it. A repeated request completes
    * pending calls too: the first one may have ended between its commit and the store's answer.
+   * @throws DomainError `external-id-exists` if another plant has the given one
    */
   private async write(
     context: RpcContext,
     operation: { readonly pattern: string },
+    given: Pick<PlantReplacement, 'externalId'>,
     work: (tx: Transaction) => Promise<PlantState>,
   ): Promise<Versioned<Plant> | Replayed> {
-    const { answer, pending } = await this.database.transaction(async (tx) => {
+    const { answer, pending } = await this.writeOnce(context, operation, work).catch(async (error: unknown) => {
+      const { externalId } = given;
+      if (constraintOf(error) !== 'external_id_taken' || typeof externalId !== 'string') throw error;
+      throw externalIdExists(externalId, await findByExternalId(this.database, externalId));
+    });
+    if (pending) await this.intents.sync(context, pending);
+    return answer;
+  }
+
+  private writeOnce(
+    context: RpcContext,
+    operation: { readonly pattern: string },
+    work: (tx: Transaction) => Promise<PlantState>,
+  ): Promise<{ answer: Versioned<Plant> | Replayed; pending: PendingPlant | undefined }> {
+    return this.database.transaction(async (tx) => {
       const written = await runOnce(tx, context.idempotency, async () => {
         const plant = await work(tx);
         audit(tx, actorOf(context), operation, plant.id);
@@ -140,8 +172,6 @@ export class PlantsService {
       const { id } = written.value as Plant;
       return { answer: written, pending: await findPendingPlant(tx, id, written.meta.version ?? 0) };
     });
-    if (pending) await this.intents.sync(context, pending);
-    return answer;
   }
 }
 

@@ -16,7 +16,7 @@ export const countedPlants = 128;
 /** Plants that have any of some values. An index lists the plants of each value in order of creation. */
 export type PlantLists =
   | WordLists
-  | { readonly of: 'tags' | 'category' | 'status'; readonly values: readonly string[] }
+  | { readonly of: 'tags' | 'category' | 'status' | 'metadata' | 'externalId'; readonly values: readonly string[] }
   | { readonly of: 'all' };
 
 export interface WordLists {

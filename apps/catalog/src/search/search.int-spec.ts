@@ -75,6 +75,22 @@ describe('a search', () => {
     expect(await shop.database.query(`SELECT word FROM plant_words WHERE word LIKE 'qua%' OR word = 'quercus'`)).toEqual([]);
   });
 
+  it('finds a plant by its external id, and plants by all given pairs of their metadata', async () => {
+    const make = (name: string, metadata: Record<string, string>) => named(name, { metadata, tags: [{ name: 'with metadata' }], externalId: `E ${name}` });
+    await make('Hosta one', { 'sun, noon': 'no', size: 'L' });
+    await make('Hosta two', { 'sun, noon': 'no', size: 'S', soil: 'wet' });
+    await make('Hosta three', { 'sun, noon': 'yes', size: 'L' });
+    expect(await names({ externalId: 'E Hosta two' })).toEqual(['Hosta two']);
+    expect(await names({ externalId: 'e hosta two' })).toEqual([]);
+    expect(await names({ externalId: 'E Hosta two', metadata: { size: 'L' } })).toEqual([]);
+    expect(await names({ metadata: { 'sun, noon': 'no' } })).toEqual(['Hosta two', 'Hosta one']);
+    expect(await names({ metadata: { 'sun, noon': 'no', size: 'L' } })).toEqual(['Hosta one']);
+    expect(await names({ metadata: { size: 'L' }, tags: ['with metadata'], q: 'hosta', sort: 'name' })).toEqual(['Hosta one', 'Hosta three']);
+    expect(await names({ metadata: { size: 'no' } })).toEqual([]);
+    expect(await walk({ metadata: { size: 'L' }, limit: 1 })).toEqual({ names: ['Hosta three', 'Hosta one'], pages: 2 });
+    expect(await shop.caller.call(catalog.getPlantFacets, { metadata: { size: 'L' } })).toMatchObject({ plants: 2, complete: true });
+  });
+
   it('finds plants that meet all conditions', async () => {
     await named('Sansevieria one', { tags: [{ name: 'dry' }, { name: 'tall' }], category: { name: 'Snake plants' } });
     await named('Sansevieria two', { tags: [{ name: 'dry' }], category: { name: 'Other snakes' } });

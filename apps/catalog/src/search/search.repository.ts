@@ -1,4 +1,5 @@
 import { maxFacetValues, type PlantFacets, type PlantSort, type PlantStatus } from '@plant-shop/contracts/catalog';
+import type { MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { stampOfAll } from '../catalog-versions/catalog-versions.js';
@@ -91,10 +92,16 @@ const measure = {
     text: `SELECT length.* FROM unnest($1::text[]) AS wanted (value)
       CROSS JOIN LATERAL (${lengthOf(`SELECT incarnation FROM plants WHERE ${inCategory(String(Number.MAX_SAFE_INTEGER))}`, newestOfCategoryFirst)}) AS length`,
   },
+  metadata: {
+    name: 'measure-metadata',
+    text: `SELECT length.* FROM unnest($1::text[]) AS wanted (value)
+      CROSS JOIN LATERAL (${lengthOf('SELECT incarnation FROM plant_metadata WHERE pair = wanted.value')}) AS length`,
+  },
+  externalId: { name: 'measure-external-id', text: lengthOf('SELECT incarnation FROM plants WHERE external_id = ANY($1::text[])') },
 } satisfies Record<string, Statement>;
 
 /** Measures the list of each value, to plan the search. */
-export function measureLists(tx: Transaction, of: 'tags' | 'category', values: readonly string[]): Promise<ListLength[]> {
+export function measureLists(tx: Transaction, of: keyof typeof measure, values: readonly string[]): Promise<ListLength[]> {
   return tx.query<ListLength & Record<string, unknown>>(measure[of], [values]);
 }
 
@@ -103,22 +110,24 @@ export interface PlantConditions {
   readonly status?: readonly PlantStatus[];
   readonly tags?: readonly string[];
   readonly category?: string;
+  readonly externalId?: string;
+  readonly metadata?: MetadataPairs;
 }
 
-// Parameters $8 to $13: the newest plants, at most $13, of those that the lists have below $10 and not below $12. A plant may be in
+// Parameters $10 to $15: the newest plants, at most $15, of those that the lists have below $12 and not below $14. A plant may be in
 // several lists. Plants older than the horizon are dropped: a list that was not read to its end may lack them.
 const candidatesFrom = (of: PlantLists['of']): string => `
   hits AS MATERIALIZED (
-    SELECT wanted.value, wanted.distance, hit.* FROM unnest($8::text[], $9::integer[]) AS wanted (value, distance)
-    CROSS JOIN LATERAL (${newestOf(of, '$10', '$11')}) AS hit
+    SELECT wanted.value, wanted.distance, hit.* FROM unnest($10::text[], $11::integer[]) AS wanted (value, distance)
+    CROSS JOIN LATERAL (${newestOf(of, '$12', '$13')}) AS hit
   ), lists_read AS (
-    SELECT coalesce(max(oldest) FILTER (WHERE plants = $11), 0) AS oldest
+    SELECT coalesce(max(oldest) FILTER (WHERE plants = $13), 0) AS oldest
     FROM (SELECT count(*) AS plants, min(incarnation) AS oldest FROM hits GROUP BY value) AS list
   ), candidates AS MATERIALIZED (
     SELECT incarnation, min(2 * distance + (NOT in_name)::integer) AS score FROM hits
-    WHERE incarnation >= greatest((SELECT oldest FROM lists_read), $12) GROUP BY incarnation ORDER BY incarnation DESC LIMIT $13
+    WHERE incarnation >= greatest((SELECT oldest FROM lists_read), $14) GROUP BY incarnation ORDER BY incarnation DESC LIMIT $15
   ), horizon AS (
-    SELECT greatest((SELECT oldest FROM lists_read), $12, CASE WHEN count(*) = $13 THEN min(incarnation) END) AS at,
+    SELECT greatest((SELECT oldest FROM lists_read), $14, CASE WHEN count(*) = $15 THEN min(incarnation) END) AS at,
       coalesce(max(incarnation), 0) AS newest
     FROM candidates
   )`;
@@ -129,6 +138,8 @@ function newestOf(of: PlantLists['of'], before: string, limit: string): string {
     words: `SELECT incarnation, in_name FROM plant_words WHERE word = wanted.value AND incarnation < ${before}`,
     tags: `SELECT incarnation, true AS in_name FROM plant_tags WHERE name = wanted.value AND incarnation < ${before}`,
     category: `SELECT incarnation, true AS in_name FROM plants WHERE ${inCategory(`${before}::bigint`)}`,
+    metadata: `SELECT incarnation, true AS in_name FROM plant_metadata WHERE pair = wanted.value AND incarnation < ${before}`,
+    externalId: `SELECT incarnation, true AS in_name FROM plants WHERE external_id = wanted.value AND incarnation < ${before}`,
     status: `SELECT incarnation, true AS in_name FROM plants WHERE status = wanted.value AND incarnation < ${before}`,
     all: `SELECT incarnation, true AS in_name FROM plants WHERE incarnation < ${before}`,
   };
@@ -148,7 +159,7 @@ export async function haveMoreThan(tx: Transaction, lists: PlantLists, count: nu
 
 const nameKey = `lower(plants.name) COLLATE "C"`;
 
-// Parameters $1 to $7. A lower score is a better match: each word of the query adds twice the distance of its nearest term, and 1
+// Parameters $1 to $9. A lower score is a better match: each word of the query adds twice the distance of its nearest term, and 1
 // if that term is only in a tag or the category. Each candidate's plant is looked up, and its tags are read from it: for a join with
 // the table or for EXISTS in plant_tags, Postgres may read all plants, or all that have one of the tags.
 const matched = `
@@ -169,10 +180,12 @@ const matched = `
       AND ($5::text[] IS NULL OR plants.status = ANY($5))
       AND ($6::text IS NULL OR plants.category ->> 'name' = $6)
       AND ($7::jsonb[] IS NULL OR plants.tags @> ANY($7))
+      AND ($8::text IS NULL OR plants.external_id = $8)
+      AND ($9::jsonb IS NULL OR plants.metadata @> $9)
   )`;
 
 /** The driver's own condition is not checked: all candidates meet it. */
-const matchValues = ({ driver, others }: Pick<SearchPlan, 'driver' | 'others'>, { status, category, tags }: PlantConditions): unknown[] => {
+const matchValues = ({ driver, others }: Pick<SearchPlan, 'driver' | 'others'>, { status, category, tags, externalId, metadata }: PlantConditions): unknown[] => {
   const terms = others.flatMap((alternatives, number) => alternatives.map((term) => ({ ...term, number })));
   return [
     terms.map(({ word }) => word),
@@ -182,6 +195,8 @@ const matchValues = ({ driver, others }: Pick<SearchPlan, 'driver' | 'others'>, 
     driver.of === 'status' ? null : (status ?? null),
     driver.of === 'category' ? null : (category ?? null),
     driver.of === 'tags' ? null : (tags?.map((name) => JSON.stringify([{ name }])) ?? null),
+    externalId ?? null,
+    metadata ? JSON.stringify(metadata) : null,
   ];
 };
 
@@ -195,11 +210,11 @@ function driverValues(driver: PlantLists): [string[], number[]] {
   return [values, values.map(() => 0)];
 }
 
-/** Parameters from $14. */
+/** Parameters from $16. */
 const orders = {
-  newest: { by: 'incarnation DESC', after: 'incarnation < $14' },
-  name: { by: 'key, incarnation', after: '(key, incarnation) > ($16 COLLATE "C", $14)' },
-  relevance: { by: 'score, incarnation DESC', after: '(score, -incarnation) > ($16, -$14::bigint)' },
+  newest: { by: 'incarnation DESC', after: 'incarnation < $16' },
+  name: { by: 'key, incarnation', after: '(key, incarnation) > ($18 COLLATE "C", $16)' },
+  relevance: { by: 'score, incarnation DESC', after: '(score, -incarnation) > ($18, -$16::bigint)' },
 } as const;
 
 const pageOf = (by: string, after: string, limit: string): string => `
@@ -250,7 +265,7 @@ export async function findMatches(
 ): Promise<Matches> {
   const { by, after: condition } = orders[order];
   const statement = statementOf(`search-${plan.driver.of}-${order}`, () => `
-    WITH ${candidatesFrom(plan.driver.of)}, ${matched}, ${pageOf(by, condition, '$15')}
+    WITH ${candidatesFrom(plan.driver.of)}, ${matched}, ${pageOf(by, condition, '$17')}
     SELECT whole.stamp, horizon.at AS horizon, horizon.newest, found.* FROM (${stampOfAll}) AS whole CROSS JOIN horizon LEFT JOIN found ON true
     ORDER BY ${by}`);
   const more = { newest: [], relevance: [after.score], name: [after.key] }[order];
@@ -280,11 +295,11 @@ export async function findMatchesByName(
 ): Promise<NamedMatches> {
   const statement = statementOf('search-by-name', () => `
     WITH candidates AS MATERIALIZED (
-      SELECT incarnation, ${nameKey} AS key, 0 AS score FROM plants WHERE (${nameKey}, incarnation) > ($8 COLLATE "C", $9)
-      ORDER BY ${nameKey}, incarnation LIMIT $10
+      SELECT incarnation, ${nameKey} AS key, 0 AS score FROM plants WHERE (${nameKey}, incarnation) > ($10 COLLATE "C", $11)
+      ORDER BY ${nameKey}, incarnation LIMIT $12
     ), last AS (
-      SELECT key, incarnation FROM candidates WHERE (SELECT count(*) FROM candidates) = $10 ORDER BY key DESC, incarnation DESC LIMIT 1
-    ), ${matched}, ${pageOf('key, incarnation', 'true', '$11')}
+      SELECT key, incarnation FROM candidates WHERE (SELECT count(*) FROM candidates) = $12 ORDER BY key DESC, incarnation DESC LIMIT 1
+    ), ${matched}, ${pageOf('key, incarnation', 'true', '$13')}
     SELECT whole.stamp, last.key AS "lastKey", last.incarnation AS "lastIncarnation", found.*
     FROM (${stampOfAll}) AS whole LEFT JOIN last ON true LEFT JOIN found ON true ORDER BY found.key, found.incarnation`);
   const rows = await tx.query<Found & { readonly lastKey: string | null; readonly lastIncarnation: number }>(statement, [

@@ -11,7 +11,7 @@ import { Cursors, fitToPage, maxLimit } from '@plant-shop/platform/patterns/pagi
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Page } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
-import { toPlant } from '../plants/plant.js';
+import { pairsOf, toPlant } from '../plants/plant.js';
 import {
   checkAll,
   fewCandidates,
@@ -110,12 +110,18 @@ async function findPage(
 }
 
 /** Plans the search. @returns undefined if a word of the query matches no word of any plant */
-async function planFor(tx: Transaction, { q, status, tags, category }: GetPlantFacets): Promise<SearchPlan | undefined> {
+async function planFor(tx: Transaction, { q, status, tags, category, externalId, metadata }: GetPlantFacets): Promise<SearchPlan | undefined> {
   const conditions: MeasuredLists[] = [];
   if (q !== undefined) conditions.push(...(await wordsOf(tx, q)));
   if (tags) conditions.push({ lists: { of: 'tags', values: tags }, lengths: await measureLists(tx, 'tags', tags) });
   if (category !== undefined) {
     conditions.push({ lists: { of: 'category', values: [category] }, lengths: await measureLists(tx, 'category', [category]) });
+  }
+  if (externalId !== undefined) {
+    conditions.push({ lists: { of: 'externalId', values: [externalId] }, lengths: await measureLists(tx, 'externalId', [externalId]) });
+  }
+  for (const pair of pairsOf(metadata ?? null)) {
+    conditions.push({ lists: { of: 'metadata', values: [pair] }, lengths: await measureLists(tx, 'metadata', [pair]) });
   }
   // A query without letters and digits has no words and matches nothing.
   const hasNoWord = q !== undefined && !conditions.some(({ lists }) => lists.of === 'words');
@@ -135,11 +141,13 @@ async function wordsOf(tx: Transaction, q: string): Promise<(MeasuredLists & { r
   });
 }
 
-const fingerprintOf = ({ q, status = [], tags = [], category }: GetPlantFacets): string[] => [
+const fingerprintOf = ({ q, status = [], tags = [], category, externalId, metadata }: GetPlantFacets): string[] => [
   ...(q === undefined ? [] : [`q ${q}`]),
   ...status.map((one) => `status ${one}`),
   ...tags.map((one) => `tag ${one}`),
   ...(category === undefined ? [] : [`category ${category}`]),
+  ...(externalId === undefined ? [] : [`externalId ${externalId}`]),
+  ...pairsOf(metadata ?? null).map((pair) => `metadata ${pair}`),
 ];
 
 @Controller()

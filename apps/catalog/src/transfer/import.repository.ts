@@ -1,6 +1,6 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import { type PlantAttributes, type PlantState, tagNames, toPlant } from '../plants/plant.js';
-import { columns } from '../plants/plants.repository.js';
+import { bytesOf, type PlantAttributes, type PlantState, tagNames } from '../plants/plant.js';
+import { columns, insertMetadata, rewriteMetadata } from '../plants/plants.repository.js';
 import { wordsOfPlant } from '../words.js';
 import type { PlantChange } from './import.js';
 
@@ -19,6 +19,16 @@ export async function claimPlants(tx: Transaction, ids: readonly number[]): Prom
   return new Map((await tx.query<PlantState>(lock, [ids])).map((plant) => [plant.id, plant]));
 }
 
+/** Returns the ids of the plants that have these external ids, by external id. */
+export async function findExternalIds(tx: Transaction, externalIds: readonly string[]): Promise<Map<string, number>> {
+  if (externalIds.length === 0) return new Map();
+  const rows = await tx.query<{ externalId: string; id: number }>(
+    { name: 'find-external-ids', text: 'SELECT external_id AS "externalId", id FROM plants WHERE external_id = ANY($1)' },
+    [externalIds],
+  );
+  return new Map(rows.map(({ externalId, id }) => [externalId, id]));
+}
+
 function rowOf({ id, ...plant }: PlantAttributes & { readonly id: number }): object {
   const { nameWords, labelWords } = wordsOfPlant(plant);
   return {
@@ -28,20 +38,22 @@ function rowOf({ id, ...plant }: PlantAttributes & { readonly id: number }): obj
     photo_urls: plant.photoUrls,
     tags: plant.tags,
     status: plant.status,
-    bytes: Buffer.byteLength(JSON.stringify(toPlant({ id, ...plant }))),
+    external_id: plant.externalId,
+    metadata: plant.metadata,
+    bytes: bytesOf({ id, ...plant }),
     name_words: nameWords,
     label_words: labelWords,
   };
 }
 
-const given = `jsonb_to_recordset($1) AS t (n integer, id bigint, name text, category jsonb, photo_urls text[], tags jsonb, status text, bytes integer, name_words text[], label_words text[])`;
+const given = `jsonb_to_recordset($1) AS t (n integer, id bigint, name text, category jsonb, photo_urls text[], tags jsonb, status text, external_id text, metadata jsonb, bytes integer, name_words text[], label_words text[])`;
 
 // Draws versions in the order of the lines, so that lists show the plants in this order.
 const insert: Statement = {
   name: 'insert-plants',
   text: `
-    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes, name_words, label_words)
-    SELECT id, drawn, drawn, name, category, photo_urls, tags, status, bytes, name_words, label_words
+    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, external_id, metadata, bytes, name_words, label_words)
+    SELECT id, drawn, drawn, name, category, photo_urls, tags, status, external_id, metadata, bytes, name_words, label_words
     FROM (SELECT sorted.*, nextval('plant_versions') AS drawn FROM (SELECT * FROM ${given} ORDER BY n) AS sorted) AS numbered
     RETURNING id, incarnation`,
 };
@@ -53,6 +65,7 @@ export async function insertPlants(tx: Transaction, created: readonly Extract<Pl
   const inserted = await tx.query<{ id: number; incarnation: number }>(insert, [JSON.stringify(rows)]);
   const incarnations = new Map(inserted.map(({ id, incarnation }) => [id, incarnation]));
   insertTags(tx, created.flatMap(({ id, attributes }) => tagNames(attributes).map((name) => ({ name, incarnation: incarnations.get(id) ?? 0 }))));
+  insertMetadata(tx, created.map(({ id, attributes: { metadata } }) => ({ metadata, incarnation: incarnations.get(id) ?? 0 })));
   return incarnations;
 }
 
@@ -60,7 +73,7 @@ const update: Statement = {
   name: 'write-plants',
   text: `
     UPDATE plants SET version = nextval('plant_versions'), name = t.name, category = t.category, photo_urls = t.photo_urls, tags = t.tags,
-      status = t.status, bytes = t.bytes, name_words = t.name_words, label_words = t.label_words
+      status = t.status, external_id = t.external_id, metadata = t.metadata, updated_at = now(), bytes = t.bytes, name_words = t.name_words, label_words = t.label_words
     FROM ${given} WHERE plants.id = t.id RETURNING plants.id, plants.version`,
 };
 
@@ -73,6 +86,7 @@ export async function writePlants(tx: Transaction, updated: readonly Extract<Pla
     tx.send({ name: 'delete-tags', text: 'DELETE FROM plant_tags WHERE incarnation = ANY($1::bigint[])' }, [retagged.map(({ after }) => after.incarnation)]);
     insertTags(tx, retagged.flatMap(({ after }) => tagNames(after).map((name) => ({ name, incarnation: after.incarnation }))));
   }
+  rewriteMetadata(tx, updated);
   return new Map(written.map(({ id, version }) => [id, version]));
 }
 

@@ -1,15 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
+import { unavailable } from '@plant-shop/platform/errors';
 import { actorOf, auditAll } from '@plant-shop/platform/patterns/audit-log';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
 import { idsOfLabels, labelKey, labelsToFill } from '../labels/labels.js';
 import { findPendingPlants, intendToList, intendToOpen } from '../plants/stock-intents.repository.js';
 import { type PendingPlant } from '../plants/stock-intent.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
-import { changeOf, type PlantChange, resultOf, rounds, validateLines, type ValidLine } from './import.js';
-import { claimPlants, insertPlants, writePlants } from './import.repository.js';
+import { changeOf, type PlantChange, refuseTakenExternalIds, resultOf, rounds, validateLines, type ValidLine } from './import.js';
+import { claimPlants, findExternalIds, insertPlants, writePlants } from './import.repository.js';
+
+interface Written {
+  readonly changes: PlantChange[];
+  readonly pending: PendingPlant[];
+}
+
+const maxAttempts = 3;
 
 @Injectable()
 export class ImportService {
@@ -33,13 +42,27 @@ export class ImportService {
     return lines.flatMap((_, line) => results.get(line) ?? []);
   }
 
-  private async write(context: RpcContext, lines: readonly ValidLine[]): Promise<{ changes: PlantChange[]; pending: PendingPlant[] }> {
+  /** Repeats a transaction that another one preceded with an external id: then its line is refused, and the others are not. */
+  private async write(context: RpcContext, lines: readonly ValidLine[]): Promise<Written> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.writeOnce(context, lines);
+      } catch (error) {
+        if (constraintOf(error) !== 'external_id_taken') throw error;
+        if (attempt === maxAttempts) throw unavailable('The catalog', error);
+      }
+    }
+  }
+
+  private async writeOnce(context: RpcContext, lines: readonly ValidLine[]): Promise<Written> {
     const labels = new Map(lines.flatMap(({ plant }) => labelsToFill(plant)).map((label) => [labelKey(label), label]));
     const ids = await idsOfLabels(this.database, [...labels.values()]);
     const plantIds = lines.map(({ plant }) => plant.id);
+    const externalIds = lines.flatMap(({ plant }) => plant.externalId ?? []);
     return this.database.transaction(async (tx) => {
       const before = await claimPlants(tx, plantIds);
-      const changes = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock')));
+      const wanted = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock')));
+      const changes = refuseTakenExternalIds(wanted, await findExternalIds(tx, externalIds));
       await this.writeChanges(tx, context, changes);
       return { changes, pending: await findPendingPlants(tx, plantIds) };
     });

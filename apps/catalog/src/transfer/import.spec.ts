@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PlantState } from '../plants/plant.js';
-import { changeOf, resultOf, rounds, validateLines } from './import.js';
+import { changeOf, refuseTakenExternalIds, resultOf, rounds, validateLines } from './import.js';
 
 const monstera: PlantState = {
   id: 7,
@@ -11,6 +11,9 @@ const monstera: PlantState = {
   photoUrls: ['https://photos.test/1'],
   tags: [{ id: 9, name: 'shade' }],
   status: 'sold',
+  externalId: 'E-7',
+  metadata: { colour: 'red', size: 'L' },
+  updatedAt: new Date(0),
 };
 const line = (plant: object, number = 0) => ({ line: number, plant: { id: 7, name: 'Monstera', ...plant } });
 const labels = new Map([
@@ -56,9 +59,18 @@ describe('a line of an import', () => {
   it('changes nothing if everything is equal', () => {
     const same = { category: { name: 'Foliage' }, photoUrls: ['https://photos.test/1'], tags: [{ name: 'shade' }] };
     expect(changeOf(line(same), monstera, labels, true).kind).toBe('unchanged');
-    for (const other of [{ status: 'available' as const }, { category: { id: 5, name: 'Foliage' } }, { tags: [] }, { photoUrls: ['https://photos.test/2'] }, { name: 'Other' }]) {
+    expect(changeOf(line({ ...same, externalId: 'E-7', metadata: { size: 'L', colour: 'red' } }), monstera, labels, true).kind).toBe('unchanged');
+    for (const other of [{ status: 'available' as const }, { category: { id: 5, name: 'Foliage' } }, { tags: [] }, { photoUrls: ['https://photos.test/2'] }, { name: 'Other' }, { externalId: null }, { metadata: { colour: 'red' } }]) {
       expect(changeOf(line({ ...same, ...other }), monstera, labels, true).kind).toBe('updated');
     }
+  });
+
+  it('is refused with an external id of another plant, or of an earlier line', () => {
+    const created = (id: number, externalId: string | null) => changeOf({ line: id, plant: { id, name: 'x', externalId } }, undefined, labels, true);
+    const changes = [created(1, 'E-1'), created(2, 'E-1'), created(3, 'E-7'), created(4, null), changeOf(line({ externalId: 'E-7' }), monstera, labels, true)];
+    const decided = refuseTakenExternalIds(changes, new Map([['E-7', 7]])).map(resultOf);
+    expect(decided.map((one) => ('refused' in one ? one.refused.code : one.result))).toEqual(['created', 'external-id-exists', 'external-id-exists', 'created', 'updated']);
+    expect(decided[2]).toMatchObject({ id: 3, refused: { detail: 'The external id E-7 is that of plant 7.' } });
   });
 
   it('is applied after earlier lines with the same id', () => {

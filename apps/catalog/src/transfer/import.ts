@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ImportedPlant, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import { CodedError } from '@plant-shop/platform/errors';
 import { validated } from '@plant-shop/platform/rpc/validation';
-import { attributesOf, type PlantAttributes, type PlantState } from '../plants/plant.js';
+import { attributesOf, externalIdExists, ofNewPlant, type PlantAttributes, type PlantState } from '../plants/plant.js';
 import type { LabelIds } from '../labels/labels.js';
 
 /** A line that can be imported. */
@@ -64,23 +65,44 @@ export type PlantChange =
   | { readonly kind: 'created'; readonly line: number; readonly id: number; readonly attributes: PlantAttributes; readonly units: number | null }
   | { readonly kind: 'updated'; readonly line: number; readonly before: PlantState; readonly after: PlantState }
   | { readonly kind: 'unchanged'; readonly line: number; readonly before: PlantState }
-  | { readonly kind: 'forbidden'; readonly line: number; readonly id: number };
+  | { readonly kind: 'refused'; readonly line: number; readonly id: number; readonly code: string; readonly detail: string };
+
+/**
+ * Refuses changes that give a plant an external id of another one, or of one before it in the list.
+ * @param owners ids of plants by their external ids, as far as the changes have them
+ */
+export function refuseTakenExternalIds(changes: readonly PlantChange[], owners: ReadonlyMap<string, number>): PlantChange[] {
+  const taken = new Map(owners);
+  return changes.map((change) => {
+    if (change.kind !== 'created' && change.kind !== 'updated') return change;
+    const [id, { externalId }] = change.kind === 'created' ? [change.id, change.attributes] : [change.after.id, change.after];
+    if (externalId === null) return change;
+    const owner = taken.get(externalId) ?? id;
+    taken.set(externalId, owner);
+    if (owner === id) return change;
+    const { code, message } = externalIdExists(externalId, { id: owner });
+    return { kind: 'refused', line: change.line, id, code, detail: message };
+  });
+}
 
 /** @param maySetStock whether the line may have a quantity for an existing plant, which the gateway then sets in the store */
 export function changeOf({ line, plant }: ValidLine, before: PlantState | undefined, labels: LabelIds, maySetStock: boolean): PlantChange {
   const { id, quantity } = plant;
-  if (!before) return { kind: 'created', line, id, attributes: attributesOf(plant, labels, 'available'), units: quantity ?? null };
-  if (quantity !== undefined && !maySetStock) return { kind: 'forbidden', line, id };
-  const attributes = attributesOf(plant, labels, before.status);
+  if (!before) return { kind: 'created', line, id, attributes: attributesOf(plant, labels, ofNewPlant), units: quantity ?? null };
+  if (quantity !== undefined && !maySetStock) {
+    const detail = `Plant ${id} exists, and setting its stock needs the permission write:stock. Omit the quantity, or use another credential.`;
+    return { kind: 'refused', line, id, code: 'forbidden', detail };
+  }
+  const attributes = attributesOf(plant, labels, before);
   if (isSame(before, attributes)) return { kind: 'unchanged', line, before };
   return { kind: 'updated', line, before, after: { ...before, ...attributes } };
 }
 
 export function resultOf(change: PlantChange): ImportLineResult {
   if (change.kind === 'created') return { id: change.id, result: 'created' };
-  if (change.kind !== 'forbidden') return { id: change.before.id, result: change.kind };
-  const detail = `Plant ${change.id} exists, and setting its stock needs the permission write:stock. Omit the quantity, or use another credential.`;
-  return { id: change.id, refused: { code: 'forbidden', detail } };
+  if (change.kind !== 'refused') return { id: change.before.id, result: change.kind };
+  const { id, code, detail } = change;
+  return { id, refused: { code, detail } };
 }
 
 /** Compares member by member, not as JSON: Postgres reorders the members of jsonb objects. */
@@ -88,6 +110,8 @@ function isSame(a: PlantAttributes, b: PlantAttributes): boolean {
   return (
     a.name === b.name &&
     a.status === b.status &&
+    a.externalId === b.externalId &&
+    isDeepStrictEqual(a.metadata, b.metadata) &&
     (a.category === null) === (b.category === null) &&
     a.category?.id === b.category?.id &&
     a.category?.name === b.category?.name &&

@@ -39,10 +39,10 @@ describe('an import', () => {
     expect(await results(plants)).toEqual(['created', 'created']);
     expect(shop.store.stock.get(101)).toMatchObject({ listing: 'available', units: 5 });
     expect(shop.store.stock.get(102)).toMatchObject({ listing: 'sold', units: undefined });
-    expect(await get(102)).toEqual({ id: 102, name: 'Two', photoUrls: ['https://photos.test/2'], tags: [], status: 'sold' });
+    expect(await get(102)).toEqual({ id: 102, name: 'Two', photoUrls: ['https://photos.test/2'], tags: [], status: 'sold', updatedAt: expect.any(String) });
     expect(await results(plants)).toEqual(['unchanged', 'unchanged']);
     expect(await results([plants[0]!, { id: 102, name: 'Two', status: 'pending' }])).toEqual(['unchanged', 'updated']);
-    expect(await get(102)).toEqual({ id: 102, name: 'Two', photoUrls: [], tags: [], status: 'pending' });
+    expect(await get(102)).toEqual({ id: 102, name: 'Two', photoUrls: [], tags: [], status: 'pending', updatedAt: expect.any(String) });
     expect(shop.store.stock.get(102)).toMatchObject({ listing: 'pending' });
     expect(await shop.caller.call(catalog.findPlantsByTags, { tags: ['imported'] })).toMatchObject([{ id: 101 }]);
     expect(await shop.caller.call(catalog.searchPlants, { q: 'imported one' })).toMatchObject([{ id: 101 }]);
@@ -60,6 +60,24 @@ describe('an import', () => {
     expect(await get(111)).toMatchObject({ name: 'Second', status: 'sold' });
     expect(await outcomeOf(get(112))).toBe('plant-not-found');
     expect(await shop.disagreements()).toEqual([]);
+  });
+
+  it('keeps external ids and metadata that a line does not have, and refuses an external id of another plant', async () => {
+    const own = { externalId: 'E-115', metadata: { colour: 'red', size: 'L' } };
+    expect(await results([{ id: 115, name: 'Own', ...own }, { id: 116, name: 'Late', externalId: 'E-115' }])).toEqual(['created', 'external-id-exists']);
+    expect(await results([{ id: 115, name: 'Renamed' }])).toEqual(['updated']);
+    expect(await get(115)).toMatchObject({ name: 'Renamed', ...own });
+    expect(await shop.caller.call(catalog.searchPlants, { metadata: { colour: 'red' } })).toMatchObject([{ id: 115 }]);
+    expect(await results([{ id: 115, name: 'Renamed', externalId: null, metadata: { colour: 'blue' } }, { id: 116, name: 'Late', externalId: 'E-115' }])).toEqual(['updated', 'external-id-exists']);
+    expect(await results([{ id: 116, name: 'Late', externalId: 'E-115' }])).toEqual(['created']);
+    expect(await shop.caller.call(catalog.searchPlants, { metadata: { colour: 'red' } })).toEqual([]);
+    expect(await shop.caller.call(catalog.searchPlants, { metadata: { colour: 'blue' } })).toMatchObject([{ id: 115 }]);
+  });
+
+  it('that races for an external id with others has its other lines written', async () => {
+    const batches = await Promise.all(Array.from({ length: 6 }, (_, n) => results([{ id: 1_160 + 2 * n, name: 'Racing', externalId: 'E-race' }, { id: 1_161 + 2 * n, name: 'Beside' }])));
+    expect(batches.map(([, beside]) => beside)).toEqual(batches.map(() => 'created'));
+    expect(batches.map(([racing]) => racing).sort()).toEqual(['created', ...Array.from({ length: 5 }, () => 'external-id-exists')]);
   });
 
   it('lists plants in the order of its lines', async () => {
@@ -135,7 +153,8 @@ describe('an export', () => {
         const imported = await other.caller.call(catalog.importPlants, { lines }, staff);
         expect(imported.every((one) => 'result' in one && one.result === 'created')).toBe(true);
       }
-      const list = (from: CatalogFixture) => from.caller.call(catalog.findPlantsByStatus, { status: ['available', 'pending', 'sold'], limit: 100 });
+      const list = async (from: CatalogFixture) =>
+        (await from.caller.call(catalog.findPlantsByStatus, { status: ['available', 'pending', 'sold'], limit: 100 })).map((one) => ({ ...one, updatedAt: 'then' }));
       expect(await list(other)).toEqual(await list(shop));
       expect(await other.disagreements()).toEqual([]);
     } finally {

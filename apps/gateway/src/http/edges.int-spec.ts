@@ -5,11 +5,12 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { identity } from '@plant-shop/contracts/identity';
+import { Page } from '@plant-shop/platform/rpc/answer';
 import { fake } from '@plant-shop/service-testing/service';
 import { exchange } from '@plant-shop/testing/framing';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
-const plantOf = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const });
+const plantOf = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const, updatedAt: '2026-01-01T00:00:00.000Z' });
 
 describe('proxies, CORS, content codings and types', () => {
   let shop: Shop;
@@ -168,6 +169,26 @@ describe('proxies, CORS, content codings and types', () => {
     ] as const) {
       const answer = await shop.get('/v3/plant/findByStatus?status=available', { accept });
       expect([accept, answer.status, answer.headers.get('content-type')]).toEqual([accept, status, `application/${status === 200 ? '' : 'problem+'}json; charset=utf-8`]);
+    }
+  });
+
+  it('pairs in the query become an object, also in the link to the next page', async () => {
+    const asked: unknown[] = [];
+    shop = await startShop({
+      catalog: [
+        fake(catalog.searchPlants, (request) => {
+          asked.push({ ...request });
+          return new Page([plantOf(1)], 'more');
+        }),
+      ],
+    });
+    const { status, headers } = await shop.get('/v3/plant/search?metadata[a%20b]=1%2C2&metadata%5Bc%5D=');
+    expect({ status, asked }).toEqual({ status: 200, asked: [{ metadata: { 'a b': '1,2', c: '' } }] });
+    const [, next = ''] = /<[^>]*?(\/v3[^>]*)>/.exec(headers.get('link') ?? '') ?? [];
+    await shop.get(next);
+    expect(asked[1]).toEqual({ metadata: { 'a b': '1,2', c: '' }, cursor: 'more' });
+    for (const query of ['metadata=x', 'metadata[a]=1&metadata[a]=2', 'metadata[]=1', `metadata[${'k'.repeat(41)}]=1`, 'q[a]=1', 'metadata[a=1']) {
+      expect([query, (await shop.get(`/v3/plant/search?${query}`)).status]).toEqual([query, 400]);
     }
   });
 

@@ -81,7 +81,12 @@ export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   return key;
 }
 
-const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {
+export const mergePatchType = 'application/merge-patch+json';
+
+type MediaKind = BodySpec['kind'] | 'mergePatch';
+
+const expectedTypes: Readonly<Record<MediaKind, string>> = {
+  mergePatch: mergePatchType,
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
   oauthForm: 'application/x-www-form-urlencoded',
@@ -94,7 +99,7 @@ const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {
  * a large one.
  * @throws HttpError `unsupported-media-type` unless it is the type that the route accepts, in UTF-8 if it names a charset, and not encoded
  */
-export function checkMediaType(headers: IncomingHttpHeaders, kind: BodySpec['kind']): void {
+export function checkMediaType(headers: IncomingHttpHeaders, kind: MediaKind): void {
   const { 'content-type': header, 'content-encoding': coding } = headers;
   const type = expectedTypes[kind];
   if (coding !== undefined && coding.toLowerCase() !== 'identity') {
@@ -105,7 +110,7 @@ export function checkMediaType(headers: IncomingHttpHeaders, kind: BodySpec['kin
   const charset = parameters.find((one) => one.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
   if (kind === 'multipart' && given === 'application/octet-stream') return;
   if (given !== type || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
-    throw new HttpError('unsupported-media-type', `Send the body with Content-Type: ${type}.`);
+    throw new HttpError('unsupported-media-type', `Send the body with Content-Type: ${type}.`, {}, kind === 'mergePatch' ? { 'accept-patch': type } : {});
   }
 }
 
@@ -115,7 +120,7 @@ export const gatewayHeaders = (publicUrl: string): Readonly<Record<string, strin
 /** `Cache-Control` of answers that are the same for everybody. Shared caches must not store them: they may change at any time. */
 export const forEverybody = 'private, no-cache';
 
-const preflightMethods = 'GET, HEAD, POST, PUT, DELETE';
+const preflightMethods = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 
 /** Sets the default headers before any route, which handlers may replace; refuses malformed requests, and answers preflights. */
 export function secureAnswers(instance: FastifyInstance, { publicUrl, corsOrigins }: { readonly publicUrl: string; readonly corsOrigins: readonly string[] }): void {

@@ -35,8 +35,14 @@ export function requiredQueryText(request: FastifyRequest, name: string, must: s
   return value;
 }
 
+export const queryInteger = (request: FastifyRequest, name: string, bounds: { readonly min: number; readonly max: number }): number | undefined =>
+  queryOf(request).integer(name, bounds, badParameter);
+
 /** Returns a query parameter that is an id, with the same rules as in the path. */
 export const queryId = (request: FastifyRequest, name: string): number | undefined => queryOf(request).id(name, badParameter);
+
+/** Returns the pairs of an object: `metadata[colour]=red`. */
+export const queryPairs = (request: FastifyRequest, name: string): Readonly<Record<string, string>> | undefined => queryOf(request).pairs(name, badParameter);
 
 /** Returns a list. @param kind `ofTexts`: its values may contain commas */
 export const queryList = (request: FastifyRequest, name: string, kind: { ofTexts?: boolean }): readonly string[] | undefined => queryOf(request).list(name, kind);
@@ -53,7 +59,7 @@ export const requiredQueryIds = (request: FastifyRequest, name: string, must: st
 
 /** Returns `limit` and `cursor` of a list; the owning service checks the cursor. */
 export function pageOf(request: FastifyRequest): { limit?: number; cursor?: string } {
-  const limit = queryOf(request).integer('limit', { min: 1, max: 1_000 }, badParameter);
+  const limit = queryInteger(request, 'limit', { min: 1, max: 1_000 });
   const cursor = queryText(request, 'cursor');
   return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
 }
@@ -65,7 +71,7 @@ export function checkQuery(request: FastifyRequest): void {
   if (!parameters) return;
   for (const name of query.names) {
     // Others add them: trackers, and clients that circumvent caches.
-    if (parameters.includes(name) || /^(_|utm_)/.test(name)) continue;
+    if (parameters.includes(name.replace(/\[.*\]$/s, '[]')) || /^(_|utm_)/.test(name)) continue;
     const shown = name.slice(0, maxNameLength);
     throw badParameter(shown, `is not a parameter${suggestion(shown, parameters)}`);
   }

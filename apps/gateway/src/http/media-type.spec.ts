@@ -16,6 +16,12 @@ describe('the media type of a body', () => {
     },
   );
 
+  it('must be a merge patch where one is expected, and the refusal says so in a header', () => {
+    expect(() => checkMediaType({ 'content-type': 'application/merge-patch+json; charset=utf-8' }, 'mergePatch')).not.toThrow();
+    const refusal = expect.objectContaining({ code: 'unsupported-media-type', headers: { 'accept-patch': 'application/merge-patch+json' } });
+    for (const type of ['application/json', 'application/json-patch+json']) expect(() => checkMediaType({ 'content-type': type }, 'mergePatch')).toThrow(refusal);
+  });
+
   it('must be a form where a form is expected', () => {
     expect(() => checkMediaType({ 'content-type': 'application/x-www-form-urlencoded' }, 'form')).not.toThrow();
     expect(() => checkMediaType({ 'content-type': 'application/json' }, 'form')).toThrow('application/x-www-form-urlencoded');

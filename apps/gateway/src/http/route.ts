@@ -2,6 +2,7 @@ import { RequestMapping, RequestMethod } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { type AccessPolicy, limitedByAddress, open } from '@plant-shop/contracts/permissions';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
+import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { Slot } from '../limits/concurrency-limiter.js';
 import { bodyShapeOf, type Shape } from './members.js';
@@ -38,7 +39,7 @@ export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   readonly type?: string | undefined;
   /** What the JSON body may contain. Absent: it is not checked here. */
   readonly shape?: Shape | undefined;
-  /** The query parameters that there are. Absent: others are ignored. */
+  /** The query parameters that there are; `metadata[]` for pairs. Absent: others are ignored. */
   readonly parameters?: readonly string[] | undefined;
 }
 
@@ -77,11 +78,14 @@ const typeOf = ({ answer: { kind } }: ClientOperation): string | undefined =>
   kind === 'image' ? undefined : kind === 'lines' ? 'application/x-ndjson' : 'application/json';
 
 /** Returns the query parameters of our own lists. Petstore's clients may send more than its operations declare. */
-const parametersOf = ({ query, url, unsafeGet, body }: ClientOperation): readonly string[] | undefined =>
-  unsafeGet || url.includes('/findBy') || body?.kind === 'form' ? undefined : query;
+function parametersOf({ query, url, unsafeGet, body, calls: [call] }: ClientOperation): readonly string[] | undefined {
+  if (unsafeGet || url.includes('/findBy') || body?.kind === 'form') return undefined;
+  return query?.map((name) => (call && schemaOfClass(call.payload).properties[name]?.type === 'object' ? `${name}[]` : name));
+}
 
 /** Whether the answer is a page of a list, with a link to the next. */
-export const isPaged = ({ query = [] }: Pick<ClientOperation, 'query'>): boolean => query.includes('cursor');
+export const isPaged = ({ query = [], answer }: Pick<ClientOperation, 'query' | 'answer'>): boolean =>
+  query.includes('cursor') && ((answer.kind === 'forwarded' && answer.schema.json.type === 'array') || (answer.kind === 'json' && answer.schema.type === 'array'));
 
 /** Binds a handler to a declared operation. Those without such a handler are forwarded: forwarded-operations.ts. */
 export const Serves =

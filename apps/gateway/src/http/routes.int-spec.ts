@@ -86,7 +86,7 @@ function rowOf(operation: ClientOperation): Row {
   const row = { name, method, path: texts.length > 0 ? `${path}?${texts.join('&')}` : path, permitted: permittedBy(access), operation };
   switch (body?.kind) {
     case 'json':
-      return { ...row, body: sample[body.member], type: jsonType };
+      return { ...row, body: sample[body.member], type: body.isMergePatch ? 'application/merge-patch+json' : jsonType };
     case 'form':
       return { ...row, body: body.fields.map((one) => `${one}=${String(sample[one])}`).join('&'), type: 'application/x-www-form-urlencoded' };
     case 'lines':

@@ -73,7 +73,7 @@ export class Routes {
     route.compress = spec.compressed ? { threshold: compressFromBytes } : false;
     if (spec.compressed) route.onSend = [streamIfSmall];
     if (spec.body) {
-      const { kind } = spec.body;
+      const kind = spec.body.kind === 'json' && spec.body.isMergePatch ? 'mergePatch' : spec.body.kind;
       route.preParsing = ({ headers: given }, _reply, _payload, done) =>
         done(kind === 'form' && hasNoBody(given) ? null : errorOf(() => checkMediaType(given, kind)));
       route.preHandler = (request, reply, done) => this.checkAfterBody(request, reply, done);

@@ -9,7 +9,7 @@ import type { ConnectionDrain } from '@plant-shop/platform/service/connection-dr
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { sendProblem } from './problem.js';
-import { gatewayHeaders } from './headers.js';
+import { gatewayHeaders, mergePatchType } from './headers.js';
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
@@ -141,7 +141,7 @@ export function createAdapter(parts: {
   const instance = adapter.getInstance();
   expectationsAsRequests(instance.server);
   instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser('application/json', bodyReader(parts.limiter, maxBodyBytes));
+  instance.addContentTypeParser(['application/json', mergePatchType], bodyReader(parts.limiter, maxBodyBytes));
   instance.addContentTypeParser('application/x-www-form-urlencoded', bodyReader(parts.limiter, maxFormBytes));
   // Other types get here only on routes that read no body, or read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));

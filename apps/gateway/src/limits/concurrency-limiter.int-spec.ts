@@ -9,7 +9,7 @@ import type { GatewayOptions } from '../config.js';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 import { ConcurrencyLimiter } from './concurrency-limiter.js';
 
-const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
+const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available', updatedAt: '2026-01-01T00:00:00.000Z' };
 
 describe('load beyond the limits', () => {
   let shop: Shop;

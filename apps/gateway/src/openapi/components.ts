@@ -47,6 +47,7 @@ export const headers = {
     { pattern: '^@\\d+$' },
   ),
   Sunset: always('The date from which the operation may be removed (RFC 8594).', 'Tue, 01 Jun 2027 00:00:00 GMT'),
+  'Accept-Patch': header('Of PATCH: the type of body that it takes.', 'application/merge-patch+json'),
   Allow: always('The methods that the path supports.', 'GET, HEAD'),
 } as const;
 
@@ -71,6 +72,8 @@ export class Schemas {
 
   /** Returns the schema of a field of a payload class. */
   ofField({ objectOf, items, clearable, ...schema }: FieldSchema): JsonSchema {
+    // A reference takes no other type.
+    if (clearable && objectOf) return { oneOf: [this.ofClass(objectOf()), { type: 'null' }], ...schema };
     if (clearable) return { ...this.ofField({ ...schema, ...(objectOf && { objectOf }), ...(items && { items }) }), type: [schema.type, 'null'] };
     if (objectOf) return { ...this.ofClass(objectOf()), ...schema };
     return items ? { ...schema, items: this.ofField(items) } : schema;

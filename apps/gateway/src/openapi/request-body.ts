@@ -1,5 +1,6 @@
 import { ImportedPlant } from '@plant-shop/contracts/catalog';
 import type { BodySpec } from '@plant-shop/contracts/client-operation';
+import { mergePatchType } from '../http/headers.js';
 import { maxMetadataLength } from '../images/upload.js';
 import type { Fields } from './parameters.js';
 import type { Schemas } from './components.js';
@@ -11,7 +12,7 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
     case 'json': {
       const field = fields.properties[body.member];
       if (!field) throw new Error(`the payload has no member ${body.member}`);
-      return only('application/json', schemas.ofField(field), fields.examples[body.member]);
+      return only(body.isMergePatch ? mergePatchType : 'application/json', schemas.ofField(field), fields.examples[body.member]);
     }
     case 'form': {
       const named = body.fields.map((name) => [name, fields.properties[name]] as const);
@@ -47,7 +48,7 @@ const uploadSchema = {
       description: 'Returned in the message.',
       examples: ['from the greenhouse'],
     },
-    file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'A file with a file name, at most 10 MiB.' },
+    file: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream', description: 'A file with a file name, at most 10 MiB.' },
   },
   required: ['file'],
 };

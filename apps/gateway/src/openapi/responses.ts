@@ -1,6 +1,7 @@
 import { isRateLimited } from '@plant-shop/contracts/permissions';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
+import { isPaged } from '../http/route.js';
 import type { ServedRoute } from '../http/routes.js';
 import { exampleOf } from '../http/problem.js';
 import { type HeaderName, headerRefs, type Schemas } from './components.js';
@@ -35,7 +36,7 @@ interface Parts {
 
 /** Describes the operation's successful responses, by status. */
 export function successResponses({ spec, method }: ServedRoute, operation: ClientOperation, parts: Parts): Record<string, DescribedResponse> {
-  const isPage = operation.query?.includes('cursor') ?? false;
+  const isPage = isPaged(operation);
   const headers = headerRefs(
     'X-Request-Id',
     ...when(isRateLimited(spec.access), 'RateLimit', 'RateLimit-Policy'),
@@ -60,7 +61,7 @@ export function successResponses({ spec, method }: ServedRoute, operation: Clien
       };
     case 'apiResponse': {
       const more = Object.entries(answer.headers ?? {}).map(([name, schema]) => [name, { schema }]);
-      const example = { code: 200, type: 'SUCCESS', message: answer.example };
+      const example = { code: 200, type: 'SUCCESS', message: answer.example, ...answer.more };
       return { '200': json('Success', { $ref: '#/components/schemas/ApiResponse' }, example, Object.fromEntries(more) as object) };
     }
     case 'json': {
@@ -81,7 +82,7 @@ export const linesOf = (example: readonly object[], more: object = {}): object =
 
 const when = (is: boolean, ...names: readonly HeaderName[]): readonly HeaderName[] => (is ? names : []);
 
-const binary = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } };
+const binary = { schema: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' } };
 const imageHeaders = {
   ...headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag', 'Accept-Ranges'),
   'Content-Disposition': { schema: { type: 'string', enum: ['inline', 'attachment'] } },
@@ -190,6 +191,7 @@ export class ProblemResponses {
 const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
+  415: ['Accept-Patch'],
   416: ['Content-Range'],
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   503: ['Retry-After'],

@@ -18,7 +18,7 @@ class FakeCatalogue {
   private all = randomUUID();
 
   write(id: number, version: number, name: string): void {
-    this.plants.set(id, { version, plant: { id, name, photoUrls: [], tags: [], status: 'available' } });
+    this.plants.set(id, { version, plant: { id, name, photoUrls: [], tags: [], status: 'available', updatedAt: '2026-01-01T00:00:00.000Z' } });
     this.renewStamps(id);
   }
 

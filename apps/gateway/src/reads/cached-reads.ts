@@ -25,7 +25,7 @@ export class CatalogVersions {
     this.shared = new CoalescedRead(() => this.read());
   }
 
-  /** Returns stamps that were read after this call. @throws CodedError `unavailable` or another error of the catalog */
+  /** Returns stamps that were read after this call, in the same set as long as they are the same. @throws CodedError `unavailable` or another error of the catalog */
   current(): Promise<ReadonlySet<string>> {
     return this.shared.get();
   }
@@ -109,7 +109,7 @@ export class ReadCache {
 @Injectable()
 export class CachedReads {
   private readonly cache: ReadCache;
-  private readonly versions: CatalogVersions;
+  readonly versions: CatalogVersions;
   /** Reads in flight, by cache key. */
   private readonly pending = new Map<string, CoalescedRead<CachedResponse>>();
   private hits = 0;

@@ -12,7 +12,7 @@ import { until } from '@plant-shop/testing/until';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 import { maxLineBytes } from './imports.js';
 
-const plant = (id: number): Plant => ({ id, name: 'Fern', photoUrls: [], tags: [], status: 'available' });
+const plant = (id: number): Plant => ({ id, name: 'Fern', photoUrls: [], tags: [], status: 'available', updatedAt: '2026-01-01T00:00:00.000Z' });
 
 interface Result {
   readonly line?: number;

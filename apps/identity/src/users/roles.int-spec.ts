@@ -44,7 +44,7 @@ describe('roles', () => {
     const follower = await Follower.start(shop);
     try {
       expect(await follower.check('session', token)).toMatchObject({ permissions: permissionsOfRole.customer });
-      expect(await setRole(username.toUpperCase(), 'staff')).toEqual({ ...user, role: 'staff' });
+      expect(await setRole(username.toUpperCase(), 'staff')).toEqual({ ...user, role: 'staff', updatedAt: expect.any(String) });
       await until(async () => (await follower.check('session', token)).permissions.includes('write:plants'), 1_000);
     } finally {
       await follower.stop();

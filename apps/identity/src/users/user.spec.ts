@@ -65,17 +65,19 @@ describe('user rules', () => {
   });
 
   describe('for a list', () => {
-    const none = { keys: new Set<string>(), ids: new Set<number>() };
-    const candidate = (n: number, username: string, id = 0) => ({ pointer: `/users/${n}`, username, id });
+    const none = { keys: new Set<string>(), ids: new Set<number>(), externalIds: new Set<string>() };
+    const candidate = (n: number, username: string, id = 0, externalId: string | null = null) => ({ pointer: `/users/${n}`, username, id, externalId });
 
     it('report conflicts with existing users, and the later one of each pair', () => {
-      const others = { keys: new Set(['taken']), ids: new Set([5]) };
-      const list = [candidate(0, 'a'), candidate(1, 'TAKEN', 5), candidate(2, 'A', 6), candidate(3, 'b', 6)];
+      const others = { keys: new Set(['taken']), ids: new Set([5]), externalIds: new Set(['E-1']) };
+      const list = [candidate(0, 'a'), candidate(1, 'TAKEN', 5), candidate(2, 'A', 6), candidate(3, 'b', 6), candidate(4, 'c', 0, 'E-1'), candidate(5, 'd', 0, 'E-2'), candidate(6, 'e', 0, 'E-2')];
       expect(conflictsOf(list, others).map(({ code, error }) => [code, error.pointer])).toEqual([
         ['username-taken', '/users/1/username'],
         ['user-id-taken', '/users/1/id'],
         ['username-taken', '/users/2/username'],
         ['user-id-taken', '/users/3/id'],
+        ['external-id-exists', '/users/4/externalId'],
+        ['external-id-exists', '/users/6/externalId'],
       ]);
     });
 

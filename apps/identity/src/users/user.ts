@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { User } from '@plant-shop/contracts/identity';
 import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
@@ -24,11 +25,14 @@ const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRe
   ({ id, username, ...withoutNulls({ firstName, lastName, userStatus }) });
 
 /** Returns the fields that the user may see. */
-export const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus }: UserRecord): User =>
-  ({ id, username, ...withoutNulls({ firstName, lastName, email, phone, userStatus }) });
+export const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus, updatedAt }: UserRecord): User =>
+  ({ id, username, ...withoutNulls({ firstName, lastName, email, phone, userStatus }), updatedAt: updatedAt.toISOString() });
+
+/** Returns the fields that whoever registered the user may see: only callers with `write:users` can have set the others. */
+export const registeredProfile = (user: UserRecord): User => ({ ...fullProfile(user), ...withoutNulls({ externalId: user.externalId, metadata: user.metadata }) });
 
 /** Returns the fields that callers with `write:users` may see. */
-export const managedProfile = (user: UserRecord): User => ({ ...fullProfile(user), role: user.role });
+export const managedProfile = (user: UserRecord): User => ({ ...registeredProfile(user), role: user.role });
 
 /** Returns the fields that the principal may see. */
 export function profileFor(principal: Principal | undefined, user: UserRecord): User {
@@ -37,6 +41,20 @@ export function profileFor(principal: Principal | undefined, user: UserRecord): 
 }
 
 const managesUsers = (principal: Principal | undefined): boolean => principal?.permissions.includes('write:users') ?? false;
+
+/**
+ * Checks that the principal may give a user this external id and metadata. Those that the user has already change nothing.
+ * @throws DomainError `forbidden`
+ */
+export function assertMaySetExternals(
+  principal: Principal | undefined,
+  { externalId, metadata }: Partial<Pick<UserRecord, 'externalId' | 'metadata'>>,
+  before: Pick<UserRecord, 'externalId' | 'metadata'> = { externalId: null, metadata: null },
+): void {
+  const changes = (externalId !== undefined && externalId !== before.externalId) || (metadata !== undefined && !isDeepStrictEqual(metadata, before.metadata));
+  if (!changes || managesUsers(principal)) return;
+  throw new DomainError('forbidden', 'Leave externalId and metadata out, or use a credential with write:users.');
+}
 
 /** @throws DomainError `forbidden` */
 export function assertManagesUsers(principal: Principal): void {
@@ -133,30 +151,34 @@ export interface Candidate {
   readonly username: string;
   /** 0 lets the service assign one. */
   readonly id: number;
+  readonly externalId?: string | null | undefined;
 }
 
 export interface Conflict {
-  readonly code: 'username-taken' | 'user-id-taken';
+  readonly code: 'username-taken' | 'user-id-taken' | 'external-id-exists';
   readonly error: FieldError;
 }
 
 /**
  * Returns conflicts of names and ids within the list and with other users. Of two equal entries, the later one conflicts.
- * @param others name keys and ids in use, at least those that equal a candidate's
+ * @param others name keys, ids and external ids in use, at least those that equal a candidate's
  */
 export function conflictsOf(
   candidates: readonly Candidate[],
-  others: { readonly keys: ReadonlySet<string>; readonly ids: ReadonlySet<number> },
+  others: { readonly keys: ReadonlySet<string>; readonly ids: ReadonlySet<number>; readonly externalIds: ReadonlySet<string> },
 ): Conflict[] {
   const keys = new Set(others.keys);
   const ids = new Set(others.ids);
-  return candidates.flatMap(({ pointer, username, id }) => {
+  const externalIds = new Set(others.externalIds);
+  return candidates.flatMap(({ pointer, username, id, externalId }) => {
     const conflicts: Conflict[] = [];
     const key = usernameKey(username);
     if (keys.has(key)) conflicts.push(usernameTaken(pointer));
     if (id && ids.has(id)) conflicts.push(userIdTaken(pointer));
+    if (externalId && externalIds.has(externalId)) conflicts.push(externalIdTaken(pointer));
     keys.add(key);
     if (id) ids.add(id);
+    if (externalId) externalIds.add(externalId);
     return conflicts;
   });
 }
@@ -171,9 +193,15 @@ export const userIdTaken = (parent: string): Conflict => ({
   error: { pointer: `${parent}/id`, detail: 'is already taken; omit it to have one assigned' },
 });
 
+export const externalIdTaken = (parent: string): Conflict => ({
+  code: 'external-id-exists',
+  error: { pointer: `${parent}/externalId`, detail: 'is that of another user' },
+});
+
 const messages: Readonly<Record<Conflict['code'], string>> = {
   'username-taken': 'Choose another username.',
   'user-id-taken': 'Choose another id, or omit it to have one assigned.',
+  'external-id-exists': 'Another user has this external id. List users by it to find the user.',
 };
 
 /** @throws DomainError with the code of the first conflict and the errors of all */

@@ -6,6 +6,7 @@ import {
   type GetUser,
   identity,
   type ListUsers,
+  type PatchUser,
   type ResolveUserIds,
   type ResolveUsername,
   type SetUserRole,
@@ -69,6 +70,11 @@ export class UsersController {
   @Answers(identity.updateUser)
   updateUser(request: UpdateUser, context: RpcContext): Promise<Versioned<User>> {
     return this.users.update(context, request);
+  }
+
+  @Answers(identity.patchUser)
+  patchUser(request: PatchUser, context: RpcContext): Promise<Versioned<User>> {
+    return this.users.patch(context, request);
   }
 
   @Answers(identity.deleteUser)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { identity } from '@plant-shop/contracts/identity';
+import { identity, type UserPatch } from '@plant-shop/contracts/identity';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -29,8 +29,56 @@ describe('users', () => {
       firstName: 'Rose',
       email: 'rose@shop.test',
       userStatus: 1,
+      updatedAt: expect.any(String),
     });
     expect(created.id).toBeGreaterThanOrEqual(1_000_000_001);
+  });
+
+  it('have an external id and metadata, which only managers of users set and see', async () => {
+    const externals = { externalId: 'CRM-1', metadata: { segment: 'gardeners', since: '2020' } };
+    const own = { username: 'external', password: 'a-good-password' };
+    await expect(shop.call(identity.createUser, { user: { ...own, ...externals } })).rejects.toMatchObject({ code: 'forbidden' });
+    expect(await shop.call(identity.createUser, { user: { ...own, ...externals } }, manager)).toMatchObject(externals);
+    const { principal, username } = await shop.registerAndLogin();
+    const seen = await shop.call(identity.getUser, { username: 'external' }, principal);
+    for (const name of ['externalId', 'metadata', 'updatedAt']) expect(seen).not.toHaveProperty(name);
+    expect(await shop.call(identity.getUser, { username: 'external' }, manager)).toMatchObject({ ...externals, updatedAt: expect.any(String) });
+    const change = (user: object, by = principal) => shop.call(identity.updateUser, { username, user }, by);
+    for (const user of [{ externalId: 'CRM-2' }, { metadata: { segment: 'x' } }]) await expect(change(user)).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(change({ externalId: 'CRM-1' }, manager)).rejects.toMatchObject({ code: 'external-id-exists', details: { errors: [{ pointer: '/user/externalId' }] } });
+    expect(await change({ externalId: 'CRM-2', metadata: { segment: 'x' } }, manager)).toMatchObject({ externalId: 'CRM-2', metadata: { segment: 'x' } });
+    const read = await shop.call(identity.getOwnUser, {}, principal);
+    expect(read).toMatchObject({ externalId: 'CRM-2', metadata: { segment: 'x' } });
+    // What was read can be sent back.
+    await change({ ...read, phone: '1' });
+    expect(await shop.call(identity.listUsers, { metadata: { segment: 'gardeners', since: '2020' } }, manager)).toMatchObject([{ username: 'external' }]);
+    expect(await shop.call(identity.listUsers, { metadata: { segment: 'gardeners', since: '2021' } }, manager)).toEqual([]);
+    expect(await shop.call(identity.listUsers, { externalId: 'CRM-2', q: 'user' }, manager)).toMatchObject([{ username }]);
+    const cleared = await change({ externalId: null, metadata: null }, manager);
+    for (const name of ['externalId', 'metadata']) expect(cleared).not.toHaveProperty(name);
+  });
+
+  it('are changed by a merge patch: absent fields stay, and null removes one', async () => {
+    const { principal, username } = await shop.registerAndLogin();
+    const patch = (user: UserPatch, by = principal, ifVersion?: number) => shop.call(identity.patchUser, { username, user, ...(ifVersion !== undefined && { ifVersion }) }, by);
+    await patch({ firstName: 'Ada', phone: '1', userStatus: 3, email: 'ada@shop.test' });
+    await patch({ metadata: { a: '1', b: '2' }, externalId: 'CRM-9' }, manager);
+    const version = await shop.versionOf(username);
+    expect(await patch({ phone: null, userStatus: null, lastName: 'King' }, principal, version)).toEqual({ id: expect.any(Number), username, firstName: 'Ada', lastName: 'King', email: 'ada@shop.test', updatedAt: expect.any(String) });
+    await expect(patch({ phone: '2' }, principal, version)).rejects.toMatchObject({ code: 'precondition-failed' });
+    expect(await patch({ metadata: { a: null, c: '3' } }, manager)).toMatchObject({ metadata: { b: '2', c: '3' }, externalId: 'CRM-9' });
+    for (const [field, user] of Object.entries({ username: { username: null }, password: { password: null }, id: { id: null } })) {
+      await expect(patch(user as never)).rejects.toMatchObject({ code: 'invalid-input', details: { errors: [{ pointer: `/user/${field}` }] } });
+    }
+    await expect(patch({ externalId: null })).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(patch({ metadata: { c: '4' } })).rejects.toMatchObject({ code: 'forbidden' });
+    expect(await patch({ metadata: null, externalId: null }, manager)).not.toHaveProperty('metadata');
+    // A session from a while ago, and no password.
+    await shop.sql.query(`UPDATE sessions SET created_at = now() - interval '11 minutes' WHERE user_id = $1`, [principal.subject]);
+    await expect(patch({ email: null })).rejects.toMatchObject({ code: 'recent-login-required' });
+    expect(await patch({ email: null, currentPassword: 'a-good-password' })).not.toHaveProperty('email');
+    const { principal: other } = await shop.registerAndLogin();
+    await expect(patch({ phone: '3' }, other)).rejects.toMatchObject({ code: 'forbidden' });
   });
 
   it('can be created with a free id, and not with a taken one', async () => {

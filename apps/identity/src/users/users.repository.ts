@@ -1,18 +1,19 @@
-import type { NewUser, UserChanges } from '@plant-shop/contracts/identity';
+import type { ListUsers, NewUser, UserPatch } from '@plant-shop/contracts/identity';
+import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { UserEntity } from '../database.js';
-import { assertNoConflicts, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
+import { assertNoConflicts, type Candidate, externalIdTaken, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 const columns = `user_id AS "userId", id, username, first_name AS "firstName", last_name AS "lastName", email, phone,
-  user_status AS "userStatus", role, version`;
+  user_status AS "userStatus", external_id AS "externalId", metadata, updated_at AS "updatedAt", role, version`;
 
 export async function findUser(db: Reader, username: string): Promise<UserRecord | undefined> {
   const [user] = await db.query<UserRecord>(
@@ -33,25 +34,36 @@ export function findUsernames(
 const lastCodePoint = '\u{10FFFF}';
 
 const range = 'username_key > $1 AND username_key >= $2 AND username_key < $3';
-const listAll: Statement = {
-  name: 'list-users',
-  text: `SELECT ${columns} FROM users WHERE ${range} ORDER BY username_key LIMIT $4`,
-};
-/** The role is a literal: with a parameter, Postgres would read the whole index of names to find a few admins. */
-const listOfRole = (role: Role): Statement => ({
-  name: `list-users-of-role-${role}`,
-  text: `SELECT ${columns} FROM users WHERE ${range} AND role = '${role}' ORDER BY username_key LIMIT $4`,
-});
+
+/** A user must meet all conditions. */
+export interface UserFilter extends Pick<ListUsers, 'externalId' | 'metadata'> {
+  /** Beginning of the username. */
+  readonly q: string;
+  readonly role: Role | undefined;
+}
 
 /** Returns users in the order of their names, one more than the page holds. */
-export function listUsers(
-  db: Reader,
-  { q, role }: { readonly q: string; readonly role: Role | undefined },
-  { after, limit }: PageBounds<string>,
-): Promise<UserRecord[]> {
+export function listUsers(db: Reader, { q, role, externalId, metadata }: UserFilter, { after, limit }: PageBounds<string>): Promise<UserRecord[]> {
   const prefix = usernameKey(q);
-  const bounds = [after, prefix, `${prefix}${lastCodePoint}`, limit + 1];
-  return db.query(role === undefined ? listAll : listOfRole(role), bounds);
+  const values: unknown[] = [after, prefix, `${prefix}${lastCodePoint}`, limit + 1];
+  let name = 'list-users';
+  let from = 'users';
+  let where = range;
+  if (role !== undefined) {
+    name += `-of-role-${role}`;
+    // A literal: with a parameter, Postgres would read the whole index of names to find a few admins.
+    where += ` AND role = '${role}'`;
+  }
+  if (externalId !== undefined) {
+    name += '-by-external-id';
+    where += ` AND external_id = $${values.push(externalId)}`;
+  }
+  if (metadata) {
+    name += '-by-metadata';
+    // OFFSET keeps Postgres from reading users by name until it has found enough of them.
+    from = `(SELECT * FROM users WHERE metadata @> $${values.push(JSON.stringify(metadata))}::jsonb OFFSET 0) AS users`;
+  }
+  return db.query({ name, text: `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY username_key LIMIT $4` }, values);
 }
 
 export async function findUserById(db: Reader, userId: string): Promise<UserRecord | undefined> {
@@ -90,16 +102,16 @@ export async function findStoredPassword(db: Reader, username: string): Promise<
   return login;
 }
 
-/** Returns which of these names (as keys) and ids are in use. */
-export async function findTakenNamesAndIds(
+/** Returns which of these names (as keys), ids and external ids are in use. */
+export async function findTaken(
   db: Reader,
-  candidates: readonly Pick<NewUser, 'username' | 'id'>[],
-): Promise<{ keys: Set<string>; ids: Set<number> }> {
-  const rows = await db.query<{ key: string; id: number }>(
-    'SELECT username_key AS key, id FROM users WHERE username_key = ANY($1) OR id = ANY($2)',
-    [candidates.map((one) => usernameKey(one.username)), candidates.flatMap((one) => one.id || [])],
+  candidates: readonly Pick<Candidate, 'username' | 'id' | 'externalId'>[],
+): Promise<{ keys: Set<string>; ids: Set<number>; externalIds: Set<string> }> {
+  const rows = await db.query<{ key: string; id: number; externalId: string | null }>(
+    'SELECT username_key AS key, id, external_id AS "externalId" FROM users WHERE username_key = ANY($1) OR id = ANY($2) OR external_id = ANY($3)',
+    [candidates.map((one) => usernameKey(one.username)), candidates.flatMap((one) => one.id || []), candidates.flatMap((one) => one.externalId ?? [])],
   );
-  return { keys: new Set(rows.map((row) => row.key)), ids: new Set(rows.map((row) => row.id)) };
+  return { keys: new Set(rows.map((row) => row.key)), ids: new Set(rows.map((row) => row.id)), externalIds: new Set(rows.flatMap((row) => row.externalId ?? [])) };
 }
 
 // Postgres evaluates the scalar subquery by index, once per id. It may turn NOT EXISTS into a join that reads the whole table.
@@ -133,35 +145,35 @@ export interface UserToInsert {
  */
 export function insertUsers(tx: Transaction, users: readonly UserToInsert[]): Promise<UserRecord[]> {
   return tx.query<UserRecord>(
-    `INSERT INTO users (user_id, id, username, first_name, last_name, email, phone, user_status, password_hash, role)
-     SELECT "userId", id, username, "firstName", "lastName", email, phone, "userStatus", "passwordHash", role
+    `INSERT INTO users (user_id, id, username, first_name, last_name, email, phone, user_status, external_id, metadata, password_hash, role)
+     SELECT "userId", id, username, "firstName", "lastName", email, phone, "userStatus", "externalId", metadata, "passwordHash", role
      FROM jsonb_to_recordset($1::jsonb) AS t (
        "userId" uuid, id bigint, username text, "firstName" text, "lastName" text, email text, phone text,
-       "userStatus" integer, "passwordHash" text, role text)
+       "userStatus" integer, "externalId" text, metadata jsonb, "passwordHash" text, role text)
      ORDER BY lower(username COLLATE "C") COLLATE "C"
      ON CONFLICT DO NOTHING
      RETURNING ${columns}`,
     [
       JSON.stringify(
         users.map(({ userId, id, passwordHash, role, user }) => {
-          const { username, firstName, lastName, email, phone, userStatus } = user;
-          return { userId, id, username, firstName, lastName, email, phone, userStatus, passwordHash, role };
+          const { username, firstName, lastName, email, phone, userStatus, externalId, metadata } = user;
+          return { userId, id, username, firstName, lastName, email, phone, userStatus, externalId, metadata: mergeMetadata(null, metadata, '/user/metadata'), passwordHash, role };
         }),
       ),
     ],
   );
 }
 
-const newVersion = { version: (): string => `nextval('user_versions')` };
+const newVersion = { version: (): string => `nextval('user_versions')`, updatedAt: (): string => 'now()' };
 
 /**
  * Changes the given fields. An id of 0 leaves the id as it is.
- * @throws DomainError `username-taken`, `user-id-taken`
+ * @throws DomainError `username-taken`, `user-id-taken`, `external-id-exists`
  */
 export async function changeUser(
   tx: Transaction,
   userId: string,
-  { id, ...changes }: Omit<UserChanges, 'password'> & { readonly passwordHash?: string },
+  { id, ...changes }: Omit<UserPatch, 'password' | 'metadata'> & { readonly metadata?: MetadataPairs | null; readonly passwordHash?: string },
 ): Promise<UserRecord> {
   const users = tx.repository(UserEntity);
   try {
@@ -171,6 +183,7 @@ export async function changeUser(
     const constraint = constraintOf(error);
     if (constraint === 'username_taken') assertNoConflicts([usernameTaken('/user')]);
     if (constraint === 'user_id_taken') assertNoConflicts([userIdTaken('/user')]);
+    if (constraint === 'external_id_taken') assertNoConflicts([externalIdTaken('/user')]);
     throw error;
   }
 }

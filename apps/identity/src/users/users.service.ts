@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { type CreateUser, type CreateUsers, identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User, type UserChanges } from '@plant-shop/contracts/identity';
+import { type CreateUser, type CreateUsers, identity, type ListUsers, type NewUser, type PatchUser, type SetUserRole, type UpdateUser, type User, type UserPatch } from '@plant-shop/contracts/identity';
+import { mergeMetadata, type MetadataChanges, type MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { networkOf } from '@plant-shop/platform/http/request';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
@@ -17,7 +18,7 @@ import {
   changeUser,
   drawIds,
   findPasswordOf,
-  findTakenNamesAndIds,
+  findTaken,
   findUser,
   findUserById,
   findUsernames,
@@ -39,11 +40,12 @@ import { endSessionsAndGrants } from '../sessions.repository.js';
 import {
   assertHasAll,
   assertManagesUsers,
+  assertMaySetExternals,
   assertMaySetPassword,
   assertVersion,
   type Candidate,
   conflictsOf,
-  fullProfile,
+  registeredProfile,
   requireManageable,
   managedProfile,
   passwordErrors,
@@ -70,7 +72,7 @@ export interface NewUsers {
 
 type Registration = Omit<UserToInsert, 'id'> & { readonly pointer: string };
 
-const candidate = ({ username, id = 0 }: NewUser, pointer: string): Candidate => ({ username, id, pointer });
+const candidate = ({ username, id = 0, externalId }: NewUser, pointer: string): Candidate => ({ username, id, externalId, pointer });
 
 @Injectable()
 export class UsersService {
@@ -88,13 +90,13 @@ export class UsersService {
     const one: NewUsers = { users: [user], pointerOf: () => '/user', role: 'customer', network: networkOf(address) };
     return this.register(context, one, (records) => {
       const record = onlyRow(records);
-      return new Versioned(fullProfile(record), record.version);
+      return new Versioned(registeredProfile(record), record.version);
     });
   }
 
   createAll(context: RpcContext, { users, address = '' }: CreateUsers): Promise<User[] | Replayed> {
     const all: NewUsers = { users, pointerOf: (n) => `/users/${n}`, role: 'customer', network: networkOf(address) };
-    return this.register(context, all, (records) => records.map(fullProfile));
+    return this.register(context, all, (records) => records.map(registeredProfile));
   }
 
   /** @throws DomainError `user-not-found` */
@@ -123,11 +125,11 @@ export class UsersService {
   }
 
   /** @throws DomainError `forbidden`; CodedError `invalid-cursor` */
-  async list({ principal }: RpcContext, { q = '', role, ...requested }: ListUsers): Promise<Page<User>> {
+  async list({ principal }: RpcContext, { q = '', role, externalId, metadata, ...requested }: ListUsers): Promise<Page<User>> {
     assertManagesUsers(principal);
-    const paging = new Paging('users', byText, [`q=${usernameKey(q)}`, `role=${role ?? ''}`]);
+    const paging = new Paging('users', byText, [`q=${usernameKey(q)}`, `role=${role ?? ''}`, `externalId=${externalId ?? ''}`, ...Object.entries(metadata ?? {}).map((pair) => `metadata=${pair.join('=')}`)]);
     const bounds = paging.bounds(requested);
-    const users = await listUsers(this.database, { q, role }, bounds);
+    const users = await listUsers(this.database, { q, role, ...(externalId !== undefined && { externalId }), ...(metadata && { metadata }) }, bounds);
     return paging.page(users, bounds, { entry: managedProfile, position: ({ username }) => usernameKey(username) });
   }
 
@@ -146,16 +148,28 @@ export class UsersService {
     return new Versioned(managedProfile(user), user.version);
   }
 
-  async update(
+  update(context: RpcContext, request: UpdateUser): Promise<Versioned<User>> {
+    return this.change(context, identity.updateUser, request, (metadata) => mergeMetadata(null, metadata, '/user/metadata'));
+  }
+
+  patch(context: RpcContext, request: PatchUser): Promise<Versioned<User>> {
+    return this.change(context, identity.patchUser, request, (metadata, before) => mergeMetadata(before, metadata, '/user/metadata'));
+  }
+
+  private async change(
     context: RpcContext,
-    { username, user: changes, ownSession, address, ifVersion }: UpdateUser,
+    operation: { readonly pattern: string },
+    { username, user: changes, ownSession, address, ifVersion }: PatchUser,
+    metadataAfter: (given: MetadataChanges | null, before: MetadataPairs | null) => MetadataPairs | null,
   ): Promise<Versioned<User>> {
     // Checked here too, so that refused requests cost no password hash; the checks below decide.
     const found = requireManageable(context.principal, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
-    const { password: sent, currentPassword, endApiKeys = false, ...others } = changes;
+    const { password: sent, currentPassword, endApiKeys = false, metadata, ...others } = changes;
+    const changesOf = (user: UserRecord) => ({ ...others, ...(metadata !== undefined && { metadata: metadataAfter(metadata, user.metadata) }) });
     if (sent !== undefined) assertMaySetPassword(context.principal, found);
+    assertMaySetExternals(context.principal, changesOf(found), found);
     const password = await this.changedPassword(context, found, changes, { currentPassword, address });
     if (password !== undefined) this.checkPasswords([{ ...found, ...others, password, pointer: '/user' }]);
     const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
@@ -165,7 +179,8 @@ export class UsersService {
       assertVersion(user, ifVersion);
       // The role may have been raised since.
       if (passwordHash !== undefined) assertMaySetPassword(context.principal, user);
-      const record = await changeUser(tx, userId, { ...others, ...(passwordHash !== undefined && { passwordHash }) });
+      assertMaySetExternals(context.principal, changesOf(user), user);
+      const record = await changeUser(tx, userId, { ...changesOf(user), ...(passwordHash !== undefined && { passwordHash }) });
       const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
       const ended = [
         ...(passwordHash === undefined ? [] : await endSessionsAndGrants(tx, userId, keptTokenHash)),
@@ -173,7 +188,7 @@ export class UsersService {
       ];
       const apiKeys = passwordHash === undefined ? undefined : (await listLiveKeys(tx, userId)).map(toApiKey);
       await appendRevocations(tx, ended);
-      auditUnlessSelf(tx, context, identity.updateUser, userId);
+      auditUnlessSelf(tx, context, operation, userId);
       return { record, ended, apiKeys };
     });
     if (changed.ended.length > 0) this.revocations.publish();
@@ -188,10 +203,10 @@ export class UsersService {
   private async changedPassword(
     context: RpcContext,
     user: UserRecord,
-    { password, email }: UserChanges,
+    { password, email }: UserPatch,
     proof: Proof,
   ): Promise<string | undefined> {
-    const hasNewEmail = email !== undefined && email !== (user.email ?? '');
+    const hasNewEmail = email !== undefined && (email ?? '') !== (user.email ?? '');
     if (password === undefined && !hasNewEmail) return undefined;
     const isProven = await this.recentLogin.isProven(context, proof);
     if (hasNewEmail && !isProven) throw recentLoginRequired();
@@ -212,17 +227,18 @@ export class UsersService {
    * request's fingerprint is keyed by IDENTITY_SECRET: the default fingerprint would be a fast hash of the passwords,
    * protected only by an Idempotency-Key that may be easy to guess.
    * @param answerOf returns the answer, which is also saved, for the created users
-   * @throws DomainError `username-taken`, `user-id-taken`; CodedError `invalid-input`, `idempotency-key-reused`
+   * @throws DomainError `username-taken`, `user-id-taken`, `external-id-exists`, `forbidden`; CodedError `invalid-input`, `idempotency-key-reused`
    */
   async register<T extends object>(
-    { deadline, idempotency }: RpcContext,
+    { deadline, idempotency, principalIfAny }: RpcContext,
     { users, pointerOf, role, network }: NewUsers,
     answerOf: (records: readonly UserRecord[]) => T,
   ): Promise<T | Replayed> {
+    for (const user of users) assertMaySetExternals(principalIfAny, user);
     const text = JSON.stringify(users);
     const key = idempotency?.forRequest(this.cipher.fingerprint(text), this.cipher.formerFingerprints(text));
     const candidates = users.map((user, n) => candidate(user, pointerOf(n)));
-    const conflicts = conflictsOf(candidates, await findTakenNamesAndIds(this.database, candidates));
+    const conflicts = conflictsOf(candidates, await findTaken(this.database, candidates));
     // After the query for taken names: if it found those of a concurrent copy of this request, its answer is saved by now.
     const saved = await IdempotentResults.peek(this.database, key);
     if (saved) return saved;
@@ -253,7 +269,7 @@ export class UsersService {
       if (losers.length === 0) return registrations.flatMap(({ userId }) => inserted.get(userId) ?? []);
       // A new statement sees the winners: the insert waited for their commits.
       const candidates = losers.map(({ user, pointer }) => candidate(user, pointer));
-      assertNoConflicts(conflictsOf(candidates, await findTakenNamesAndIds(tx, candidates)));
+      assertNoConflicts(conflictsOf(candidates, await findTaken(tx, candidates)));
     }
     throw new CodedError('unavailable', 'No free id was found. No user was created; try again.');
   }

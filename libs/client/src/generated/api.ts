@@ -11,7 +11,7 @@ export interface paths {
         get?: never;
         /**
          * Replace all attributes of a plant
-         * @description Clears optional attributes that are absent, except the status, which stays unchanged.
+         * @description Clears optional attributes that are absent. Status, external id and metadata stay unchanged; `null` ends the last two. Everyone can read them.
          */
         put: operations["replacePlant"];
         /**
@@ -47,7 +47,11 @@ export interface paths {
         delete: operations["deletePlant"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change some attributes of a plant
+         * @description A merge patch (RFC 7396): absent members stay, and `null` removes one. The members of `category` and `metadata` are merged, too; lists are replaced. PUT replaces all attributes instead.
+         */
+        patch: operations["patchPlant"];
         trace?: never;
     };
     "/plant/findByStatus": {
@@ -122,6 +126,26 @@ export interface paths {
          * @description Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a thousand plants are counted; if more may match, only some of the newest are counted and `complete` is `false`.
          */
         get: operations["getPlantFacets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plant/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the changes of plants
+         * @description The changes after a cursor in the order of their commits: each changed plant once, as it is now, or as `deleted`. Store the cursor with the plants, and ask again with it; an empty list means that there are no further changes yet. Deletions are kept for 30 days. A cursor that is older, or from before the database was restored, gets 410 `cursor-too-old`: begin without a cursor, and drop the plants that you do not get.
+         */
+        get: operations["listPlantChanges"];
         put?: never;
         post?: never;
         delete?: never;
@@ -568,7 +592,7 @@ export interface paths {
         put?: never;
         /**
          * Register a user
-         * @description Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive.
+         * @description Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive. `externalId` and `metadata` need `write:users`.
          */
         post: operations["createUser"];
         delete?: never;
@@ -611,7 +635,7 @@ export interface paths {
         get: operations["getUser"];
         /**
          * Change a user
-         * @description Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of that user. A new password ends the user's other sessions and all grants to applications, and the response lists the API keys, which remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`.
+         * @description Changes the fields that are sent. Only for the user and with `write:users`; another user's password also needs all permissions of that user. A new password ends the user's other sessions and all grants to applications, and the response lists the API keys, which remain valid without `endApiKeys`. A new password or e-mail address needs a session that began in the last ten minutes, or `currentPassword`. A change of `externalId` or `metadata` needs `write:users`; `null` ends them.
          */
         put: operations["updateUser"];
         post?: never;
@@ -622,7 +646,11 @@ export interface paths {
         delete: operations["deleteUser"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change or remove fields of a user
+         * @description A merge patch (RFC 7396), under the rules of PUT: absent fields stay, and `null` removes one. The pairs of `metadata` are merged, too.
+         */
+        patch: operations["patchUser"];
         trace?: never;
     };
     "/user/me": {
@@ -1223,7 +1251,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "external-id-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -1298,6 +1326,12 @@ export interface components {
              * @enum {string}
              */
             status?: "available" | "pending" | "sold";
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string | null;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         Plant: {
             /** Format: int64 */
@@ -1311,6 +1345,12 @@ export interface components {
              * @enum {string}
              */
             status: "available" | "pending" | "sold";
+            externalId?: string;
+            metadata?: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            updatedAt: string;
         };
         PlantCategory: {
             /** Format: int64 */
@@ -1334,6 +1374,34 @@ export interface components {
              * @enum {string}
              */
             status?: "available" | "pending" | "sold";
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string | null;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+        };
+        CategoryPatch: {
+            /**
+             * Format: int64
+             * @description `null` or 0: the shop assigns one.
+             */
+            id?: number | null;
+            name?: string | null;
+        };
+        PlantPatch: {
+            name?: string;
+            category?: components["schemas"]["CategoryPatch"] | null;
+            photoUrls?: string[] | null;
+            tags?: components["schemas"]["Tag"][] | null;
+            /** @enum {string} */
+            status?: "available" | "pending" | "sold";
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string | null;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string | null;
+            } | null;
         };
         PlantFacets: {
             /**
@@ -1352,6 +1420,17 @@ export interface components {
             /** Format: int64 */
             plants: number;
         };
+        PlantChanges: {
+            changes: (components["schemas"]["Plant"] | components["schemas"]["DeletedPlant"])[];
+            /** @description Opaque position after these changes. Send it in the next request. */
+            cursor: string;
+        };
+        DeletedPlant: {
+            /** Format: int64 */
+            id: number;
+            /** @constant */
+            deleted: true;
+        };
         ImportedPlant: {
             /** Format: int64 */
             id: number;
@@ -1366,6 +1445,12 @@ export interface components {
              * @enum {string}
              */
             status?: "available" | "pending" | "sold";
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string | null;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         NewOrder: {
             /**
@@ -1614,6 +1699,12 @@ export interface components {
             email?: string;
             phone?: string;
             userStatus?: number;
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string | null;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
         };
         /** @description Visible to everyone: id, username, firstName, lastName and userStatus. */
         User: {
@@ -1632,6 +1723,17 @@ export interface components {
              * @enum {string}
              */
             role?: "customer" | "staff" | "admin";
+            /** @description Visible to callers with write:users, and in GET /user/me. */
+            externalId?: string;
+            /** @description Visible to callers with write:users, and in GET /user/me. */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description Visible to the user and to callers with write:users.
+             */
+            updatedAt?: string;
             /** @description After a change of the password: the API keys that remain valid. */
             apiKeys?: components["schemas"]["ApiKey"][];
         };
@@ -1674,6 +1776,38 @@ export interface components {
             email?: string;
             phone?: string;
             userStatus?: number;
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string | null;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+        };
+        UserPatch: {
+            /**
+             * Format: int64
+             * @description 0: it stays the same.
+             */
+            id?: number;
+            /** @description Not login, logout, me or createWithList. */
+            username?: string;
+            firstName?: string | null;
+            lastName?: string | null;
+            email?: string | null;
+            phone?: string | null;
+            userStatus?: number | null;
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string | null;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string | null;
+            } | null;
+            /** @description The password that the user has already changes nothing. */
+            password?: string;
+            /** @description Also ends the user's API keys. */
+            endApiKeys?: boolean;
+            /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
+            currentPassword?: string;
         };
         Session: {
             /** Format: uuid */
@@ -2126,6 +2260,7 @@ export interface components {
         "unsupported-media-type": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Accept-Patch": components["headers"]["Accept-Patch"];
                 [name: string]: unknown;
             };
             content: {
@@ -2192,8 +2327,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Plant id taken */
-        "plant-exists": {
+        /** @description Plant id taken. Or: External id taken */
+        "plant-exists.external-id-exists": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2253,8 +2388,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Malformed request. Or: Invalid input */
-        "malformed-request.invalid-input": {
+        /** @description External id taken */
+        "external-id-exists": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2265,6 +2400,16 @@ export interface components {
         };
         /** @description Path too long */
         "uri-too-long": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Malformed request. Or: Invalid input */
+        "malformed-request.invalid-input": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2304,6 +2449,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Cursor too old */
+        "cursor-too-old": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Malformed request. Or: Invalid cursor */
         "malformed-request.invalid-cursor": {
             headers: {
@@ -2318,6 +2473,7 @@ export interface components {
         "unsupported-media-type.image-type-refused": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Accept-Patch": components["headers"]["Accept-Patch"];
                 [name: string]: unknown;
             };
             content: {
@@ -2496,8 +2652,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Username taken. Or: User id taken */
-        "username-taken.user-id-taken": {
+        /** @description External id taken. Or: Username taken. Or: User id taken */
+        "external-id-exists.username-taken.user-id-taken": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2773,6 +2929,11 @@ export interface components {
          */
         Sunset: string;
         /**
+         * @description Of PATCH: the type of body that it takes.
+         * @example application/merge-patch+json
+         */
+        "Accept-Patch": string;
+        /**
          * @description The methods that the path supports.
          * @example GET, HEAD
          */
@@ -2813,7 +2974,11 @@ export interface operations {
                  *           "name": "shade"
                  *         }
                  *       ],
-                 *       "status": "available"
+                 *       "status": "available",
+                 *       "externalId": "ERP-4711",
+                 *       "metadata": {
+                 *         "supplier": "Green & Sons"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["PlantReplacement"];
@@ -2847,7 +3012,12 @@ export interface operations {
                      *           "name": "shade"
                      *         }
                      *       ],
-                     *       "status": "available"
+                     *       "status": "available",
+                     *       "externalId": "ERP-4711",
+                     *       "metadata": {
+                     *         "supplier": "Green & Sons"
+                     *       },
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Plant"];
@@ -2859,6 +3029,7 @@ export interface operations {
             404: components["responses"]["plant-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            409: components["responses"]["external-id-exists"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
@@ -2901,7 +3072,11 @@ export interface operations {
                  *         }
                  *       ],
                  *       "status": "available",
-                 *       "quantity": 100
+                 *       "quantity": 100,
+                 *       "externalId": "ERP-4711",
+                 *       "metadata": {
+                 *         "supplier": "Green & Sons"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["NewPlant"];
@@ -2936,7 +3111,12 @@ export interface operations {
                      *           "name": "shade"
                      *         }
                      *       ],
-                     *       "status": "available"
+                     *       "status": "available",
+                     *       "externalId": "ERP-4711",
+                     *       "metadata": {
+                     *         "supplier": "Green & Sons"
+                     *       },
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Plant"];
@@ -2947,7 +3127,7 @@ export interface operations {
             403: components["responses"]["forbidden"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["plant-exists"];
+            409: components["responses"]["plant-exists.external-id-exists"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
@@ -3002,7 +3182,12 @@ export interface operations {
                      *           "name": "shade"
                      *         }
                      *       ],
-                     *       "status": "available"
+                     *       "status": "available",
+                     *       "externalId": "ERP-4711",
+                     *       "metadata": {
+                     *         "supplier": "Green & Sons"
+                     *       },
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Plant"];
@@ -3097,7 +3282,12 @@ export interface operations {
                      *           "name": "shade"
                      *         }
                      *       ],
-                     *       "status": "pending"
+                     *       "status": "pending",
+                     *       "externalId": "ERP-4711",
+                     *       "metadata": {
+                     *         "supplier": "Green & Sons"
+                     *       },
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Plant"];
@@ -3173,6 +3363,101 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
+    patchPlant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000001 */
+                plantId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Swiss cheese plant",
+                 *       "category": {
+                 *         "name": "Climbers"
+                 *       },
+                 *       "tags": [
+                 *         {
+                 *           "id": 12,
+                 *           "name": "shade"
+                 *         }
+                 *       ],
+                 *       "externalId": null,
+                 *       "metadata": {
+                 *         "supplier": null,
+                 *         "bench": "B 7"
+                 *       }
+                 *     }
+                 */
+                "application/merge-patch+json": components["schemas"]["PlantPatch"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000001,
+                     *       "name": "Swiss cheese plant",
+                     *       "category": {
+                     *         "id": 3,
+                     *         "name": "Climbers"
+                     *       },
+                     *       "photoUrls": [
+                     *         "https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f"
+                     *       ],
+                     *       "tags": [
+                     *         {
+                     *           "id": 12,
+                     *           "name": "shade"
+                     *         }
+                     *       ],
+                     *       "status": "available",
+                     *       "metadata": {
+                     *         "bench": "B 7"
+                     *       },
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Plant"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["external-id-exists"];
+            412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
     findPlantsByStatus: {
         parameters: {
             query?: {
@@ -3219,7 +3504,12 @@ export interface operations {
                      *             "name": "shade"
                      *           }
                      *         ],
-                     *         "status": "available"
+                     *         "status": "available",
+                     *         "externalId": "ERP-4711",
+                     *         "metadata": {
+                     *           "supplier": "Green & Sons"
+                     *         },
+                     *         "updatedAt": "2026-05-01T09:30:00.000Z"
                      *       }
                      *     ]
                      */
@@ -3287,7 +3577,12 @@ export interface operations {
                      *             "name": "shade"
                      *           }
                      *         ],
-                     *         "status": "available"
+                     *         "status": "available",
+                     *         "externalId": "ERP-4711",
+                     *         "metadata": {
+                     *           "supplier": "Green & Sons"
+                     *         },
+                     *         "updatedAt": "2026-05-01T09:30:00.000Z"
                      *       }
                      *     ]
                      */
@@ -3314,6 +3609,11 @@ export interface operations {
                 tags?: string[];
                 /** @description The category's exact name. */
                 category?: string;
+                externalId?: string;
+                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Default: `relevance` with `q`, otherwise `newest`. Sorting by name ignores the case of ASCII letters. */
                 sort?: "relevance" | "name" | "newest";
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
@@ -3358,7 +3658,12 @@ export interface operations {
                      *             "name": "shade"
                      *           }
                      *         ],
-                     *         "status": "available"
+                     *         "status": "available",
+                     *         "externalId": "ERP-4711",
+                     *         "metadata": {
+                     *           "supplier": "Green & Sons"
+                     *         },
+                     *         "updatedAt": "2026-05-01T09:30:00.000Z"
                      *       }
                      *     ]
                      */
@@ -3385,6 +3690,11 @@ export interface operations {
                 tags?: string[];
                 /** @description The category's exact name. */
                 category?: string;
+                externalId?: string;
+                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                metadata?: {
+                    [key: string]: string;
+                };
             };
             header?: {
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
@@ -3434,6 +3744,82 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    listPlantChanges: {
+        parameters: {
+            query?: {
+                /** @description `cursor` of the last answer. Absent: from the beginning, which includes every plant. */
+                cursor?: string;
+                /** @description Seconds to wait for a change if there is none. Default: 0. */
+                wait?: number;
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "changes": [
+                     *         {
+                     *           "id": 1000000001,
+                     *           "name": "Monstera deliciosa",
+                     *           "category": {
+                     *             "id": 3,
+                     *             "name": "Foliage"
+                     *           },
+                     *           "photoUrls": [
+                     *             "https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f"
+                     *           ],
+                     *           "tags": [
+                     *             {
+                     *               "id": 12,
+                     *               "name": "shade"
+                     *             }
+                     *           ],
+                     *           "status": "available",
+                     *           "externalId": "ERP-4711",
+                     *           "metadata": {
+                     *             "supplier": "Green & Sons"
+                     *           },
+                     *           "updatedAt": "2026-05-01T09:30:00.000Z"
+                     *         },
+                     *         {
+                     *           "id": 1000000002,
+                     *           "deleted": true
+                     *         }
+                     *       ],
+                     *       "cursor": "WyJ3eVVSY1h2bW9PZ3dWNWNTIixbNDMsNDMsIjAxOTBiNmE2LTZjMWUtNGQzYS05ZjViLTJjNGU2YThiMGQyMCJdXQ"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlantChanges"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            410: components["responses"]["cursor-too-old"];
             417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -3549,7 +3935,10 @@ export interface operations {
                      * @example from the greenhouse
                      */
                     additionalMetadata?: string;
-                    /** @description A file with a file name, at most 10 MiB. */
+                    /**
+                     * Format: binary
+                     * @description A file with a file name, at most 10 MiB.
+                     */
                     file: Blob;
                 };
             };
@@ -3569,7 +3958,9 @@ export interface operations {
                      * @example {
                      *       "code": 200,
                      *       "type": "SUCCESS",
-                     *       "message": "additionalMetadata: from the greenhouse; url: https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f"
+                     *       "message": "additionalMetadata: from the greenhouse; url: https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f",
+                     *       "imageUrl": "https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f",
+                     *       "shown": true
                      *     }
                      */
                     "application/json": components["schemas"]["ApiResponse"];
@@ -4954,6 +5345,11 @@ export interface operations {
                 q?: string;
                 /** @description Only users with this role. */
                 role?: "customer" | "staff" | "admin";
+                externalId?: string;
+                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                metadata?: {
+                    [key: string]: string;
+                };
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */
@@ -4988,7 +5384,12 @@ export interface operations {
                      *         "email": "ada@shop.example",
                      *         "phone": "+44 20 7946 0000",
                      *         "userStatus": 1,
-                     *         "role": "staff"
+                     *         "role": "staff",
+                     *         "updatedAt": "2026-05-01T09:30:00.000Z",
+                     *         "externalId": "CRM-815",
+                     *         "metadata": {
+                     *           "segment": "gardeners"
+                     *         }
                      *       }
                      *     ]
                      */
@@ -5056,16 +5457,18 @@ export interface operations {
                      *       "lastName": "Lovelace",
                      *       "email": "ada@shop.example",
                      *       "phone": "+44 20 7946 0000",
-                     *       "userStatus": 1
+                     *       "userStatus": 1,
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["User"];
                 };
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            403: components["responses"]["forbidden"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["username-taken.user-id-taken"];
+            409: components["responses"]["external-id-exists.username-taken.user-id-taken"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
@@ -5126,7 +5529,8 @@ export interface operations {
                      *         "lastName": "Lovelace",
                      *         "email": "ada@shop.example",
                      *         "phone": "+44 20 7946 0000",
-                     *         "userStatus": 1
+                     *         "userStatus": 1,
+                     *         "updatedAt": "2026-05-01T09:30:00.000Z"
                      *       }
                      *     ]
                      */
@@ -5134,9 +5538,10 @@ export interface operations {
                 };
             };
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            403: components["responses"]["forbidden"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["username-taken.user-id-taken"];
+            409: components["responses"]["external-id-exists.username-taken.user-id-taken"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
@@ -5182,7 +5587,8 @@ export interface operations {
                      *       "lastName": "Lovelace",
                      *       "email": "ada@shop.example",
                      *       "phone": "+44 20 7946 0000",
-                     *       "userStatus": 1
+                     *       "userStatus": 1,
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["User"];
@@ -5256,7 +5662,8 @@ export interface operations {
                      *       "lastName": "Lovelace",
                      *       "email": "ada.lovelace@shop.example",
                      *       "phone": "+44 20 7946 0000",
-                     *       "userStatus": 1
+                     *       "userStatus": 1,
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
                      */
                     "application/json": components["schemas"]["User"];
@@ -5268,7 +5675,7 @@ export interface operations {
             404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["username-taken.user-id-taken"];
+            409: components["responses"]["external-id-exists.username-taken.user-id-taken"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
@@ -5332,6 +5739,78 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
+    patchUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "firstName": "Ada",
+                 *       "phone": null,
+                 *       "metadata": {
+                 *         "segment": null
+                 *       }
+                 *     }
+                 */
+                "application/merge-patch+json": components["schemas"]["UserPatch"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000003,
+                     *       "username": "ada",
+                     *       "firstName": "Ada",
+                     *       "lastName": "Lovelace",
+                     *       "email": "ada.lovelace@shop.example",
+                     *       "userStatus": 1,
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden.recent-login-required"];
+            404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["external-id-exists.username-taken.user-id-taken"];
+            412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
     getOwnUser: {
         parameters: {
             query?: never;
@@ -5365,7 +5844,12 @@ export interface operations {
                      *       "email": "ada@shop.example",
                      *       "phone": "+44 20 7946 0000",
                      *       "userStatus": 1,
-                     *       "role": "customer"
+                     *       "role": "customer",
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z",
+                     *       "externalId": "CRM-815",
+                     *       "metadata": {
+                     *         "segment": "gardeners"
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["User"];
@@ -5437,7 +5921,12 @@ export interface operations {
                      *       "email": "ada@shop.example",
                      *       "phone": "+44 20 7946 0000",
                      *       "userStatus": 1,
-                     *       "role": "staff"
+                     *       "role": "staff",
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z",
+                     *       "externalId": "CRM-815",
+                     *       "metadata": {
+                     *         "segment": "gardeners"
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["User"];

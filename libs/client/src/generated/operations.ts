@@ -52,3 +52,9 @@ export const multipartOperations: readonly string[] = [
 export const linesOperations: readonly string[] = [
   'POST /plant/import',
 ];
+
+/** Operations with a merge patch (RFC 7396) as body. */
+export const mergePatchOperations: readonly string[] = [
+  'PATCH /plant/{plantId}',
+  'PATCH /user/{username}',
+];

@@ -29,6 +29,7 @@ const exposed = [
   'X-Expires-After',
   'WWW-Authenticate',
   'Allow',
+  'Accept-Patch',
   'Deprecation',
   'Sunset',
 ].join(', ');

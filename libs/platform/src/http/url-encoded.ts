@@ -72,6 +72,13 @@ export class UrlEncoded {
     return text === undefined ? undefined : readId(name, text, fault);
   }
 
+  /** Returns the parameters `name[key]` by their keys, if there are any; throws `fault` if one is repeated. */
+  pairs(name: string, fault: Fault): Readonly<Record<string, string>> | undefined {
+    const found = [...this.values.keys()].filter((one) => one.startsWith(`${name}[`) && one.endsWith(']'));
+    // Object.fromEntries defines `__proto__` like any other key.
+    return found.length === 0 ? undefined : Object.fromEntries(found.map((one) => [one.slice(name.length + 1, -1), this.one(one, fault) ?? '']));
+  }
+
   /**
    * Returns the values of a parameter that is comma-separated, repeated, or both; trimmed, without duplicates.
    * @param ofTexts a value may contain a comma, sent as `%2C`. Otherwise `%2C` separates too: many clients encode separators

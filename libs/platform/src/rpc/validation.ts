@@ -27,19 +27,21 @@ interface Field {
   /** The name as part of a pointer. */
   readonly part: string;
   readonly optional: boolean;
-  /** `null` has a meaning of its own, and is returned. */
-  readonly nullable: boolean;
+  /** What `null` is: absence; `value`: it has a meaning of its own, and is returned; `invalid`: the rules refuse it. */
+  readonly nullIs: NullMeaning | undefined;
   readonly convert: ((value: unknown) => unknown) | undefined;
   readonly rules: readonly Rule[];
   /** For an object of another class, or a list of them. */
   readonly nested: { readonly validate: CompiledValidator<object>; readonly message: string } | undefined;
 }
 
+type NullMeaning = 'value' | 'invalid';
+
 type Metadata = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidationMetadatas']>[number];
 
 const nestedKey = Symbol('nested');
 const convertKey = Symbol('convert');
-const nullableKey = Symbol('nullable');
+const nullKey = Symbol('null');
 
 /** The field is an object of another class, or a list of them. @param message the error for a value that is no object */
 export const Nested = (type: () => Type<object>, message: string): PropertyDecorator =>
@@ -48,7 +50,15 @@ export const Nested = (type: () => Type<object>, message: string): PropertyDecor
   );
 
 /** In this field `null` differs from absence: it ends what the field sets. */
-export const Nullable = (): PropertyDecorator => (prototype, property) => Reflect.defineMetadata(nullableKey, true, prototype, property);
+export const Nullable = (): PropertyDecorator => nullMeans('value');
+
+/** In this field `null` is refused, although it is optional: a merge patch would remove what must stay. */
+export const NotNull = (): PropertyDecorator => nullMeans('invalid');
+
+const nullMeans =
+  (meaning: NullMeaning): PropertyDecorator =>
+  (prototype, property) =>
+    Reflect.defineMetadata(nullKey, meaning, prototype, property);
 
 /** Converts a value of the field before its rules apply. `undefined` makes it absent. */
 export const Converted =
@@ -83,10 +93,11 @@ function compile<T extends object>(type: Type<T>): CompiledValidator<T> {
   };
 }
 
-/** Returns the value of a field; undefined if it is absent or invalid. `null` means absent, unless the field is nullable. */
+/** Returns the value of a field; undefined if it is absent or invalid. `null` means absent, unless the field says otherwise. */
 function readField(field: Field, object: Members, pointer: string, errors: FieldError[]): unknown {
-  if (field.nullable && object[field.name] === null) return null;
-  let value: unknown = object[field.name] ?? undefined;
+  let value: unknown = object[field.name];
+  if (value === null && field.nullIs === 'value') return null;
+  if (value === null && field.nullIs === undefined) value = undefined;
   if (field.convert && value !== undefined) value = field.convert(value);
   if (value === undefined && field.optional) return undefined;
   for (const rule of field.rules) {
@@ -116,7 +127,7 @@ function fieldOf(type: Type<object>, name: string, all: readonly Metadata[]): Fi
     name,
     part: pointerPart(name),
     optional: all.some(isOptional),
-    nullable: Reflect.getMetadata(nullableKey, type.prototype as object, name) === true,
+    nullIs: Reflect.getMetadata(nullKey, type.prototype as object, name) as Field['nullIs'],
     convert: Reflect.getMetadata(convertKey, type.prototype as object, name) as Field['convert'],
     rules: all.filter((rule) => rule.type === 'customValidation').flatMap(checksOf),
     nested: nestedType && { validate: compiledValidatorOf(nestedType()), message: String(nested?.message) },

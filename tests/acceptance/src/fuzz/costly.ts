@@ -173,7 +173,8 @@ export function costlyRequests(target: Target, values: Values, credentials: Cred
   add('an undeclared parameter with a long name', () => request({ target: withQuery(path(), search(filled('limi', headBytes))) }));
   add('empty parameters', () => request({ target: withQuery(path(), search(filled('&', headBytes))) }));
   add('broken escapes', () => request({ target: withQuery(path(), search(`_=${filled('%41%', headBytes)}`)) }));
-  for (const { name, schema } of query) {
+  for (const { name: declared, schema } of query) {
+    const name = schema.type === 'object' ? `${declared}[a]` : declared;
     const at = (text: string): string => withQuery(path(), search(`${name}=${text}`, name));
     add(`${name} repeated`, () => request({ target: withQuery(path(), search(different((n) => `${name}=${n}`, headBytes, '&'), name)) }));
     add(`a list in ${name}`, (n) => request({ target: at(different((one) => `${n}a${one}`, headBytes, ',')) }));
@@ -185,7 +186,7 @@ export function costlyRequests(target: Target, values: Values, credentials: Cred
     }
   }
 
-  if (type === 'application/json' && target.body) {
+  if ((type === 'application/json' || type === 'application/merge-patch+json') && target.body) {
     const schema = resolved(target.body.schema);
     const json = (text: string): RawRequest => request({ body: Buffer.from(text) });
     for (const [what, text] of jsonTexts(schema.type === 'array')) add(what, () => json(text()));
@@ -218,7 +219,7 @@ const smallBoundary = 'b';
 const typeWith = (type: string): string => (type === 'multipart/form-data' ? `${type}; boundary=${smallBoundary}` : type);
 
 function bodyOf(type: string, value: unknown): Buffer {
-  if (type === 'application/json' || type === 'application/x-ndjson') return Buffer.from(JSON.stringify(value ?? {}));
+  if (/[/+-](?:nd)?json$/.test(type)) return Buffer.from(JSON.stringify(value ?? {}));
   if (type === 'multipart/form-data') return partsOf(smallBoundary, [`${filePart}${'x'.repeat(100)}`]);
   return Buffer.from(new URLSearchParams(Object.entries(value ?? {}).map(([name, one]) => [name, String(one)])).toString());
 }

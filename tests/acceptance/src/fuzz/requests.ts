@@ -81,6 +81,12 @@ function targetOf({ components }: ApiDocument, at: { method: string; path: strin
   };
 }
 
+/** Returns the parameters of a value: one for each member of an object. */
+const queryOf = (name: string, value: unknown): [string, string][] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.entries(value).map(([key, one]) => [`${name}[${key}]`, String(one)])
+    : [[name, [value].flat().join()]];
+
 const pathOf = (servers: ApiDocument['servers']): string => new URL(servers[0]?.url ?? '').pathname.replace(/\/$/, '');
 
 /** A request under construction; valid before it is mutated. */
@@ -137,7 +143,7 @@ export class Requests {
       ),
       query: parameters
         .filter((one) => one.in === 'query' && (one.required || values.once(3)))
-        .map((one) => [one.name, [values.valid(one.schema, one.name)].flat().join()]),
+        .flatMap((one) => queryOf(one.name, values.valid(one.schema, one.name))),
       queryText: undefined,
       headers: parameters.filter((one) => one.in === 'header' && values.once(6)).map((one) => [one.name, latin1(values.valid(one.schema, one.name))]),
       credential: 'adminKey',

@@ -16,6 +16,8 @@ export interface Schema {
   readonly pattern?: string;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
+  /** Of an object with any names. */
+  readonly additionalProperties?: Schema;
   readonly required?: readonly string[];
 }
 
@@ -50,10 +52,11 @@ export class Values {
   valid(schema: Schema, name = ''): unknown {
     const known = this.known[name];
     if (known && known.length > 0 && !this.once(4)) return this.pick(known);
-    const { const: constant, enum: choices, type, items, properties } = this.resolved(schema);
+    const { const: constant, enum: choices, type, items, properties, additionalProperties } = this.resolved(schema);
     if (constant !== undefined) return constant;
     if (choices) return this.pick(choices);
     if (type === 'array') return Array.from({ length: Math.max(schema.minItems ?? 0, this.g(fc.nat, { max: maxUsualItems })) }, () => this.valid(items ?? {}, name));
+    if (additionalProperties) return Object.fromEntries(Array.from({ length: this.pick([0, 1, 2]) }, () => [this.text(), this.valid(additionalProperties)]));
     if (type === 'object') return this.object(properties ?? {}, this.resolved(schema).required ?? []);
     return this.scalar(this.resolved(schema));
   }

@@ -97,6 +97,10 @@ export const accessTable: readonly AccessRow[] = [
       body: 'form',
       change: async (request) => request('POST', `/v3/plant/${(await createPlant()).id}`, new URLSearchParams({ name: 'Ficus' })),
     }),
+    row('patchPlant', `PATCH ${plant}`, ['write:plants'], {
+      body: 'json',
+      change: async (request) => request('PATCH', `/v3/plant/${(await createPlant()).id}`, { name: 'Ficus' }),
+    }),
     row('deletePlant', `DELETE ${plant}`, ['write:plants'], {
       change: async (request) => request('DELETE', `/v3/plant/${(await createPlant()).id}`),
     }),
@@ -117,6 +121,7 @@ export const accessTable: readonly AccessRow[] = [
     }),
     row('exportPlants', 'GET /v3/plant/export', ['write:plants']),
   open('searchPlants', 'GET /v3/plant/search'),
+  open('listPlantChanges', 'GET /v3/plant/changes'),
   open('getPlantFacets', 'GET /v3/plant/facets'),
   open('getImage', 'GET /v3/images/00000000-0000-4000-8000-000000000001'),
 
@@ -176,6 +181,7 @@ export const accessTable: readonly AccessRow[] = [
       change: async (request) => request('PUT', `${await newUser()}/role`, { role: 'staff' }),
     }),
     row('updateUser', `PUT ${user}`, 'self', { body: 'json', json: {}, change: async (request) => request('PUT', await newUser(), { phone: '1' }) }),
+    row('patchUser', `PATCH ${user}`, 'self', { body: 'json', json: {}, change: async (request) => request('PATCH', await newUser(), { phone: '1' }) }),
     row('deleteUser', `DELETE ${user}`, 'self', { change: async (request) => request('DELETE', await newUser()) }),
     row('createApiKey', `POST ${user}/apiKeys`, 'self', {
       body: 'json', json: { name: 'made by the access test', permissions: ['write:orders'] }, passesOn: ['write:orders'],

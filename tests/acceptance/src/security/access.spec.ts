@@ -50,7 +50,7 @@ describe('access control', () => {
   const requestOf = ({ method, path, body, json }: AccessRow, caller: Caller): RawRequest => ({
     method,
     target: path.replace('{user}', user),
-    headers: [...caller.headers, ['if-match', '"999999"'], ...(body === undefined ? [] : [['content-type', json === undefined ? 'text/plain' : 'application/json'] as const])],
+    headers: [...caller.headers, ['if-match', '"999999"'], ...(body === undefined ? [] : [['content-type', json === undefined ? 'text/plain' : method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'] as const])],
     ...(body !== undefined && { body: Buffer.from(json === undefined ? 'x' : JSON.stringify(json)) }),
   });
   const check = async (what: string, request: RawRequest, expected: readonly Outcome[]): Promise<void> => {

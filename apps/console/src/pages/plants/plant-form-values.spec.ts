@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Plant } from './plant-filter.js';
 import { differences, formOf, plantOfForm } from './plant-form-values.js';
 
-const plant: Plant = { id: 7, name: 'Fern', category: { id: 3, name: 'Foliage' }, photoUrls: [], tags: [{ id: 1, name: 'shade' }], status: 'sold' };
+const plant: Plant = { id: 7, name: 'Fern', category: { id: 3, name: 'Foliage' }, photoUrls: [], tags: [{ id: 1, name: 'shade' }], status: 'sold', updatedAt: '2026-01-01T00:00:00.000Z' };
 
 describe('the plant form', () => {
   it('keeps the ids of an unchanged category and unchanged tags', () => {
