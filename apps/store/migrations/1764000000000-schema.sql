@@ -101,6 +101,12 @@ CREATE TABLE orders (
   -- The database's clock when due_at was set; null: unknown. In the future: the clock was set back since (checkout/due-orders.repository.ts).
   due_since       timestamptz,
   refund          text           CHECK (refund IN ('due', 'completed')),
+  -- When the latest step was taken; null: the order is as it was placed.
+  updated_at      timestamptz(3),
+  -- What the owner adds; deleted with the owner's account.
+  external_id     text,
+  metadata        jsonb,
+  ship_to         jsonb,
   CONSTRAINT due_is_whole CHECK ((due_at IS NULL) = (due_transition IS NULL))
 ) WITH (fillfactor = 80);
 
@@ -110,6 +116,24 @@ CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX orders_by_owner ON orders (owner_id, status, placed_at DESC, id DESC);
 CREATE INDEX orders_by_plant ON orders (plant_id, status, placed_at DESC, id DESC);
 CREATE INDEX orders_by_status ON orders (status, placed_at DESC, id DESC);
+-- The others have no entries of orders that are placed without options.
+CREATE UNIQUE INDEX orders_by_external_id_of_owner ON orders (owner_id, external_id) WHERE external_id IS NOT NULL;
+CREATE INDEX orders_by_external_id ON orders (external_id, placed_at DESC, id DESC) WHERE external_id IS NOT NULL;
+CREATE INDEX orders_with_owner_data ON orders (owner_id, id) WHERE external_id IS NOT NULL OR metadata IS NOT NULL OR ship_to IS NOT NULL;
+CREATE INDEX orders_by_tracking_number ON orders (tracking_number, placed_at DESC, id DESC) WHERE carrier IS NOT NULL;
+CREATE INDEX orders_shipped ON orders (status, placed_at DESC, id DESC) WHERE carrier IS NOT NULL;
+CREATE INDEX orders_unshipped ON orders (status, placed_at DESC, id DESC) WHERE carrier IS NULL AND status IN ('approved', 'delivered');
+CREATE INDEX orders_by_refund ON orders (refund, placed_at DESC, id DESC) WHERE refund IS NOT NULL;
+
+-- A row per pair of an order's metadata, by which lists find the order. Hashes, since only orders keep what owners add.
+CREATE TABLE order_metadata (
+  pair      bigint         NOT NULL,
+  owner_id  uuid           NOT NULL,
+  placed_at timestamptz(3) NOT NULL,
+  order_id  safe_id        NOT NULL
+);
+CREATE INDEX order_metadata_by_pair ON order_metadata (pair, placed_at DESC, order_id DESC);
+CREATE INDEX order_metadata_by_owner ON order_metadata (owner_id, pair, placed_at DESC, order_id DESC);
 
 -- Due orders whose transition Postgres rejected because of their data. The store skips them until their version changes or an
 -- operator retries them (`npm run reconcile`); otherwise every poll would fail on the same oldest orders.

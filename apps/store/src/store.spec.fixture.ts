@@ -25,6 +25,13 @@ const user = (n: number): string => `00000000-0000-4000-8000-${String(n).padStar
 export const customer = (n: number): Principal => ({ subject: user(n), permissions: ['write:orders'], shown: ['session'] });
 export const staff: Principal = { subject: user(999_999), permissions: [...permissions], shown: ['session'] };
 
+interface FixtureOptions extends Partial<StoreConfig> {
+  readonly replicas?: number;
+  readonly hasOwnClock?: boolean;
+  /** The users that searches find. */
+  readonly usernames?: readonly number[];
+}
+
 /** The store, with one or more replicas, on real Postgres and NATS, and a fake identity service. */
 export class StoreFixture {
   private plants = 0;
@@ -43,7 +50,7 @@ export class StoreFixture {
     readonly setClock: (secondsAhead: number) => Promise<void>,
   ) {}
 
-  static async start({ replicas = 1, hasOwnClock = false, ...given }: Partial<StoreConfig> & { replicas?: number; hasOwnClock?: boolean } = {}): Promise<StoreFixture> {
+  static async start({ replicas = 1, hasOwnClock = false, usernames = [], ...given }: FixtureOptions = {}): Promise<StoreFixture> {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const config: StoreConfig = {
@@ -77,6 +84,7 @@ export class StoreFixture {
         if (forgottenUsernames.has(username)) throw new DomainError('user-not-found', `There is no user ${username}.`);
         return { userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) };
       }),
+      fake(identity.findUserIds, ({ q }) => ({ userIds: usernames.filter((n) => `user-${n}`.startsWith(q)).map(user) })),
       fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
     // `end` resolves before the pool's connections have closed; `disconnect` then terminates them with an error.

@@ -238,6 +238,12 @@ const kinds = {
     meaning: 'Another order has this id.',
     remedy: 'Choose another id, or omit it to have one assigned. To repeat a request safely, send an Idempotency-Key.',
   },
+  'external-id-exists': {
+    status: 409,
+    title: 'External id taken',
+    meaning: 'Another resource has this external id. The problem names it, if you may see it: an order as `orderId`.',
+    remedy: 'If that is the one you meant to create, use it. Otherwise choose another external id. To repeat a request safely, send an Idempotency-Key.',
+  },
   'order-not-cancellable': {
     status: 409,
     title: 'Order can no longer be cancelled',

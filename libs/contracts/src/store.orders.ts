@@ -1,22 +1,26 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { IsOptional } from 'class-validator';
+import { applyDecorators } from '@nestjs/common';
+import { IsOptional, ValidateBy } from 'class-validator';
 import { orderReader, permission } from './permissions.js';
-import { type AnswerOf, boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, boolean, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
   DateTime,
   ExpectedVersion,
+  ExternalId,
   Flag,
   Id,
   IdToAssign,
   Integer,
   ListOf,
+  Metadata,
   ObjectOf,
   OneOf,
   PageRequest,
   SomeOf,
   Text,
+  Texts,
 } from './fields.js';
 import { Description, Schema } from './schema.js';
 
@@ -25,10 +29,55 @@ import { Description, Schema } from './schema.js';
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
 
+/** By time of placing: `-` is newest first. */
+export const orderSorts = ['-placedAt', 'placedAt'] as const;
+export type OrderSort = (typeof orderSorts)[number];
+
 export const refundStatuses = ['due', 'completed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
 
 // Sent by clients
+
+/** The shop keeps it for the packing slip and reads nothing into it. */
+export class ShipTo {
+  @IsOptional()
+  @Text()
+  name?: string;
+
+  @IsOptional()
+  @Texts(6)
+  lines?: string[];
+
+  @IsOptional()
+  @Text()
+  postalCode?: string;
+
+  @IsOptional()
+  @Text()
+  city?: string;
+
+  @IsOptional()
+  @Text()
+  country?: string;
+}
+
+const longestShipTo = 500;
+const lengthOf = (shipTo: unknown): number =>
+  Object.values(shipTo ?? {}).flat().reduce<number>((sum, one) => sum + (typeof one === 'string' ? one.length : 0), 0);
+
+export const ToShipTo = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    ObjectOf(() => ShipTo),
+    ValidateBy({
+      name: 'shipToLength',
+      validator: {
+        validate: (value) => lengthOf(value) <= longestShipTo,
+        defaultMessage: () => `must have at most ${longestShipTo} characters in all`,
+      },
+    }),
+    Description(`Where the units go. At most ${longestShipTo} characters in all.`),
+  );
 
 export class NewOrder {
   @IdToAssign()
@@ -56,6 +105,17 @@ export class NewOrder {
   @Flag()
   @Description('Ignored like `status`.')
   complete?: boolean;
+
+  @IsOptional()
+  @ExternalId()
+  externalId?: string;
+
+  @IsOptional()
+  @Metadata()
+  metadata?: Readonly<Record<string, string>>;
+
+  @ToShipTo()
+  shipTo?: ShipTo;
 }
 
 export class Transfer {
@@ -76,7 +136,6 @@ export class GetOrder {
   orderId: number;
 }
 
-/** Newest first. */
 export class ListOrders extends PageRequest {
   @IsOptional()
   @ListOf(orderStatuses.length, 1)
@@ -101,6 +160,37 @@ export class ListOrders extends PageRequest {
   @DateTime()
   @Description('Placed before this time.')
   placedBefore?: string;
+
+  @IsOptional()
+  @Text()
+  externalId?: string;
+
+  @IsOptional()
+  @Metadata()
+  @Description('Pairs that the metadata has: `metadata[channel]=web`. Several must all be there.')
+  metadata?: Readonly<Record<string, string>>;
+
+  @IsOptional()
+  @Flag()
+  @Description('Whether staff reported a shipment.')
+  shipped?: boolean;
+
+  @IsOptional()
+  @OneOf(refundStatuses)
+  refund?: RefundStatus;
+
+  @IsOptional()
+  @Text()
+  @Description(
+    'The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` ' +
+      'also the e-mail address. At most 100 users are considered.',
+  )
+  q?: string;
+
+  @IsOptional()
+  @OneOf(orderSorts)
+  @Description('Default: `-placedAt`, newest first.')
+  sort?: OrderSort;
 }
 
 /** Oldest first. */
@@ -123,6 +213,14 @@ export class TransferOrder {
 const orderStatus = oneOf<OrderStatus>(orderStatuses);
 export const refundStatus = oneOf<RefundStatus>(refundStatuses);
 
+const shipToAnswer = objectOf('OrderShipTo')({
+  name: optional(text(200)),
+  lines: optional(listOf(text(200), 6)),
+  postalCode: optional(text(200)),
+  city: optional(text(200)),
+  country: optional(text(200)),
+});
+
 export const orderAnswer = objectOf('Order')({
   id,
   plantId: id,
@@ -131,10 +229,14 @@ export const orderAnswer = objectOf('Order')({
   status: orderStatus,
   complete: described(boolean, 'Whether the order is delivered.'),
   placedAt: described(instant, 'When the order was placed.'),
+  updatedAt: described(instant, 'When the order last changed.'),
   reservedUntil: optional(described(instant, 'The order is cancelled at this time unless it is paid. Absent: no payment is pending.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),
   refund: optional(described(refundStatus, '`due`: a payment must be refunded. `completed`: it was refunded.')),
+  externalId: optional(described(text(200), "The id in the owner's system. No other order of the owner has it.")),
+  metadata: optional(metadata),
+  shipTo: optional(shipToAnswer),
   owner: optional(
     described(
       text(200),
@@ -167,7 +269,7 @@ const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
 
 export const orderOperations = {
-  /** Details of `insufficient-stock`: `available`; of `unpaid-limit`: `orders`, ids. */
+  /** Details of `insufficient-stock`: `available`; of `unpaid-limit`: `orders`, ids; of `external-id-exists`: `orderId`. */
   placeOrder: forClients(
     write<Order>()('placeOrder', PlaceOrder, {
       errors: [
@@ -176,6 +278,7 @@ export const orderOperations = {
         'insufficient-stock',
         'unpaid-limit',
         'order-exists',
+        'external-id-exists',
         'customer-closed',
         'idempotency-key-reused',
       ],
@@ -211,10 +314,11 @@ export const orderOperations = {
       access: orderReader,
       summary: 'List orders',
       description:
-        'Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are ' +
+        'Newest first by default. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are ' +
         'placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, ' +
-        'or read again from a minute before the newest order that you know (`placedFrom`).',
-      query: ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'limit', 'cursor'],
+        'or read again from a minute before the newest order that you know (`placedFrom`). A page can have fewer entries than `limit`, or none, ' +
+        'although another follows: the header `Link` says so.',
+      query: ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'externalId', 'metadata', 'shipped', 'refund', 'q', 'sort', 'limit', 'cursor'],
       answer: listOf(orderAnswer, 1_000),
     },
   ),
@@ -230,13 +334,14 @@ export const orderOperations = {
       answer: listOf(timelineEntryAnswer, 1_000),
     },
   ),
-  /** Transfers an open order to another user. */
+  /** Transfers an open order to another user. Details of `external-id-exists`: `orderId`, only for callers who may see that order. */
   transferOrder: forClients(
     write<Order>()('transferOrder', TransferOrder, {
       errors: [
         'order-not-found',
         'user-not-found',
         'order-transition-refused',
+        'external-id-exists',
         'customer-closed',
         'precondition-failed',
         'idempotency-key-reused',
@@ -247,7 +352,9 @@ export const orderOperations = {
       route: 'POST /v3/store/order/:orderId/transfer',
       access: permission('manage:orders'),
       summary: 'Transfer an order to another user',
-      description: 'Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner.',
+      description:
+        'Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner, who also sees ' +
+        'external id, metadata and `shipTo`.',
       body: jsonObject('transfer'),
       answer: orderAnswer,
     },

@@ -2,6 +2,7 @@ import { RequestMapping, RequestMethod } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { type AccessPolicy, limitedByAddress, open } from '@plant-shop/contracts/permissions';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
+import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { Slot } from '../limits/concurrency-limiter.js';
 import { bodyShapeOf, type Shape } from './members.js';
@@ -40,6 +41,8 @@ export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   readonly shape?: Shape | undefined;
   /** The query parameters that there are. Absent: others are ignored. */
   readonly parameters?: readonly string[] | undefined;
+  /** The parameters among them that have keys: `metadata[key]`. */
+  readonly pairs?: readonly string[] | undefined;
 }
 
 type OperationMember = 'access' | 'weight' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
@@ -70,6 +73,7 @@ export const routeSpecOf = (operation: ClientOperation): RouteSpec => ({
   type: typeOf(operation),
   shape: bodyShapeOf(operation),
   parameters: parametersOf(operation),
+  pairs: pairsOf(operation),
   ...(isPaged(operation) && { compressed: true }),
 });
 
@@ -79,6 +83,11 @@ const typeOf = ({ answer: { kind } }: ClientOperation): string | undefined =>
 /** Returns the query parameters of our own lists. Petstore's clients may send more than its operations declare. */
 const parametersOf = ({ query, url, unsafeGet, body }: ClientOperation): readonly string[] | undefined =>
   unsafeGet || url.includes('/findBy') || body?.kind === 'form' ? undefined : query;
+
+const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly string[] | undefined => {
+  const pairs = call ? query.filter((name) => schemaOfClass(call.payload).properties[name]?.type === 'object') : [];
+  return pairs.length > 0 ? pairs : undefined;
+};
 
 /** Whether the answer is a page of a list, with a link to the next. */
 export const isPaged = ({ query = [] }: Pick<ClientOperation, 'query'>): boolean => query.includes('cursor');

@@ -16,7 +16,7 @@ import { formBody, jsonBody, pathText } from './input.js';
 export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
 
 /** A page's query parameters, repeated in the link to the next page. */
-export type PageQuery = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+export type PageQuery = Readonly<Record<string, string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined>>;
 
 const jsonType = 'application/json; charset=utf-8';
 
@@ -138,7 +138,10 @@ export class RpcForwarder {
   nextLink(request: FastifyRequest, query: PageQuery, cursor: string): string {
     const page: PageQuery = { ...query, cursor };
     const parameters = new URLSearchParams();
-    for (const [name, value = []] of Object.entries(page)) for (const one of [value].flat()) parameters.append(name, String(one));
+    for (const [name, value = []] of Object.entries(page)) {
+      if (typeof value === 'object' && !Array.isArray(value)) for (const [key, one] of Object.entries(value)) parameters.append(`${name}[${key}]`, one);
+      else for (const one of [value].flat()) parameters.append(name, String(one));
+    }
     const path = (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)));
     return `<${this.options.publicUrl}${path}?${parameters.toString()}>; rel="next"`;
   }

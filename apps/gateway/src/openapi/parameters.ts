@@ -92,6 +92,7 @@ export function parameterOf(name: string, place: 'path' | 'query', fields: Field
     ...(description !== undefined && { description }),
     required,
     ...(schema.type === 'array' && { style: 'form', explode: false }),
+    ...(schema.type === 'object' && { style: 'deepObject', explode: true }),
     schema,
     ...withExample,
   };

@@ -54,6 +54,19 @@ export function listUsers(
   return db.query(role === undefined ? listAll : listOfRole(role), bounds);
 }
 
+const findIds: Statement = {
+  name: 'find-user-ids',
+  text: `(SELECT user_id AS "userId" FROM users WHERE username_key >= $1 AND username_key < $2 ORDER BY username_key LIMIT $5)
+         UNION (SELECT user_id FROM users WHERE $4 AND email IS NOT NULL AND lower(email) = lower($3) LIMIT $5) LIMIT $5`,
+};
+
+/** Returns users whose name begins with `q`, and those with that e-mail address. */
+export async function findUserIds(db: Reader, { q, byEmail }: { readonly q: string; readonly byEmail: boolean }, limit: number): Promise<string[]> {
+  const prefix = usernameKey(q);
+  const rows = await db.query<{ userId: string }>(findIds, [prefix, `${prefix}${lastCodePoint}`, q, byEmail, limit]);
+  return rows.map(({ userId }) => userId);
+}
+
 export async function findUserById(db: Reader, userId: string): Promise<UserRecord | undefined> {
   const [user] = await db.query<UserRecord>(
     { name: 'find-user-by-id', text: `SELECT ${columns} FROM users WHERE user_id = $1` },

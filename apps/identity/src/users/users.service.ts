@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { type CreateUser, type CreateUsers, identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User, type UserChanges } from '@plant-shop/contracts/identity';
+import { type CreateUser, type CreateUsers, type FindUserIds, identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User, type UserChanges } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { networkOf } from '@plant-shop/platform/http/request';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
@@ -20,6 +20,7 @@ import {
   findTakenNamesAndIds,
   findUser,
   findUserById,
+  findUserIds,
   findUsernames,
   insertUsers,
   listUsers,
@@ -54,6 +55,9 @@ import {
   userNotFound,
   type UserRecord,
 } from './user.js';
+
+/** Users that a search of orders considers. */
+const maxFound = 100;
 
 /** Rounds of assigning ids. A round fails only when a concurrent request names an id that was just drawn. */
 const maxRounds = 10;
@@ -107,6 +111,11 @@ export class UsersService {
   /** Returns the names of users; deleted users are omitted. */
   resolveIds(userIds: readonly string[]): Promise<{ userId: string; username: string }[]> {
     return findUsernames(this.database, userIds);
+  }
+
+  /** Finds the users whom a search of orders names, at most 100. */
+  async findIds(request: FindUserIds): Promise<{ userIds: string[] }> {
+    return { userIds: await findUserIds(this.database, request, maxFound) };
   }
 
   async get(context: RpcContext, username: string): Promise<Versioned<User>> {

@@ -26,10 +26,14 @@ export function toOrder(state: OrderState, owner?: string): Order {
     status: state.status,
     complete: state.status === 'delivered',
     placedAt: isoText(state.placedAt),
+    updatedAt: isoText(state.updatedAt ?? state.placedAt),
     ...(state.status === 'placed' && state.dueTransition === 'expire' && state.dueAt && { reservedUntil: isoText(state.dueAt) }),
     ...(state.carrier !== null && { carrier: state.carrier }),
     ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
     ...(state.refund !== null && { refund: state.refund }),
+    ...(state.externalId !== null && { externalId: state.externalId }),
+    ...(state.metadata !== null && { metadata: state.metadata }),
+    ...(state.shipTo !== null && { shipTo: state.shipTo }),
     ...(owner !== undefined && { owner }),
   };
 }

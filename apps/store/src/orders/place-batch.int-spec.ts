@@ -30,10 +30,11 @@ describe('orders that are placed in one batch', () => {
     await shop.stop();
   });
 
+  const noOwnerData = { externalId: null, metadata: null, shipTo: null };
   let ids = 0;
   const entry = (given: Partial<BatchOrder> & Pick<BatchOrder, 'plantId'>): BatchOrder => {
     const id = given.chosenId ?? ++ids;
-    return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, seesStock: false, isLimited: false, idempotency: undefined, ...given };
+    return { id, chosenId: id, quantity: 1, shipDate: null, ...noOwnerData, ownerId: alice, seesStock: false, isLimited: false, idempotency: undefined, ...given };
   };
   const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, policy))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
@@ -61,7 +62,8 @@ describe('orders that are placed in one batch', () => {
 
   it.each(['external', 'simulated'] as const)('are stored as `place` decided, with the %s provider', async (provider) => {
     const plantId = await shop.plant(10);
-    const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z') };
+    const ownerData = { externalId: `web-${provider}`, metadata: { channel: 'web' }, shipTo: { city: 'Łódź', lines: ['"1\\2"'] } };
+    const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z'), ...ownerData };
     const checkout = { ...policy, provider };
     const decided = await database.transaction(async (tx) => {
       await lockAgainstClosing(tx, [alice]);
