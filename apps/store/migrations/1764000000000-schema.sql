@@ -195,6 +195,11 @@ CREATE TABLE order_transitions (
   body            text,
   -- The event's number in the feed, without gaps; null until it is numbered.
   feed_seq        bigint,
+  -- Of the order from this step on; null: not shipped, no refund.
+  shipped         boolean,
+  refund          text,
+  -- Whether order_counts has the step, where its number does not say so: it has no event, or has lost its number since.
+  counted         boolean,
   PRIMARY KEY (order_id, order_version),
   CONSTRAINT status_changes_have_events CHECK ((previous_status IS NULL OR event_id IS NOT NULL) AND (event_id IS NOT NULL OR body IS NULL)),
   CONSTRAINT unnumbered_have_bodies CHECK (feed_seq IS NOT NULL OR event_id IS NULL OR body IS NOT NULL)
@@ -202,6 +207,24 @@ CREATE TABLE order_transitions (
 -- Partial, so that a row has an entry in one of the two.
 CREATE INDEX order_transitions_unnumbered ON order_transitions (position) WHERE feed_seq IS NULL AND event_id IS NOT NULL;
 CREATE UNIQUE INDEX order_transitions_numbered ON order_transitions (feed_seq) WHERE feed_seq IS NOT NULL;
+CREATE INDEX order_transitions_uncounted ON order_transitions (order_id) WHERE event_id IS NULL AND counted IS NULL;
+
+-- The number of orders in each state, as of the steps that are counted (orders/order-counts.ts).
+CREATE TABLE order_counts (
+  -- `all`, a plant's id or an owner's UUID.
+  scope   text    NOT NULL,
+  status  text    NOT NULL,
+  shipped boolean NOT NULL,
+  refund  text    NOT NULL CHECK (refund IN ('none', 'due', 'completed')),
+  orders  bigint  NOT NULL,
+  PRIMARY KEY (scope, status, shipped, refund)
+) WITH (fillfactor = 70);
+CREATE TABLE order_counts_head (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  -- Steps with events up to this number are counted.
+  counted  bigint  NOT NULL DEFAULT 0
+);
+INSERT INTO order_counts_head DEFAULT VALUES;
 
 -- The feed of order events (libs/events)
 

@@ -8,6 +8,7 @@ import { DueOrdersLoop, DueOrdersService, SetAsideGauge } from './checkout/due-o
 import { STORE_OPTIONS, type StoreConfig, storeDatabase, type StoreOptions, toOptions } from './config.js';
 import { CustomersController, CustomersService } from './customers/customers.js';
 import { FeedController, OrderFeed } from './feed/order-feed.js';
+import { OrderCounter } from './orders/order-counts.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { StaffCancellationsController, StaffCancellationsService } from './cancellations/staff-cancellations.js';
 import { OrdersService } from './orders/orders.service.js';
@@ -30,6 +31,7 @@ class StoreModule {
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
         OrdersService,
+        OrderCounter,
         StaffCancellationsService,
         PaymentsService,
         RefundsService,

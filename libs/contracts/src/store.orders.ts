@@ -17,6 +17,8 @@ import {
   Metadata,
   ObjectOf,
   OneOf,
+  PageCursor,
+  PageLimit,
   PageRequest,
   SomeOf,
   Text,
@@ -136,7 +138,8 @@ export class GetOrder {
   orderId: number;
 }
 
-export class ListOrders extends PageRequest {
+/** Which orders. */
+export class CountOrders {
   @IsOptional()
   @ListOf(orderStatuses.length, 1)
   @SomeOf(orderStatuses, `must be one or more of ${orderStatuses.join(', ')}`)
@@ -186,11 +189,19 @@ export class ListOrders extends PageRequest {
       'also the e-mail address. At most 100 users are considered.',
   )
   q?: string;
+}
 
+export class ListOrders extends CountOrders {
   @IsOptional()
   @OneOf(orderSorts)
   @Description('Default: `-placedAt`, newest first.')
   sort?: OrderSort;
+
+  @PageLimit()
+  limit?: number;
+
+  @PageCursor()
+  cursor?: string;
 }
 
 /** Oldest first. */
@@ -248,6 +259,24 @@ export const orderAnswer = objectOf('Order')({
 // Answers
 export type Order = AnswerOf<typeof orderAnswer>;
 
+const orderCountsAnswer = objectOf('OrderCounts', 'Numbers of orders.')({
+  complete: described(boolean, '`false`: there may be more.'),
+  counts: described(
+    listOf(
+      objectOf('OrderCount')({
+        status: orderStatus,
+        shipped: described(boolean, 'Whether staff reported a shipment.'),
+        refund: optional(described(refundStatus, 'Absent: no payment was ever due for refund.')),
+        orders: integer(1),
+      }),
+      24,
+    ),
+    'Without combinations that no order has.',
+  ),
+});
+
+export type OrderCounts = AnswerOf<typeof orderCountsAnswer>;
+
 const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history of an order.")({
   at: instant,
   previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
@@ -264,6 +293,8 @@ const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history o
 
 /** One step in the history of an order. */
 export type TimelineEntry = AnswerOf<typeof timelineEntryAnswer>;
+
+const orderFilters = ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'externalId', 'metadata', 'shipped', 'refund', 'q'] as const;
 
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
@@ -318,8 +349,22 @@ export const orderOperations = {
         'placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, ' +
         'or read again from a minute before the newest order that you know (`placedFrom`). A page can have fewer entries than `limit`, or none, ' +
         'although another follows: the header `Link` says so.',
-      query: ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'externalId', 'metadata', 'shipped', 'refund', 'q', 'sort', 'limit', 'cursor'],
+      query: [...orderFilters, 'sort', 'limit', 'cursor'],
       answer: listOf(orderAnswer, 1_000),
+    },
+  ),
+  /** `forbidden`: orders of others without `read:orders`. */
+  countOrders: forClients(
+    read<OrderCounts>()('countOrders', CountOrders, { errors: ['forbidden', 'user-not-found'] }),
+    {
+      route: 'GET /v3/store/order/counts',
+      access: orderReader,
+      summary: 'Count orders by status, shipment and refund',
+      description:
+        'Of the orders that the same filters list. By `owner` or `plantId`, `status`, `shipped` and `refund`, the numbers are exact. With other ' +
+        'filters, or both `owner` and `plantId`, at most 10,000 orders are read.',
+      query: [...orderFilters],
+      answer: orderCountsAnswer,
     },
   ),
   /** Answers a page, beginning with the placing. */

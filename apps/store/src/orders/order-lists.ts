@@ -87,6 +87,34 @@ export async function listOrders(
   return { orders, readTo: orders.length > limit ? undefined : rows.find(({ n }) => n === most) };
 }
 
+/** The number of orders in a state. */
+export interface StateCount {
+  readonly status: OrderStatus;
+  readonly shipped: boolean;
+  /** Null: no payment was ever due for refund. */
+  readonly refund: RefundStatus | null;
+  readonly orders: number;
+}
+
+/** The most orders that are read to count those of any filter. */
+const maxCounted = 10_000;
+
+/** Counts orders by reading them. @returns `complete`: false if there may be more */
+export async function countListed(db: Reader, filter: OrderFilter): Promise<{ counts: readonly StateCount[]; complete: boolean }> {
+  const reading = new Reading(filter, '-placedAt', byTime.start);
+  const rows = await db.query<StateCount & { read: number }>(
+    `WITH read AS MATERIALIZED (
+       SELECT id, status, carrier IS NOT NULL AS shipped, refund, ${reading.others.join(' AND ') || 'true'} AS "isListed"
+       FROM (${reading.parts(String(maxCounted))}) AS part LIMIT ${maxCounted}
+     )
+     SELECT status, shipped, refund, count(DISTINCT id) FILTER (WHERE "isListed") AS orders, (SELECT count(*) FROM read) AS read
+     FROM read GROUP BY status, shipped, refund`,
+    reading.values,
+  );
+  const counts = rows.filter(({ orders }) => orders > 0).map(({ read: _, ...one }) => one);
+  return { counts, complete: (rows[0]?.read ?? 0) < maxCounted };
+}
+
 /** SQL that reads the orders of a filter from the index that suits it. */
 class Reading {
   readonly values: unknown[] = [];

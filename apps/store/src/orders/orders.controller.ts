@@ -1,10 +1,12 @@
 import { Controller } from '@nestjs/common';
 import {
   type CancelOrder,
+  type CountOrders,
   type GetOrder,
   type GetTimeline,
   type ListOrders,
   type Order,
+  type OrderCounts,
   type PlaceOrder,
   store,
   type TimelineEntry,
@@ -32,6 +34,11 @@ export class OrdersController {
   @Answers(store.listOrders)
   listOrders(request: ListOrders, context: RpcContext): Promise<Page<Order>> {
     return this.orders.list(context, request);
+  }
+
+  @Answers(store.countOrders)
+  countOrders(request: CountOrders, context: RpcContext): Promise<OrderCounts> {
+    return this.orders.count(context, request);
   }
 
   @Answers(store.getTimeline)

@@ -334,6 +334,8 @@ const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
   ['status', 'text', ({ order }) => order.status],
   ['owner_id', 'uuid', ({ order }) => order.ownerId],
   ['tracking_number', 'text', ({ order }) => order.trackingNumber],
+  ['shipped', 'boolean', ({ order }) => (order.carrier === null ? undefined : true)],
+  ['refund', 'text', ({ order }) => order.refund],
   ['paid_at', 'timestamptz', ({ order }) => order.paidAt?.toISOString()],
   ['due_in', 'bigint', ({ due }) => due?.inMs],
   ['due_transition', 'text', ({ due }) => due?.transition],
@@ -352,8 +354,8 @@ const writeChanges: Statement = {
       SELECT * FROM ${changedRows.from(2)}
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id,
-                                     event_id, body, traceparent)
-      SELECT id, version, previous_status, status, $1::timestamptz, actor, reason, owner_id, event_id, body, traceparent
+                                     event_id, body, traceparent, shipped, refund)
+      SELECT id, version, previous_status, status, $1::timestamptz, actor, reason, owner_id, event_id, body, traceparent, shipped, refund
       FROM changed ORDER BY id
     )
     UPDATE orders SET
@@ -424,9 +426,9 @@ const writeAmended: Statement = {
       SELECT * FROM ${amendedRows.from(2)}
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, carrier, tracking_number, refund_id,
-                                     event_id, body, traceparent)
+                                     event_id, body, traceparent, shipped, refund)
       SELECT id, version, status, $1::timestamptz, actor, reason, owner_id, shipped_by, shipped_as, refund_id,
-             event_id, body, traceparent
+             event_id, body, traceparent, CASE WHEN carrier IS NOT NULL THEN true END, refund
       FROM amended ORDER BY id, version
     ), latest AS (
       SELECT DISTINCT ON (id) * FROM amended ORDER BY id, version DESC

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import { type GetTimeline, type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
+import { type CountOrders, type GetTimeline, type ListOrders, type NewOrder, type Order, type OrderCounts, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
@@ -30,7 +30,8 @@ import {
   requireOrder,
   transfer,
 } from './order.js';
-import { listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
+import { isCounted, readCounts } from './order-counts.js';
+import { countListed, listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
 import { requireVisible, toOrder, toTimelineEntry, versionedOrder } from './order.views.js';
 import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
 import { claimExternalIds, externalIdKey, transferMetadata } from './owner-data.js';
@@ -156,6 +157,17 @@ export class OrdersService {
       position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }),
       readTo,
     });
+  }
+
+  /**
+   * Counts orders by status, shipment and refund, of the owners that `list` lists.
+   * @throws DomainError `forbidden`, `user-not-found`
+   */
+  async count(context: RpcContext, { owner, q, ...wanted }: CountOrders): Promise<OrderCounts> {
+    const [ownerId, search] = await Promise.all([this.ownerToList(context, owner), this.searchOf(context, q)]);
+    const filter = { ...wanted, ownerId, search };
+    const { counts, complete } = isCounted(filter) ? { counts: await readCounts(this.database, filter), complete: true } : await countListed(this.database, filter);
+    return { complete, counts: counts.map(({ refund, ...rest }) => ({ ...rest, ...(refund && { refund }) })) };
   }
 
   /** Returns a page of an order's steps, oldest first. @throws DomainError `order-not-found`; CodedError `invalid-cursor` */
