@@ -209,6 +209,24 @@ CREATE INDEX order_transitions_unnumbered ON order_transitions (position) WHERE 
 CREATE UNIQUE INDEX order_transitions_numbered ON order_transitions (feed_seq) WHERE feed_seq IS NOT NULL;
 CREATE INDEX order_transitions_uncounted ON order_transitions (order_id) WHERE event_id IS NULL AND counted IS NULL;
 
+-- What staff note on orders, between the steps of their timelines.
+CREATE TABLE order_notes (
+  -- Drawn under the lock of the order's row, so it increases with the order's notes.
+  id            bigint      GENERATED ALWAYS AS IDENTITY,
+  order_id      safe_id     NOT NULL,
+  -- The order's when the note was made, and its status.
+  order_version bigint      NOT NULL,
+  status        text        NOT NULL,
+  at            timestamptz NOT NULL,
+  -- A user's UUID.
+  actor         uuid        NOT NULL,
+  -- The order's when the note was made, who may be mentioned: notes are deleted with that user's account.
+  owner_id      uuid        NOT NULL,
+  text          text        NOT NULL,
+  PRIMARY KEY (order_id, order_version, id)
+);
+CREATE INDEX order_notes_by_owner ON order_notes (owner_id);
+
 -- The number of orders in each state, as of the steps that are counted (orders/order-counts.ts).
 CREATE TABLE order_counts (
   -- `all`, a plant's id or an owner's UUID.

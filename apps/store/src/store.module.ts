@@ -12,6 +12,7 @@ import { OrderCounter } from './orders/order-counts.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { StaffCancellationsController, StaffCancellationsService } from './cancellations/staff-cancellations.js';
 import { OrdersService } from './orders/orders.service.js';
+import { TimelineController, TimelineService } from './orders/timeline.js';
 import { PaymentsController, PaymentsService } from './payments/payments.service.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
 import { RefundsController, RefundsDueGauge, RefundsService } from './refunds/refunds.js';
@@ -26,12 +27,13 @@ class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
+      controllers: [FeedController, OrdersController, TimelineController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
         OrdersService,
         OrderCounter,
+        TimelineService,
         StaffCancellationsService,
         PaymentsService,
         RefundsService,

@@ -120,6 +120,11 @@ export class NewOrder {
   shipTo?: ShipTo;
 }
 
+export class NewOrderNote {
+  @Text({ max: 2_000 })
+  text: string;
+}
+
 export class Transfer {
   @Text()
   @Description('The new owner of the order.')
@@ -210,6 +215,14 @@ export class GetTimeline extends PageRequest {
   orderId: number;
 }
 
+export class AddOrderNote {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => NewOrderNote)
+  note: NewOrderNote;
+}
+
 export class TransferOrder {
   @Id()
   orderId: number;
@@ -279,15 +292,16 @@ export type OrderCounts = AnswerOf<typeof orderCountsAnswer>;
 
 const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history of an order.")({
   at: instant,
-  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
+  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer, a note).')),
   newStatus: orderStatus,
   actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
   reason: text(),
+  note: optional(described(text(2_000), 'Only with `read:orders`.')),
   carrier: optional(described(text(200), 'Only for a shipment.')),
   trackingNumber: optional(described(text(200), 'Only for a shipment.')),
   refundId: optional(described(id, 'Only for a refund that became due or was completed.')),
   eventId: optional(
-    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund).'),
+    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund, a note).'),
   ),
 });
 
@@ -377,6 +391,17 @@ export const orderOperations = {
       description: 'Each step since the order was placed, oldest first, with time, actor, reason and event.',
       query: ['limit', 'cursor'],
       answer: listOf(timelineEntryAnswer, 1_000),
+    },
+  ),
+  addOrderNote: forClients(
+    write<TimelineEntry>()('addOrderNote', AddOrderNote, { errors: ['order-not-found', 'idempotency-key-reused'] }),
+    {
+      route: 'POST /v3/store/order/:orderId/note',
+      access: permission('manage:orders'),
+      summary: 'Add a note to an order',
+      description: 'The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.',
+      body: jsonObject('note'),
+      answer: timelineEntryAnswer,
     },
   ),
   /** Transfers an open order to another user. Details of `external-id-exists`: `orderId`, only for callers who may see that order. */

@@ -86,10 +86,12 @@ const eraseSome: Statement = {
            ORDER BY id LIMIT 1000 FOR NO KEY UPDATE
          ), unfindable AS (
            DELETE FROM order_metadata WHERE ctid = ANY(ARRAY(SELECT ctid FROM order_metadata WHERE owner_id = $1 LIMIT 10000)) RETURNING 1
+         ), unnoted AS (
+           DELETE FROM order_notes WHERE ctid = ANY(ARRAY(SELECT ctid FROM order_notes WHERE owner_id = $1 LIMIT 1000)) RETURNING 1
          ), erased AS (
            UPDATE orders SET external_id = NULL, metadata = NULL, ship_to = NULL FROM owned WHERE orders.id = owned.id RETURNING 1
          )
-         SELECT (SELECT count(*) FROM unfindable) + (SELECT count(*) FROM erased) AS count`,
+         SELECT (SELECT count(*) FROM unfindable) + (SELECT count(*) FROM unnoted) + (SELECT count(*) FROM erased) AS count`,
 };
 
 @Injectable()
@@ -97,7 +99,7 @@ export class CustomersService {
   constructor(private readonly database: Database) {}
 
   /**
-   * Closes a customer whose user is being deleted, unless open orders remain, and erases what the user added to orders. The store decides
+   * Closes a customer whose user is being deleted, unless open orders remain, and erases what the user added to orders, with the notes on them. The store decides
    * this, because it places the orders. Idempotent.
    * @returns the open orders that keep the customer from being closed
    * @throws CodedError `unavailable` for an abandoned attempt

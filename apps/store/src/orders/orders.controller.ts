@@ -3,13 +3,11 @@ import {
   type CancelOrder,
   type CountOrders,
   type GetOrder,
-  type GetTimeline,
   type ListOrders,
   type Order,
   type OrderCounts,
   type PlaceOrder,
   store,
-  type TimelineEntry,
   type TransferOrder,
 } from '@plant-shop/contracts/store';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -39,11 +37,6 @@ export class OrdersController {
   @Answers(store.countOrders)
   countOrders(request: CountOrders, context: RpcContext): Promise<OrderCounts> {
     return this.orders.count(context, request);
-  }
-
-  @Answers(store.getTimeline)
-  getTimeline(request: GetTimeline, context: RpcContext): Promise<Page<TimelineEntry>> {
-    return this.orders.timeline(context, request);
   }
 
   @Answers(store.transferOrder)

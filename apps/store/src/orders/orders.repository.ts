@@ -3,7 +3,6 @@ import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { Inventory } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedMessage } from '@plant-shop/events/event';
 import { assignNumbers } from '@plant-shop/events/feed';
-import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
@@ -14,7 +13,6 @@ import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockSt
 import { appendInventoryDelta, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
 import { indexMetadata, jsonOf } from './owner-data.js';
 import type { Amendment, OrderState, Placement, StatusChange, Step, UnpaidOrder } from './order.js';
-import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -29,17 +27,6 @@ const findOrderById: Statement = { name: 'find-order', text: `SELECT ${orderColu
 export async function findOrder(db: Reader, orderId: number): Promise<OrderState | undefined> {
   const [order] = await db.query<OrderState>(findOrderById, [orderId]);
   return order;
-}
-
-/** Returns an order's timeline, oldest first, one step more than the page holds. */
-export function findTransitions(db: Reader, orderId: number, { after, limit }: PageBounds): Promise<TimelineRow[]> {
-  return db.query<TimelineRow>(
-    `SELECT order_version AS version, at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
-       event_id AS "eventId", carrier, tracking_number AS "trackingNumber",
-       refund_id AS "refundId"
-     FROM order_transitions WHERE order_id = $1 AND order_version > $2 ORDER BY order_version LIMIT $3`,
-    [orderId, after, limit + 1],
-  );
 }
 
 // Locks and clocks

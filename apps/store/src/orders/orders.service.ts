@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import { type CountOrders, type GetTimeline, type ListOrders, type NewOrder, type Order, type OrderCounts, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
+import { type CountOrders, type ListOrders, type NewOrder, type Order, type OrderCounts, store, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
-import { byRisingNumber, maxLimit, Paging } from '@plant-shop/platform/patterns/paging';
+import { maxLimit, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
@@ -32,13 +32,12 @@ import {
 } from './order.js';
 import { isCounted, readCounts } from './order-counts.js';
 import { countListed, listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
-import { requireVisible, toOrder, toTimelineEntry, versionedOrder } from './order.views.js';
+import { requireVisible, toOrder, versionedOrder } from './order.views.js';
 import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
 import { claimExternalIds, externalIdKey, transferMetadata } from './owner-data.js';
 import {
   claimOrderIds,
   findOrder,
-  findTransitions,
   findUnpaid,
   lockOrder,
   lockOrdersAndStock,
@@ -168,14 +167,6 @@ export class OrdersService {
     const filter = { ...wanted, ownerId, search };
     const { counts, complete } = isCounted(filter) ? { counts: await readCounts(this.database, filter), complete: true } : await countListed(this.database, filter);
     return { complete, counts: counts.map(({ refund, ...rest }) => ({ ...rest, ...(refund && { refund }) })) };
-  }
-
-  /** Returns a page of an order's steps, oldest first. @throws DomainError `order-not-found`; CodedError `invalid-cursor` */
-  async timeline({ principal }: RpcContext, { orderId, ...requested }: GetTimeline): Promise<Page<TimelineEntry>> {
-    const paging = new Paging('timeline', byRisingNumber, [String(orderId)]);
-    const bounds = paging.bounds(requested);
-    requireVisible(principal, orderId, await findOrder(this.database, orderId));
-    return paging.page(await findTransitions(this.database, orderId, bounds), bounds, { entry: toTimelineEntry, position: ({ version }) => version });
   }
 
   /**

@@ -11,7 +11,8 @@ import { lockStock } from '../stock/stock.repository.js';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 import type { CheckoutPolicy } from '../config.js';
 import { place as decide } from './order.js';
-import { findOrder, findTransitions, readPlacingTimes, writePlacedOrders } from './orders.repository.js';
+import { findTimeline } from './timeline.js';
+import { findOrder, readPlacingTimes, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';
 
 const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 };
@@ -75,9 +76,10 @@ describe('orders that are placed in one batch', () => {
     });
     expect(await findOrder(database, request.id)).toEqual(decided.order);
     const { order, actor, reason, event, units } = decided;
-    expect(await findTransitions(database, request.id, { after: 0, limit: 10 })).toEqual([
+    expect(await findTimeline(database, request.id, { after: { version: 0, noteId: 0 }, limit: 10 }, true)).toEqual([
       {
         version: 1,
+        noteId: 0,
         at: order.placedAt,
         previousStatus: null,
         newStatus: order.status,
@@ -88,6 +90,7 @@ describe('orders that are placed in one batch', () => {
         carrier: null,
         trackingNumber: null,
         refundId: null,
+        note: null,
       },
     ]);
     const transition = 'SELECT order_version::int AS version, body FROM order_transitions WHERE order_id = $1';
