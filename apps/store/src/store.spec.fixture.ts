@@ -1,3 +1,4 @@
+import { catalog, type ResolvedPlants } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
@@ -30,7 +31,10 @@ interface FixtureOptions extends Partial<StoreConfig> {
   readonly hasOwnClock?: boolean;
   /** The users that searches find. */
   readonly usernames?: readonly number[];
+  /** What the catalog answers about the plants of orders. Default: they were all deleted. */
+  readonly resolvePlants?: (plantIds: readonly number[]) => ResolvedPlants;
 }
+const noPlants = (): ResolvedPlants => ({ plants: [], left: [] });
 
 /** The store, with one or more replicas, on real Postgres and NATS, and a fake identity service. */
 export class StoreFixture {
@@ -42,7 +46,7 @@ export class StoreFixture {
     readonly replicas: Service[],
     readonly caller: TestCaller,
     readonly sql: pg.Pool,
-    private readonly fakeIdentity: { stop: () => Promise<void> },
+    private readonly fakes: readonly { stop: () => Promise<void> }[],
     /** Usernames that identity no longer knows, as after a deletion or a renaming. */
     readonly forgottenUsernames: Set<string>,
     private readonly config: StoreConfig,
@@ -50,7 +54,7 @@ export class StoreFixture {
     readonly setClock: (secondsAhead: number) => Promise<void>,
   ) {}
 
-  static async start({ replicas = 1, hasOwnClock = false, usernames = [], ...given }: FixtureOptions = {}): Promise<StoreFixture> {
+  static async start({ replicas = 1, hasOwnClock = false, usernames = [], resolvePlants = noPlants, ...given }: FixtureOptions = {}): Promise<StoreFixture> {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const config: StoreConfig = {
@@ -89,7 +93,9 @@ export class StoreFixture {
     ]);
     // `end` resolves before the pool's connections have closed; `disconnect` then terminates them with an error.
     sql.on('error', () => undefined);
-    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, forgottenUsernames, config, setClock);
+    const fakeCatalog = await startFake(nats.url, 'catalog', [fake(catalog.resolvePlants, ({ plantIds }) => resolvePlants(plantIds))]);
+    const fakes = [fakeIdentity, fakeCatalog];
+    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakes, forgottenUsernames, config, setClock);
   }
 
   async addReplica(): Promise<void> {
@@ -173,7 +179,7 @@ export class StoreFixture {
     await this.caller.close();
     await this.sql.end();
     await Promise.all(this.replicas.map((service) => service.stop()));
-    await this.fakeIdentity.stop();
+    await Promise.all(this.fakes.map((one) => one.stop()));
     await this.testDatabase.disconnect();
     await this.nats.stop();
   }

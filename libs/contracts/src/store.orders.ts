@@ -3,6 +3,7 @@ import { applyDecorators } from '@nestjs/common';
 import { IsOptional, ValidateBy } from 'class-validator';
 import { orderReader, permission } from './permissions.js';
 import { type AnswerOf, boolean, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { maxPhotoUrls } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
@@ -138,9 +139,23 @@ export class PlaceOrder {
   order: NewOrder;
 }
 
+export const orderExpansions = ['plant'] as const;
+type OrderExpansion = (typeof orderExpansions)[number];
+
+const Expand = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    ListOf(orderExpansions.length, 1),
+    SomeOf(orderExpansions, `must be ${orderExpansions.join(', ')}`),
+    Description('`plant`: id, name and pictures of the plant, unless it was deleted.'),
+  );
+
 export class GetOrder {
   @Id()
   orderId: number;
+
+  @Expand()
+  expand?: OrderExpansion[];
 }
 
 /** Which orders. */
@@ -202,6 +217,9 @@ export class ListOrders extends CountOrders {
   @Description('Default: `-placedAt`, newest first.')
   sort?: OrderSort;
 
+  @Expand()
+  expand?: OrderExpansion[];
+
   @PageLimit()
   limit?: number;
 
@@ -245,6 +263,9 @@ const shipToAnswer = objectOf('OrderShipTo')({
   country: optional(text(200)),
 });
 
+const orderPlantAnswer = objectOf('OrderPlant')({ id, name: text(200), photoUrls: listOf(text(2_048), maxPhotoUrls) });
+export type OrderPlant = AnswerOf<typeof orderPlantAnswer>;
+
 export const orderAnswer = objectOf('Order')({
   id,
   plantId: id,
@@ -261,6 +282,7 @@ export const orderAnswer = objectOf('Order')({
   externalId: optional(described(text(200), "The id in the owner's system. No other order of the owner has it.")),
   metadata: optional(metadata),
   shipTo: optional(shipToAnswer),
+  plant: optional(described(orderPlantAnswer, 'Only with `expand=plant`. Absent: it was deleted.')),
   owner: optional(
     described(
       text(200),
@@ -348,6 +370,7 @@ export const orderOperations = {
       access: orderReader,
       summary: 'Read an order',
       description: "Other users' orders require `read:orders`; without it, the operation answers 404.",
+      query: ['expand'],
       answer: orderAnswer,
     },
   ),
@@ -363,7 +386,7 @@ export const orderOperations = {
         'placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, ' +
         'or read again from a minute before the newest order that you know (`placedFrom`). A page can have fewer entries than `limit`, or none, ' +
         'although another follows: the header `Link` says so.',
-      query: [...orderFilters, 'sort', 'limit', 'cursor'],
+      query: [...orderFilters, 'sort', 'expand', 'limit', 'cursor'],
       answer: listOf(orderAnswer, 1_000),
     },
   ),

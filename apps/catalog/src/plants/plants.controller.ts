@@ -9,6 +9,8 @@ import {
   type GetPlant,
   type Plant,
   type ReplacePlant,
+  type ResolvedPlants,
+  type ResolvePlants,
 } from '@plant-shop/contracts/catalog';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
@@ -37,6 +39,11 @@ export class PlantsController {
   @Answers(catalog.getPlant)
   getPlant({ plantId }: GetPlant): Promise<Versioned<Plant>> {
     return this.plants.get(plantId);
+  }
+
+  @Answers(catalog.resolvePlants)
+  resolvePlants({ plantIds }: ResolvePlants): Promise<ResolvedPlants> {
+    return this.plants.resolve(plantIds);
   }
 
   @Answers(catalog.findPlantsByStatus)

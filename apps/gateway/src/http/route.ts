@@ -82,7 +82,7 @@ const typeOf = ({ answer: { kind } }: ClientOperation): string | undefined =>
 
 /** Returns the query parameters of our own lists. Petstore's clients may send more than its operations declare. */
 const parametersOf = ({ query, url, unsafeGet, body }: ClientOperation): readonly string[] | undefined =>
-  unsafeGet || url.includes('/findBy') || body?.kind === 'form' ? undefined : query;
+  unsafeGet || url.includes('/findBy') || /\/:\w+$/.test(url) || body?.kind === 'form' ? undefined : query;
 
 const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly string[] | undefined => {
   const pairs = call ? query.filter((name) => schemaOfClass(call.payload).properties[name]?.type === 'object') : [];

@@ -1,5 +1,5 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Order } from '@plant-shop/contracts/store';
+import type { Order, OrderPlant } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { isoText, type OrderState } from './order.js';
@@ -16,8 +16,9 @@ export function requireVisible(principal: Principal, orderId: number, order: Ord
 /**
  * Returns the order as clients see it. Omits absent members.
  * @param owner the owner's username; undefined: the principal may not see it, the user was deleted, or the answer is to a change
+ * @param plant undefined: it was not asked for, or was deleted
  */
-export function toOrder(state: OrderState, owner?: string): Order {
+export function toOrder(state: OrderState, owner?: string, plant?: OrderPlant): Order {
   return {
     id: state.id,
     plantId: state.plantId,
@@ -34,6 +35,7 @@ export function toOrder(state: OrderState, owner?: string): Order {
     ...(state.externalId !== null && { externalId: state.externalId }),
     ...(state.metadata !== null && { metadata: state.metadata }),
     ...(state.shipTo !== null && { shipTo: state.shipTo }),
+    ...(plant && { plant }),
     ...(owner !== undefined && { owner }),
   };
 }

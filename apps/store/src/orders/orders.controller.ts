@@ -25,8 +25,8 @@ export class OrdersController {
   }
 
   @Answers(store.getOrder)
-  getOrder({ orderId }: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
-    return this.orders.get(context, orderId);
+  getOrder(request: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.orders.get(context, request);
   }
 
   @Answers(store.listOrders)

@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import { type CountOrders, type ListOrders, type NewOrder, type Order, type OrderCounts, store, type TransferOrder } from '@plant-shop/contracts/store';
+import { type CountOrders, type GetOrder, type ListOrders, type NewOrder, type Order, type OrderCounts, type OrderPlant, store, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
@@ -134,27 +135,29 @@ export class OrdersService {
     });
   }
 
-  async get(context: RpcContext, orderId: number): Promise<Versioned<Order>> {
+  async get(context: RpcContext, { orderId, expand }: GetOrder): Promise<Versioned<Order>> {
     const order = requireVisible(context.principal, orderId, await findOrder(this.database, orderId));
-    const owners = await this.ownerNames(context, [order]);
-    return new Versioned(toOrder(order, owners.get(order.ownerId)), order.version);
+    const [owners, { plants }] = await Promise.all([this.ownerNames(context, [order]), this.plantsOf(context, expand, [order])]);
+    return new Versioned(toOrder(order, owners.get(order.ownerId), plants.get(order.plantId)), order.version);
   }
 
   /**
    * Lists orders by time: the principal's own by default; another owner's, or all owners' (`*`), with `read:orders`.
    * @throws DomainError `forbidden`, `user-not-found`; CodedError `invalid-cursor`
    */
-  async list(context: RpcContext, { owner, limit = maxLimit, cursor, q, sort = '-placedAt', ...wanted }: ListOrders): Promise<Page<Order>> {
+  async list(context: RpcContext, { owner, limit = maxLimit, cursor, q, sort = '-placedAt', expand, ...wanted }: ListOrders): Promise<Page<Order>> {
     const [ownerId, search] = await Promise.all([this.ownerToList(context, owner), this.searchOf(context, q)]);
     const filter = { ...wanted, ownerId, search };
     const paging = new Paging('orders', sortings[sort], [...fingerprintOf(filter), `sort ${sort}`]);
     const bounds = paging.bounds({ limit: search ? Math.min(limit, maxSearched) : limit, ...(cursor !== undefined && { cursor }) });
     const { orders, readTo } = await listOrders(this.database, filter, { ...bounds, sort });
-    const owners = await this.ownerNames(context, orders.slice(0, bounds.limit));
-    return paging.page(orders, bounds, {
-      entry: (row) => toOrder(row, owners.get(row.ownerId)),
+    const shown = orders.slice(0, bounds.limit);
+    const [owners, { plants, unread }] = await Promise.all([this.ownerNames(context, shown), this.plantsOf(context, expand, shown)]);
+    const end = orders.findIndex((order) => unread.has(order.plantId));
+    return paging.page(end === -1 ? orders : orders.slice(0, end), bounds, {
+      entry: (row) => toOrder(row, owners.get(row.ownerId), plants.get(row.plantId)),
       position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }),
-      readTo,
+      readTo: end === -1 ? readTo : orders[end - 1],
     });
   }
 
@@ -248,6 +251,13 @@ export class OrdersService {
     const byEmail = context.principal.permissions.includes('write:users');
     const { userIds } = maySeeOwners(context) ? await this.rpc.call(identity.findUserIds, { q, byEmail }, context) : { userIds: [] };
     return searchFor(q, userIds);
+  }
+
+  /** Reads the plants of orders in one call, if they are asked for. @returns `unread`: ids of plants that did not fit into its answer, never the first */
+  private async plantsOf(context: RpcContext, expand: GetOrder['expand'], orders: readonly OrderState[]): Promise<{ plants: ReadonlyMap<number, OrderPlant>; unread: ReadonlySet<number> }> {
+    if (!expand?.includes('plant') || orders.length === 0) return { plants: new Map(), unread: new Set() };
+    const { plants, left } = await this.rpc.call(catalog.resolvePlants, { plantIds: unique(orders.map((order) => order.plantId)) }, context);
+    return { plants: new Map(plants.map((plant) => [plant.id, plant])), unread: new Set(left) };
   }
 
   /** Resolves the owners' current usernames in one call, if the principal may see them. Omits deleted users. */
