@@ -189,8 +189,9 @@ export class CountOrders {
   externalId?: string;
 
   @IsOptional()
-  @Metadata()
+  // Above the rule, whose description it replaces.
   @Description('Pairs that the metadata has: `metadata[channel]=web`. Several must all be there.')
+  @Metadata()
   metadata?: Readonly<Record<string, string>>;
 
   @IsOptional()

@@ -72,14 +72,14 @@ export async function listOrders(
   const reading = new Reading(filter, sort, after);
   const size = reading.value(limit + 1);
   const { order, others } = reading;
-  if (others.length === 0 && !filter.search) {
-    const text = `SELECT * FROM (${reading.parts(size)}) AS listed ORDER BY ${order} LIMIT ${size}`;
+  if (others.length === 0) {
+    const text = filter.search ? reading.first(size) : `SELECT * FROM (${reading.parts(size)}) AS listed ORDER BY ${order} LIMIT ${size}`;
     return { orders: await db.query<OrderState>({ name: reading.name, text }, reading.values), readTo: undefined };
   }
   const most = filter.search ? maxSearched : maxRead;
   const rows = await db.query<OrderState & { isListed: boolean; n: number }>(
     `SELECT * FROM (
-       SELECT *, ${others.join(' AND ') || 'true'} AS "isListed", row_number() OVER (ORDER BY ${order}) AS n FROM (${reading.first(most)}) AS read
+       SELECT *, ${others.join(' AND ')} AS "isListed", row_number() OVER (ORDER BY ${order}) AS n FROM (${reading.first(String(most))}) AS read
      ) AS numbered WHERE "isListed" OR n = ${most} ORDER BY ${order} LIMIT ${size}`,
     reading.values,
   );
@@ -156,8 +156,8 @@ class Reading {
   }
 
   /** A query of the first orders, each once, that the index has. */
-  first(most: number): string {
-    return `SELECT DISTINCT ON ("placedAt", id) * FROM (${this.parts(String(most))}) AS part ORDER BY ${this.order} LIMIT ${most}`;
+  first(most: string): string {
+    return `SELECT DISTINCT ON ("placedAt", id) * FROM (${this.parts(most)}) AS part ORDER BY ${this.order} LIMIT ${most}`;
   }
 
   private orderBy(placedAt: string, id: string): string {
@@ -172,7 +172,7 @@ class Reading {
 
   private indexOf(filter: OrderFilter): Pick<Reading, 'parts' | 'others'> {
     const { ownerId, metadata, shipped, refund, search } = filter;
-    if (search) return { parts: this.found(search, ownerId), others: this.except() };
+    if (search) return { parts: this.found(search, ownerId), others: this.except('status', ...(ownerId === undefined ? [] : ['ownerId' as const])) };
     if (filter.externalId !== undefined) {
       const conditions = [...this.where('owner', 'owner_id = ?', ownerId), ...this.where('external', 'external_id = ?', filter.externalId)];
       return { parts: (most) => this.orders(conditions, most), others: this.except('ownerId', 'externalId') };
@@ -242,6 +242,7 @@ class Reading {
   }
 
   private found({ text, orderId, ownerIds }: OrderSearch, ownerId: string | undefined): Reading['parts'] {
+    this.names.push('search', orderId === undefined ? 'text' : 'number');
     const own = this.where('owner', 'owner_id = ?', ownerId);
     const asText = this.value(text);
     const conditions = [
@@ -250,11 +251,12 @@ class Reading {
       `carrier IS NOT NULL AND tracking_number = ${asText}`,
     ];
     const statuses = this.value(this.filter.status ?? orderStatuses);
+    const wanted = this.filter.status ? [`status = ANY(${statuses}::text[])`] : [];
     const owners = this.value(ownerId === undefined ? ownerIds : ownerIds.filter((one) => one === ownerId));
     return (most) => {
       const ofOwner = this.orders(['orders.owner_id = owner.id', 'orders.status = wanted.status'], most);
       return [
-        ...conditions.map((one) => this.orders([one, ...own], most)),
+        ...conditions.map((one) => this.orders([one, ...own, ...wanted], most)),
         `SELECT listed.* FROM unnest(${owners}::uuid[]) AS owner (id) CROSS JOIN unnest(${statuses}::text[]) AS wanted (status) CROSS JOIN LATERAL ${ofOwner} AS listed`,
       ].join(' UNION ALL ');
     };

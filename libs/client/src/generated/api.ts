@@ -3791,7 +3791,7 @@ export interface operations {
                 /** @description Placed before this time. */
                 placedBefore?: string;
                 externalId?: string;
-                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                /** @description Pairs that the metadata has: `metadata[channel]=web`. Several must all be there. */
                 metadata?: {
                     [key: string]: string;
                 };
@@ -4118,7 +4118,7 @@ export interface operations {
                 /** @description Placed before this time. */
                 placedBefore?: string;
                 externalId?: string;
-                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                /** @description Pairs that the metadata has: `metadata[channel]=web`. Several must all be there. */
                 metadata?: {
                     [key: string]: string;
                 };
@@ -7906,6 +7906,7 @@ export interface operations {
 type Problem = components["schemas"]["Problem"];
 /** Extension members by problem code. A code that is not listed has none. */
 export interface ProblemExtensions {
+    "external-id-exists": Required<Pick<Problem, 'orderId'>>;
     "insufficient-stock": Required<Pick<Problem, 'available'>>;
     "order-not-payable": Required<Pick<Problem, 'payment'>>;
     "plant-has-pending-orders": Required<Pick<Problem, 'orders'>>;
