@@ -88,7 +88,7 @@ describe('counts of orders', () => {
 
   it('can be restricted by status, shipment and refund', async () => {
     const all = await count({ owner: '*' });
-    const of = (request: CountOrders) => count({ owner: '*', ...request }).then(({ counts }) => sorted(counts));
+    const of = (request: Partial<CountOrders>) => count({ owner: '*', ...request }).then(({ counts }) => sorted(counts));
     expect(await of({ status: ['approved'], shipped: false })).toEqual(sorted(all.counts.filter((one) => one.status === 'approved' && !one.shipped)));
     expect(await of({ refund: 'due' })).toEqual(sorted(all.counts.filter((one) => one.refund === 'due')));
     expect(all.complete).toBe(true);

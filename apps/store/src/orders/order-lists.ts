@@ -111,7 +111,7 @@ export async function countListed(db: Reader, filter: OrderFilter): Promise<{ co
      FROM read GROUP BY status, shipped, refund`,
     reading.values,
   );
-  const counts = rows.filter(({ orders }) => orders > 0).map(({ read: _, ...one }) => one);
+  const counts = rows.filter(({ orders }) => orders > 0).map(({ status, shipped, refund, orders }) => ({ status, shipped, refund, orders }));
   return { counts, complete: (rows[0]?.read ?? 0) < maxCounted };
 }
 

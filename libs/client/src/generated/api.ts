@@ -1281,6 +1281,8 @@ export interface components {
             available?: number;
             /** @description The first 100 open orders that prevent the operation. */
             orders?: number[];
+            /** @description With `external-id-exists`: the order that has it, if the caller may see that order. */
+            orderId?: number;
             /**
              * @description With `order-not-payable`: the payment must be refunded.
              * @constant
