@@ -207,7 +207,7 @@ export class CountOrders {
   @Text()
   @Description(
     'The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` ' +
-      'also the e-mail address. At most 100 users are considered.',
+      'also the e-mail address. At most 100 users are considered, and a page has at most 100 orders.',
   )
   q?: string;
 }

@@ -3800,7 +3800,7 @@ export interface operations {
                 /** @description Whether staff reported a shipment. */
                 shipped?: boolean;
                 refund?: "due" | "completed";
-                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered. */
+                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
                 q?: string;
                 /** @description Default: `-placedAt`, newest first. */
                 sort?: "-placedAt" | "placedAt";
@@ -4127,7 +4127,7 @@ export interface operations {
                 /** @description Whether staff reported a shipment. */
                 shipped?: boolean;
                 refund?: "due" | "completed";
-                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered. */
+                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
                 q?: string;
             };
             header?: {
