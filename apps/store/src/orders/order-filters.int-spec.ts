@@ -99,11 +99,11 @@ describe('filtered lists of orders', () => {
 
   it('hold each order once, in order, whatever the filters and the size of pages', async () => {
     await fc.assert(
-      fc.asyncProperty(filters, fc.constantFrom(1, 7, 50, 1_000), async (given, limit) => {
+      fc.asyncProperty(filters, fc.constantFrom(3, 17, 1_000), async (given, limit) => {
         const filter = present(given);
         expect(idsOf((await pages({ ...filter, limit })).flat())).toEqual(expected(filter));
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 

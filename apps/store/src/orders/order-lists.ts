@@ -251,7 +251,7 @@ class Reading {
       `carrier IS NOT NULL AND tracking_number = ${asText}`,
     ];
     const statuses = this.value(this.filter.status ?? orderStatuses);
-    const wanted = this.filter.status ? [`status = ANY(${statuses}::text[])`] : [];
+    const wanted = [`status = ANY(${statuses}::text[])`];
     const owners = this.value(ownerId === undefined ? ownerIds : ownerIds.filter((one) => one === ownerId));
     return (most) => {
       const ofOwner = this.orders(['orders.owner_id = owner.id', 'orders.status = wanted.status'], most);
