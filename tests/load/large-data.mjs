@@ -31,17 +31,29 @@ const catalog = (/** @type {Size} */ { plants }) => `
 // Gives each customer orders of every status.
 const mixed = `(n + n / ${CUSTOMERS}) % 100`;
 
-/** One in fifty orders is open; half of these await a payment that is due in an hour or more. */
+/**
+ * One in fifty orders is open; half of these await a payment that is due in an hour or more. Half of the delivered ones were shipped, one
+ * in five hundred cancelled ones was refunded, and one order in ten has an external id and metadata.
+ */
 const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO customers (user_id) SELECT ${customer('n')} FROM generate_series(0, ${CUSTOMERS - 1}) AS n;
-  INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at, tracking_number, due_at, due_transition)
+  INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at, tracking_number, due_at, due_transition,
+                      carrier, refund, external_id, metadata)
     SELECT n, 1 + n % ${plants}, 1,
       CASE WHEN ${mixed} = 0 THEN 'placed' WHEN ${mixed} = 50 THEN 'approved' WHEN ${mixed} < 10 THEN 'cancelled' ELSE 'delivered' END,
       ${customer(`n % ${CUSTOMERS}`)}, 1, now() - (${orders} - n) * interval '20 seconds', 'T' || n,
-      CASE WHEN ${mixed} = 0 THEN now() + interval '1 hour' + n * interval '1 ms' END, CASE WHEN ${mixed} = 0 THEN 'expire' END
+      CASE WHEN ${mixed} = 0 THEN now() + interval '1 hour' + n * interval '1 ms' END, CASE WHEN ${mixed} = 0 THEN 'expire' END,
+      CASE WHEN ${mixed} > 75 THEN 'Post' END, CASE WHEN ${mixed} = 5 AND n % 500 < 5 THEN 'completed' END,
+      CASE WHEN n % 10 = 0 THEN 'web-' || n END, CASE WHEN n % 10 = 0 THEN '{"channel": "web"}'::jsonb END
     FROM generate_series(1, ${orders}) AS n;
-  INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
-    SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id FROM orders WHERE id <= ${orders};
+  INSERT INTO order_metadata (pair, owner_id, placed_at, order_id)
+    SELECT hashtextextended('channel=web', 0), owner_id, placed_at, id FROM orders WHERE id <= ${orders} AND metadata IS NOT NULL;
+  INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, counted)
+    SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id, true FROM orders WHERE id <= ${orders};
+  INSERT INTO order_counts (scope, status, shipped, refund, orders)
+    SELECT scope, status, carrier IS NOT NULL, coalesce(refund, 'none'), count(*)
+    FROM orders CROSS JOIN LATERAL (VALUES ('all'), (plant_id::text), (owner_id::text)) AS counted (scope) WHERE id <= ${orders}
+    GROUP BY 1, 2, 3, 4;
   INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, reserved, sold, supplied)
     SELECT n, n, CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, n, 1000000, reserved, sold, 1000000 + reserved + sold
     FROM (SELECT plant_id AS n, count(*) FILTER (WHERE status = 'placed') AS reserved,

@@ -138,6 +138,31 @@ async function use(call, plants) {
       '/store/order?status=placed&limit=20',
       '/store/order?status=cancelled&limit=20',
       '/store/order?status=delivered&limit=1000',
+      `/store/order?owner=*&sort=placedAt&limit=${20 + n}`,
+      `/store/order?owner=*&shipped=false&status=approved&limit=${20 + n}`,
+      `/store/order?owner=*&shipped=false&limit=${20 + n}`,
+      `/store/order?owner=*&shipped=true&sort=placedAt&limit=${20 + n}`,
+      '/store/order?shipped=true&limit=20',
+      `/store/order?plantId=${plantId}&limit=20`,
+      `/store/order?owner=*&plantId=${plantId}&shipped=true&limit=20`,
+      '/store/order?refund=due&limit=20',
+      `/store/order?owner=*&refund=completed&limit=${20 + n}`,
+      `/store/order?owner=*&refund=due&status=cancelled&plantId=${plantId}`,
+      `/store/order?externalId=web-${10 * n}`,
+      `/store/order?owner=*&externalId=web-${10 * n}&status=placed`,
+      `/store/order?owner=*&metadata[channel]=web&limit=${20 + n}`,
+      `/store/order?owner=*&metadata[channel]=web&status=placed&limit=${20 + n}`,
+      '/store/order?metadata[channel]=web&limit=20',
+      `/store/order?owner=*&q=customer-${1 + n}&limit=20`,
+      `/store/order?owner=*&q=web-${10 * n}&status=placed`,
+      `/store/order?owner=*&q=T${80 + n}`,
+      `/store/order?q=${7 + 25 * n}`,
+      `/store/order?expand=plant&limit=${100 + n}`,
+      '/store/order/counts',
+      '/store/order/counts?owner=*',
+      `/store/order/counts?owner=*&plantId=${plantId}`,
+      `/store/order/counts?owner=customer-${n}&plantId=${plantId}`,
+      `/store/order/counts?owner=*&q=customer-${n}7`,
       `/store/order/${7 + 25 * n}`,
       `/store/order/${7 + 25 * n}/timeline`,
       `/user/customer-${n}`,
@@ -152,9 +177,10 @@ async function use(call, plants) {
       await attempt('GET', path, /** @type {any} */ (undefined));
     }
     const first = await call('POST', '/store/order', { plantId: made.id });
-    const second = await call('POST', '/store/order', { plantId: made.id });
+    const second = await call('POST', '/store/order', { plantId: made.id, externalId: `new-${n}`, metadata: { channel: 'shop', n: `${n}` }, shipTo: { city: 'London' } });
     await call('DELETE', `/store/order/${first.id}`);
     await call('POST', `/store/order/${second.id}/payment`, { outcome: 'succeeded', reference: `r${n}` });
+    await call('POST', `/store/order/${second.id}/note`, { text: 'Call first' });
     await call('POST', `/store/order/${second.id}/shipment`, { carrier: 'Post', trackingNumber: 'T' });
     await attempt('DELETE', `/plant/${made.id}`, /** @type {any} */ (undefined));
     await call('POST', `/store/order/${second.id}/delivery`);
@@ -164,7 +190,10 @@ async function use(call, plants) {
     await call('POST', '/user', { username: `new-${n}`, password: 'long enough' });
     await call('PUT', `/user/new-${n}/role`, { role: 'admin' });
     await call('PUT', `/user/new-${n}/role`, { role: 'staff' });
-    await call('DELETE', `/user/new-${n}`);
+    await call('POST', `/store/order/${(await call('POST', '/store/order', { plantId: 11, externalId: `for-${n}`, metadata: { n: `${n}` } })).id}/transfer`, { username: `new-${n}` });
+    await attempt('DELETE', `/user/new-${n}`, /** @type {any} */ (undefined));
+    await call('POST', '/user', { username: `gone-${n}`, password: 'long enough' });
+    await call('DELETE', `/user/gone-${n}`);
   }
 }
 

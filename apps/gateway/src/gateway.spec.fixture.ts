@@ -144,7 +144,7 @@ function recorded({ operation, answer }: Fake, calls: RecordedCall[]): Fake {
 }
 
 const fern: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available', updatedAt: '2026-01-01T00:00:00.000Z' };
-const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z' };
+const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
 
 /** Fakes of all calls that clients cause: these, and others that answer their samples. */
 const fakesOf = (service: string, own: readonly Fake[]): Fake[] => {

@@ -39,6 +39,8 @@ CREATE UNIQUE INDEX external_id_taken ON users (external_id) WHERE external_id I
 CREATE INDEX users_by_metadata ON users USING gin (metadata jsonb_path_ops) WHERE metadata IS NOT NULL;
 -- For lists of the users of a role, and for the count of admins before one is demoted or deleted.
 CREATE INDEX users_by_role ON users (role, username_key);
+-- For searches of orders.
+CREATE INDEX users_by_email ON users (lower(email)) WHERE email IS NOT NULL;
 
 -- Numbers attempts to delete a user: the store closes no customer for an attempt that is older than one it has refused.
 CREATE SEQUENCE deletion_attempts MAXVALUE 9007199254740991;

@@ -101,6 +101,12 @@ CREATE TABLE orders (
   -- The database's clock when due_at was set; null: unknown. In the future: the clock was set back since (checkout/due-orders.repository.ts).
   due_since       timestamptz,
   refund          text           CHECK (refund IN ('due', 'completed')),
+  -- When the latest step was taken; null: the order is as it was placed.
+  updated_at      timestamptz(3),
+  -- What the owner adds; deleted with the owner's account.
+  external_id     text,
+  metadata        jsonb,
+  ship_to         jsonb,
   CONSTRAINT due_is_whole CHECK ((due_at IS NULL) = (due_transition IS NULL))
 ) WITH (fillfactor = 80);
 
@@ -110,6 +116,24 @@ CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX orders_by_owner ON orders (owner_id, status, placed_at DESC, id DESC);
 CREATE INDEX orders_by_plant ON orders (plant_id, status, placed_at DESC, id DESC);
 CREATE INDEX orders_by_status ON orders (status, placed_at DESC, id DESC);
+-- The others have no entries of orders that are placed without options.
+CREATE UNIQUE INDEX orders_by_external_id_of_owner ON orders (owner_id, external_id) WHERE external_id IS NOT NULL;
+CREATE INDEX orders_by_external_id ON orders (external_id, placed_at DESC, id DESC) WHERE external_id IS NOT NULL;
+CREATE INDEX orders_with_owner_data ON orders (owner_id, id) WHERE external_id IS NOT NULL OR metadata IS NOT NULL OR ship_to IS NOT NULL;
+CREATE INDEX orders_by_tracking_number ON orders (tracking_number, placed_at DESC, id DESC) WHERE carrier IS NOT NULL;
+CREATE INDEX orders_shipped ON orders (status, placed_at DESC, id DESC) WHERE carrier IS NOT NULL;
+CREATE INDEX orders_unshipped ON orders (status, placed_at DESC, id DESC) WHERE carrier IS NULL AND status IN ('approved', 'delivered');
+CREATE INDEX orders_by_refund ON orders (refund, placed_at DESC, id DESC) WHERE refund IS NOT NULL;
+
+-- A row per pair of an order's metadata, by which lists find the order. Hashes, since only orders keep what owners add.
+CREATE TABLE order_metadata (
+  pair      bigint         NOT NULL,
+  owner_id  uuid           NOT NULL,
+  placed_at timestamptz(3) NOT NULL,
+  order_id  safe_id        NOT NULL
+);
+CREATE INDEX order_metadata_by_pair ON order_metadata (pair, placed_at DESC, order_id DESC);
+CREATE INDEX order_metadata_by_owner ON order_metadata (owner_id, pair, placed_at DESC, order_id DESC);
 
 -- Due orders whose transition Postgres rejected because of their data. The store skips them until their version changes or an
 -- operator retries them (`npm run reconcile`); otherwise every poll would fail on the same oldest orders.
@@ -171,6 +195,11 @@ CREATE TABLE order_transitions (
   body            text,
   -- The event's number in the feed, without gaps; null until it is numbered.
   feed_seq        bigint,
+  -- Of the order from this step on; null: not shipped, no refund.
+  shipped         boolean,
+  refund          text,
+  -- Whether order_counts has the step, where its number does not say so: it has no event, or has lost its number since.
+  counted         boolean,
   PRIMARY KEY (order_id, order_version),
   CONSTRAINT status_changes_have_events CHECK ((previous_status IS NULL OR event_id IS NOT NULL) AND (event_id IS NOT NULL OR body IS NULL)),
   CONSTRAINT unnumbered_have_bodies CHECK (feed_seq IS NOT NULL OR event_id IS NULL OR body IS NOT NULL)
@@ -178,6 +207,42 @@ CREATE TABLE order_transitions (
 -- Partial, so that a row has an entry in one of the two.
 CREATE INDEX order_transitions_unnumbered ON order_transitions (position) WHERE feed_seq IS NULL AND event_id IS NOT NULL;
 CREATE UNIQUE INDEX order_transitions_numbered ON order_transitions (feed_seq) WHERE feed_seq IS NOT NULL;
+CREATE INDEX order_transitions_uncounted ON order_transitions (order_id) WHERE event_id IS NULL AND counted IS NULL;
+
+-- What staff note on orders, between the steps of their timelines.
+CREATE TABLE order_notes (
+  -- Drawn under the lock of the order's row, so it increases with the order's notes.
+  id            bigint      GENERATED ALWAYS AS IDENTITY,
+  order_id      safe_id     NOT NULL,
+  -- The order's when the note was made, and its status.
+  order_version bigint      NOT NULL,
+  status        text        NOT NULL,
+  at            timestamptz NOT NULL,
+  -- A user's UUID.
+  actor         uuid        NOT NULL,
+  -- The order's when the note was made, who may be mentioned: notes are deleted with that user's account.
+  owner_id      uuid        NOT NULL,
+  text          text        NOT NULL,
+  PRIMARY KEY (order_id, order_version, id)
+);
+CREATE INDEX order_notes_by_owner ON order_notes (owner_id);
+
+-- The number of orders in each state, as of the steps that are counted (orders/order-counts.ts).
+CREATE TABLE order_counts (
+  -- `all`, a plant's id or an owner's UUID.
+  scope   text    NOT NULL,
+  status  text    NOT NULL,
+  shipped boolean NOT NULL,
+  refund  text    NOT NULL CHECK (refund IN ('none', 'due', 'completed')),
+  orders  bigint  NOT NULL,
+  PRIMARY KEY (scope, status, shipped, refund)
+) WITH (fillfactor = 70);
+CREATE TABLE order_counts_head (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  -- Steps with events up to this number are counted.
+  counted  bigint  NOT NULL DEFAULT 0
+);
+INSERT INTO order_counts_head DEFAULT VALUES;
 
 -- The feed of order events (libs/events)
 

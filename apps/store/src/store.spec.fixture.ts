@@ -1,3 +1,4 @@
+import { catalog, type ResolvedPlants } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
@@ -25,6 +26,16 @@ const user = (n: number): string => `00000000-0000-4000-8000-${String(n).padStar
 export const customer = (n: number): Principal => ({ subject: user(n), permissions: ['write:orders'], shown: ['session'] });
 export const staff: Principal = { subject: user(999_999), permissions: [...permissions], shown: ['session'] };
 
+interface FixtureOptions extends Partial<StoreConfig> {
+  readonly replicas?: number;
+  readonly hasOwnClock?: boolean;
+  /** The users that searches find. */
+  readonly usernames?: readonly number[];
+  /** What the catalog answers about the plants of orders. Default: they were all deleted. */
+  readonly resolvePlants?: (plantIds: readonly number[]) => ResolvedPlants;
+}
+const noPlants = (): ResolvedPlants => ({ plants: [], left: [] });
+
 /** The store, with one or more replicas, on real Postgres and NATS, and a fake identity service. */
 export class StoreFixture {
   private plants = 0;
@@ -35,7 +46,7 @@ export class StoreFixture {
     readonly replicas: Service[],
     readonly caller: TestCaller,
     readonly sql: pg.Pool,
-    private readonly fakeIdentity: { stop: () => Promise<void> },
+    private readonly fakes: readonly { stop: () => Promise<void> }[],
     /** Usernames that identity no longer knows, as after a deletion or a renaming. */
     readonly forgottenUsernames: Set<string>,
     private readonly config: StoreConfig,
@@ -43,7 +54,7 @@ export class StoreFixture {
     readonly setClock: (secondsAhead: number) => Promise<void>,
   ) {}
 
-  static async start({ replicas = 1, hasOwnClock = false, ...given }: Partial<StoreConfig> & { replicas?: number; hasOwnClock?: boolean } = {}): Promise<StoreFixture> {
+  static async start({ replicas = 1, hasOwnClock = false, usernames = [], resolvePlants = noPlants, ...given }: FixtureOptions = {}): Promise<StoreFixture> {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const config: StoreConfig = {
@@ -77,11 +88,14 @@ export class StoreFixture {
         if (forgottenUsernames.has(username)) throw new DomainError('user-not-found', `There is no user ${username}.`);
         return { userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) };
       }),
+      fake(identity.findUserIds, ({ q }) => ({ userIds: usernames.filter((n) => `user-${n}`.startsWith(q)).map(user) })),
       fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
     // `end` resolves before the pool's connections have closed; `disconnect` then terminates them with an error.
     sql.on('error', () => undefined);
-    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, forgottenUsernames, config, setClock);
+    const fakeCatalog = await startFake(nats.url, 'catalog', [fake(catalog.resolvePlants, ({ plantIds }) => resolvePlants(plantIds))]);
+    const fakes = [fakeIdentity, fakeCatalog];
+    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakes, forgottenUsernames, config, setClock);
   }
 
   async addReplica(): Promise<void> {
@@ -165,7 +179,7 @@ export class StoreFixture {
     await this.caller.close();
     await this.sql.end();
     await Promise.all(this.replicas.map((service) => service.stop()));
-    await this.fakeIdentity.stop();
+    await Promise.all(this.fakes.map((one) => one.stop()));
     await this.testDatabase.disconnect();
     await this.nats.stop();
   }

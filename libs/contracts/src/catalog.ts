@@ -3,13 +3,27 @@ import { readAuditOf } from './audit.js';
 import type { Account } from './broker.js';
 import { changeOperations } from './catalog.changes.js';
 import { imageOperations } from './catalog.images.js';
-import { plantOperations } from './catalog.plants.js';
+import { type Plant, plantOperations } from './catalog.plants.js';
 import { searchOperations } from './catalog.searches.js';
 import { transferOperations } from './catalog.transfers.js';
 import type { ErrorCode } from './errors.js';
+import { Ids } from './fields.js';
 import { type PlantFinding, type RaisedNumber, RaiseNumbers, type ReconciledPage, ReconcilePlants } from './reconcile.js';
 
-const { write } = operationsOf<ErrorCode, Account>('catalog');
+/** Reads what orders show of their plants. */
+export class ResolvePlants {
+  @Ids(1_000)
+  plantIds: number[];
+}
+
+/** Omits deleted plants. */
+export interface ResolvedPlants {
+  readonly plants: readonly Pick<Plant, 'id' | 'name' | 'photoUrls'>[];
+  /** Ids that did not fit into the answer, the last of those asked for. */
+  readonly left: readonly number[];
+}
+
+const { read, write } = operationsOf<ErrorCode, Account>('catalog');
 
 export const catalog = {
   ...plantOperations,
@@ -17,6 +31,9 @@ export const catalog = {
   ...changeOperations,
   ...transferOperations,
   ...imageOperations,
+
+  /** Answers at least one of the plants that there are, and about 400 KiB. */
+  resolvePlants: read<ResolvedPlants>()('resolvePlants', ResolvePlants, { callers: ['store'] }),
 
   /** Advances the catalog's sequences beyond the numbers that the store knows. */
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers, { callers: ['operator'] }),

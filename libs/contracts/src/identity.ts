@@ -3,7 +3,7 @@ import { IsOptional, Matches } from 'class-validator';
 import { readAuditOf } from './audit.js';
 import type { Account } from './broker.js';
 import type { ErrorCode } from './errors.js';
-import { Integer, OneOf, Texts, Uuid, uuidPattern } from './fields.js';
+import { Flag, Integer, OneOf, Text, Texts, Uuid, uuidPattern } from './fields.js';
 import { apiKeyOperations } from './identity.api-keys.js';
 import { oauthClientOperations } from './identity.oauth.js';
 import { Digest, sessionOperations } from './identity.sessions.js';
@@ -36,6 +36,16 @@ export class ResolveUserIds {
   @Texts(3_000, 36)
   @Matches(uuidPattern, { each: true, message: 'must contain UUIDs' })
   userIds: string[];
+}
+
+/** Finds users by the beginning of their name, ignoring case. */
+export class FindUserIds {
+  @Text()
+  q: string;
+
+  /** Finds also users with this e-mail address. */
+  @Flag()
+  byEmail: boolean;
 }
 
 /**
@@ -133,6 +143,8 @@ export const identity = {
   resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { callers: ['gateway', 'store'], errors: ['user-not-found'] }),
   /** Answers the current names; omits deleted users. */
   resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds, { callers: ['gateway', 'store'] }),
+  /** Answers at most 100 users. */
+  findUserIds: read<{ userIds: string[] }>()('findUserIds', FindUserIds, { callers: ['store'] }),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations, { callers: authenticators }),
   readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload, { callers: authenticators }),
 

@@ -183,12 +183,6 @@ const kinds = {
     meaning: 'Another plant has this id.',
     remedy: 'Choose another id, or omit it to have one assigned.',
   },
-  'external-id-exists': {
-    status: 409,
-    title: 'External id taken',
-    meaning: 'Another resource of the same kind has this external id.',
-    remedy: 'Use the resource that has it, which the detail names, or choose another external id.',
-  },
   'plant-has-pending-orders': {
     status: 409,
     title: 'Plant has pending orders',
@@ -249,6 +243,12 @@ const kinds = {
     title: 'Order id taken',
     meaning: 'Another order has this id.',
     remedy: 'Choose another id, or omit it to have one assigned. To repeat a request safely, send an Idempotency-Key.',
+  },
+  'external-id-exists': {
+    status: 409,
+    title: 'External id taken',
+    meaning: 'Another resource of the same kind has this external id. The problem names it if you may see it: an order as `orderId`.',
+    remedy: 'If that is the one you meant to create, use it. Otherwise choose another external id. To repeat a request safely, send an Idempotency-Key.',
   },
   'order-not-cancellable': {
     status: 409,

@@ -1,22 +1,29 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { IsOptional } from 'class-validator';
+import { applyDecorators } from '@nestjs/common';
+import { IsOptional, ValidateBy } from 'class-validator';
 import { orderReader, permission } from './permissions.js';
-import { type AnswerOf, boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, boolean, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { maxPhotoUrls } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import {
   DateTime,
   ExpectedVersion,
+  ExternalId,
   Flag,
   Id,
   IdToAssign,
   Integer,
   ListOf,
+  Metadata,
   ObjectOf,
   OneOf,
+  PageCursor,
+  PageLimit,
   PageRequest,
   SomeOf,
   Text,
+  Texts,
 } from './fields.js';
 import { Description, Schema } from './schema.js';
 
@@ -25,10 +32,55 @@ import { Description, Schema } from './schema.js';
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
 
+/** By time of placing: `-` is newest first. */
+export const orderSorts = ['-placedAt', 'placedAt'] as const;
+export type OrderSort = (typeof orderSorts)[number];
+
 export const refundStatuses = ['due', 'completed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
 
 // Sent by clients
+
+/** The shop keeps it for the packing slip and reads nothing into it. */
+export class ShipTo {
+  @IsOptional()
+  @Text()
+  name?: string;
+
+  @IsOptional()
+  @Texts(6)
+  lines?: string[];
+
+  @IsOptional()
+  @Text()
+  postalCode?: string;
+
+  @IsOptional()
+  @Text()
+  city?: string;
+
+  @IsOptional()
+  @Text()
+  country?: string;
+}
+
+const longestShipTo = 500;
+const lengthOf = (shipTo: unknown): number =>
+  Object.values(shipTo ?? {}).flat().reduce<number>((sum, one) => sum + (typeof one === 'string' ? one.length : 0), 0);
+
+export const ToShipTo = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    ObjectOf(() => ShipTo),
+    ValidateBy({
+      name: 'shipToLength',
+      validator: {
+        validate: (value) => lengthOf(value) <= longestShipTo,
+        defaultMessage: () => `must have at most ${longestShipTo} characters in all`,
+      },
+    }),
+    Description(`Where the units go. At most ${longestShipTo} characters in all.`),
+  );
 
 export class NewOrder {
   @IdToAssign()
@@ -56,6 +108,22 @@ export class NewOrder {
   @Flag()
   @Description('Ignored like `status`.')
   complete?: boolean;
+
+  @IsOptional()
+  @ExternalId()
+  externalId?: string;
+
+  @IsOptional()
+  @Metadata()
+  metadata?: Readonly<Record<string, string>>;
+
+  @ToShipTo()
+  shipTo?: ShipTo;
+}
+
+export class NewOrderNote {
+  @Text({ max: 2_000 })
+  text: string;
 }
 
 export class Transfer {
@@ -71,13 +139,27 @@ export class PlaceOrder {
   order: NewOrder;
 }
 
+export const orderExpansions = ['plant'] as const;
+type OrderExpansion = (typeof orderExpansions)[number];
+
+const Expand = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    ListOf(orderExpansions.length, 1),
+    SomeOf(orderExpansions, `must be ${orderExpansions.join(', ')}`),
+    Description('`plant`: id, name and pictures of the plant, unless it was deleted.'),
+  );
+
 export class GetOrder {
   @Id()
   orderId: number;
+
+  @Expand()
+  expand?: OrderExpansion[];
 }
 
-/** Newest first. */
-export class ListOrders extends PageRequest {
+/** Which orders. */
+export class CountOrders {
   @IsOptional()
   @ListOf(orderStatuses.length, 1)
   @SomeOf(orderStatuses, `must be one or more of ${orderStatuses.join(', ')}`)
@@ -101,12 +183,63 @@ export class ListOrders extends PageRequest {
   @DateTime()
   @Description('Placed before this time.')
   placedBefore?: string;
+
+  @IsOptional()
+  @Text()
+  externalId?: string;
+
+  @IsOptional()
+  // Above the rule, whose description it replaces.
+  @Description('Pairs that the metadata has: `metadata[channel]=web`. Several must all be there.')
+  @Metadata()
+  metadata?: Readonly<Record<string, string>>;
+
+  @IsOptional()
+  @Flag()
+  @Description('Whether staff reported a shipment.')
+  shipped?: boolean;
+
+  @IsOptional()
+  @OneOf(refundStatuses)
+  refund?: RefundStatus;
+
+  @IsOptional()
+  @Text()
+  @Description(
+    'The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` ' +
+      'also the e-mail address. At most 100 users are considered, and a page has at most 100 orders.',
+  )
+  q?: string;
+}
+
+export class ListOrders extends CountOrders {
+  @IsOptional()
+  @OneOf(orderSorts)
+  @Description('Default: `-placedAt`, newest first.')
+  sort?: OrderSort;
+
+  @Expand()
+  expand?: OrderExpansion[];
+
+  @PageLimit()
+  limit?: number;
+
+  @PageCursor()
+  cursor?: string;
 }
 
 /** Oldest first. */
 export class GetTimeline extends PageRequest {
   @Id()
   orderId: number;
+}
+
+export class AddOrderNote {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => NewOrderNote)
+  note: NewOrderNote;
 }
 
 export class TransferOrder {
@@ -123,6 +256,17 @@ export class TransferOrder {
 const orderStatus = oneOf<OrderStatus>(orderStatuses);
 export const refundStatus = oneOf<RefundStatus>(refundStatuses);
 
+const shipToAnswer = objectOf('OrderShipTo')({
+  name: optional(text(200)),
+  lines: optional(listOf(text(200), 6)),
+  postalCode: optional(text(200)),
+  city: optional(text(200)),
+  country: optional(text(200)),
+});
+
+const orderPlantAnswer = objectOf('OrderPlant')({ id, name: text(200), photoUrls: listOf(text(2_048), maxPhotoUrls) });
+export type OrderPlant = AnswerOf<typeof orderPlantAnswer>;
+
 export const orderAnswer = objectOf('Order')({
   id,
   plantId: id,
@@ -131,10 +275,15 @@ export const orderAnswer = objectOf('Order')({
   status: orderStatus,
   complete: described(boolean, 'Whether the order is delivered.'),
   placedAt: described(instant, 'When the order was placed.'),
+  updatedAt: described(instant, 'When the order last changed.'),
   reservedUntil: optional(described(instant, 'The order is cancelled at this time unless it is paid. Absent: no payment is pending.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),
   refund: optional(described(refundStatus, '`due`: a payment must be refunded. `completed`: it was refunded.')),
+  externalId: optional(described(text(200), "The id in the owner's system. No other order of the owner has it.")),
+  metadata: optional(metadata),
+  shipTo: optional(shipToAnswer),
+  plant: optional(described(orderPlantAnswer, 'Only with `expand=plant`. Absent: it was deleted.')),
   owner: optional(
     described(
       text(200),
@@ -146,28 +295,49 @@ export const orderAnswer = objectOf('Order')({
 // Answers
 export type Order = AnswerOf<typeof orderAnswer>;
 
+const orderCountsAnswer = objectOf('OrderCounts', 'Numbers of orders.')({
+  complete: described(boolean, '`false`: there may be more.'),
+  counts: described(
+    listOf(
+      objectOf('OrderCount')({
+        status: orderStatus,
+        shipped: described(boolean, 'Whether staff reported a shipment.'),
+        refund: optional(described(refundStatus, 'Absent: no payment was ever due for refund.')),
+        orders: integer(1),
+      }),
+      24,
+    ),
+    'Without combinations that no order has.',
+  ),
+});
+
+export type OrderCounts = AnswerOf<typeof orderCountsAnswer>;
+
 const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history of an order.")({
   at: instant,
-  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
+  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer, a note).')),
   newStatus: orderStatus,
   actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
   reason: text(),
+  note: optional(described(text(2_000), 'Only with `read:orders`.')),
   carrier: optional(described(text(200), 'Only for a shipment.')),
   trackingNumber: optional(described(text(200), 'Only for a shipment.')),
   refundId: optional(described(id, 'Only for a refund that became due or was completed.')),
   eventId: optional(
-    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund).'),
+    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund, a note).'),
   ),
 });
 
 /** One step in the history of an order. */
 export type TimelineEntry = AnswerOf<typeof timelineEntryAnswer>;
 
+const orderFilters = ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'externalId', 'metadata', 'shipped', 'refund', 'q'] as const;
+
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
 
 export const orderOperations = {
-  /** Details of `insufficient-stock`: `available`; of `unpaid-limit`: `orders`, ids. */
+  /** Details of `insufficient-stock`: `available`; of `unpaid-limit`: `orders`, ids; of `external-id-exists`: `orderId`. */
   placeOrder: forClients(
     write<Order>()('placeOrder', PlaceOrder, {
       errors: [
@@ -176,6 +346,7 @@ export const orderOperations = {
         'insufficient-stock',
         'unpaid-limit',
         'order-exists',
+        'external-id-exists',
         'customer-closed',
         'idempotency-key-reused',
       ],
@@ -200,6 +371,7 @@ export const orderOperations = {
       access: orderReader,
       summary: 'Read an order',
       description: "Other users' orders require `read:orders`; without it, the operation answers 404.",
+      query: ['expand'],
       answer: orderAnswer,
     },
   ),
@@ -211,11 +383,26 @@ export const orderOperations = {
       access: orderReader,
       summary: 'List orders',
       description:
-        'Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are ' +
+        'Newest first by default. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are ' +
         'placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, ' +
-        'or read again from a minute before the newest order that you know (`placedFrom`).',
-      query: ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'limit', 'cursor'],
+        'or read again from a minute before the newest order that you know (`placedFrom`). A page can have fewer entries than `limit`, or none, ' +
+        'although another follows: the header `Link` says so.',
+      query: [...orderFilters, 'sort', 'expand', 'limit', 'cursor'],
       answer: listOf(orderAnswer, 1_000),
+    },
+  ),
+  /** `forbidden`: orders of others without `read:orders`. */
+  countOrders: forClients(
+    read<OrderCounts>()('countOrders', CountOrders, { errors: ['forbidden', 'user-not-found'] }),
+    {
+      route: 'GET /v3/store/order/counts',
+      access: orderReader,
+      summary: 'Count orders by status, shipment and refund',
+      description:
+        'Of the orders that the same filters list. By `owner` or `plantId`, `status`, `shipped` and `refund`, the numbers are exact. With other ' +
+        'filters, or both `owner` and `plantId`, at most 10,000 orders are read.',
+      query: [...orderFilters],
+      answer: orderCountsAnswer,
     },
   ),
   /** Answers a page, beginning with the placing. */
@@ -230,13 +417,25 @@ export const orderOperations = {
       answer: listOf(timelineEntryAnswer, 1_000),
     },
   ),
-  /** Transfers an open order to another user. */
+  addOrderNote: forClients(
+    write<TimelineEntry>()('addOrderNote', AddOrderNote, { errors: ['order-not-found', 'idempotency-key-reused'] }),
+    {
+      route: 'POST /v3/store/order/:orderId/note',
+      access: permission('manage:orders'),
+      summary: 'Add a note to an order',
+      description: 'The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.',
+      body: jsonObject('note'),
+      answer: timelineEntryAnswer,
+    },
+  ),
+  /** Transfers an open order to another user. Details of `external-id-exists`: `orderId`, only for callers who may see that order. */
   transferOrder: forClients(
     write<Order>()('transferOrder', TransferOrder, {
       errors: [
         'order-not-found',
         'user-not-found',
         'order-transition-refused',
+        'external-id-exists',
         'customer-closed',
         'precondition-failed',
         'idempotency-key-reused',
@@ -247,7 +446,9 @@ export const orderOperations = {
       route: 'POST /v3/store/order/:orderId/transfer',
       access: permission('manage:orders'),
       summary: 'Transfer an order to another user',
-      description: 'Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner.',
+      description:
+        'Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner, who also sees ' +
+        'external id, metadata and `shipTo`.',
       body: jsonObject('transfer'),
       answer: orderAnswer,
     },

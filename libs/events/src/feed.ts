@@ -65,6 +65,8 @@ export interface FeedTable {
   readonly subject: string;
   /** The column with the time of the event. */
   readonly time: string;
+  /** SQL: an assignment to the row of an event that loses its number, because the feed's history is not the followers'. */
+  readonly whenCleared?: string;
 }
 
 /** The most events that one run numbers. */
@@ -111,7 +113,7 @@ export class Feed {
 
   constructor(
     private readonly database: Database,
-    { table, subject }: FeedTable,
+    { table, subject, whenCleared }: FeedTable,
   ) {
     const event = `feed_seq AS seq, event_id AS id, ${subject} AS subject, body, traceparent`;
     const unnumbered = `SELECT position FROM ${table} WHERE feed_seq IS NULL AND event_id IS NOT NULL ORDER BY position`;
@@ -153,7 +155,7 @@ export class Feed {
         LEFT JOIN LATERAL (SELECT ${event} FROM ${table} WHERE feed_seq >= n.next ORDER BY feed_seq LIMIT $3) e ON true
         ORDER BY e.seq`,
     };
-    this.clearNumbers = `UPDATE ${table} SET feed_seq = NULL WHERE feed_seq > $1 AND feed_seq <= $2`;
+    this.clearNumbers = `UPDATE ${table} SET ${['feed_seq = NULL', ...(whenCleared ? [whenCleared] : [])].join(', ')} WHERE feed_seq > $1 AND feed_seq <= $2`;
   }
 
   /**

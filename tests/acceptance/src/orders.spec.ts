@@ -10,7 +10,7 @@ describe('orders', () => {
     const shipDate = '2027-01-05T10:00:00.000Z';
     const order = await placeOrder({ plantId, quantity: 4, shipDate, status: 'delivered', complete: true });
     const placedAt = expect.stringMatching(/Z$/);
-    expect(order).toEqual({ id: expect.any(Number), plantId, quantity: 4, shipDate, status: 'placed', complete: false, placedAt });
+    expect(order).toEqual({ id: expect.any(Number), plantId, quantity: 4, shipDate, status: 'placed', complete: false, placedAt, updatedAt: order.placedAt });
     expect(await stockOf(plantId)).toMatchObject({ free: 6 });
     expect(await ok(send('GET', `/v3/store/order/${order.id}`, { as: staff }))).toMatchObject({ id: order.id });
   });

@@ -74,7 +74,7 @@ describe('a client that openapi-fetch derives from the document', () => {
     expect(Object.keys(before ?? {}).sort()).toEqual(['available', 'pending', 'sold']);
     const body = { id: idFrom(), plantId: plant?.id ?? 0, quantity: 2, shipDate: new Date().toISOString(), status: 'placed' as const };
     const { data: order } = await client.POST('/store/order', { body });
-    expect(order).toEqual({ ...body, complete: false, placedAt: expect.any(String) });
+    expect(order).toEqual({ ...body, complete: false, placedAt: expect.any(String), updatedAt: expect.any(String) });
     const params = { path: { orderId: body.id } };
     // At once, because orders are approved after a moment in this shop.
     expect((await client.DELETE('/store/order/{orderId}', { params })).data).toMatchObject({ status: 'cancelled' });
@@ -168,6 +168,7 @@ describe("bare fetch, as in Petstore's own examples", () => {
       status: 'placed',
       complete: false,
       placedAt: expect.any(String),
+      updatedAt: expect.any(String),
     });
     expect((await call('GET', '/store/inventory', { headers: withKey })).status).toBe(200);
     await until(async () => ((await call('GET', `/store/order/${id}`, { headers: withKey })).body as { complete: boolean }).complete);

@@ -96,6 +96,7 @@ export interface Order {
   shipDate?: string;
   status: string;
   complete: boolean;
+  placedAt: string;
 }
 
 export const createPlant = (plant: Record<string, unknown> = {}): Promise<Plant> =>

@@ -33,7 +33,7 @@ export async function loneOrder({ stack, plants }) {
     for (let n = 0; n < ORDERS; n++) {
       const [id = NaN, otherId = NaN] = await ids.draw(2, new Set());
       const order = { id, plantId: plants[n % plants.length] ?? NaN, ownerId };
-      batched.push(await took(() => batcher.submit(order.plantId, { ...order, quantity: 1, shipDate: null, chosenId: undefined, idempotency: undefined })));
+      batched.push(await took(() => batcher.submit(order.plantId, { ...order, quantity: 1, shipDate: null, externalId: null, metadata: null, shipTo: null, chosenId: undefined, idempotency: undefined })));
       const other = { ...order, id: otherId };
       plain.push(await took(() => placePlainly(database, other)));
     }

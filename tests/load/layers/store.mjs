@@ -30,6 +30,8 @@ const answers = {
   'find-event-before-placed-orders': () => ({ columns: [['id', uuid]], values: [[randomUUID()]] }),
   // As if another replica compacted.
   'lock-inventory': () => ({ columns: [['isMine', 16]], values: [['f']] }),
+  // Nothing to count.
+  'lock-order-counts': () => ({ columns: [['counted', bigint]], values: [] }),
   // The feed's retention looks for events without a number.
   'SELECT count(*) AS count': () => ({ columns: [['count', bigint]], values: [[0]] }),
   // The same ids each time: what matters is that those of a batch differ.

@@ -10,6 +10,8 @@ import {
   type PatchPlant,
   type Plant,
   type ReplacePlant,
+  type ResolvedPlants,
+  type ResolvePlants,
 } from '@plant-shop/contracts/catalog';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
@@ -43,6 +45,11 @@ export class PlantsController {
   @Answers(catalog.getPlant)
   getPlant({ plantId }: GetPlant): Promise<Versioned<Plant>> {
     return this.plants.get(plantId);
+  }
+
+  @Answers(catalog.resolvePlants)
+  resolvePlants({ plantIds }: ResolvePlants): Promise<ResolvedPlants> {
+    return this.plants.resolve(plantIds);
   }
 
   @Answers(catalog.findPlantsByStatus)

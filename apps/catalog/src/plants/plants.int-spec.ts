@@ -41,6 +41,19 @@ describe('plants', () => {
     expect(shop.store.stock.get(plant.id)).toMatchObject({ units: undefined });
   });
 
+  it('orders get name and pictures of their plants, as many as fit, in the order asked for', async () => {
+    const resolve = (plantIds: number[]) => shop.caller.call(catalog.resolvePlants, { plantIds });
+    const [fern, palm] = [await shop.create({ name: 'Fern', photoUrls: ['a'] }), await shop.create({ name: 'Palm' })];
+    expect(await resolve([palm.id, 987_654_321, fern.id])).toEqual({
+      plants: [{ id: palm.id, name: 'Palm', photoUrls: [] }, { id: fern.id, name: 'Fern', photoUrls: ['a'] }],
+      left: [],
+    });
+    const photoUrls = Array.from({ length: 64 }, (_, n) => `${n}`.padEnd(2_048, '€'));
+    const large = await Promise.all([1, 2].map(() => shop.create({ photoUrls })));
+    const ids = large.map(({ id }) => id);
+    expect(await resolve([...ids, fern.id])).toMatchObject({ plants: [{ id: ids[0], photoUrls }], left: [ids[1], fern.id] });
+  });
+
   it('every operation on an unknown plant answers plant-not-found', async () => {
     expect(await outcomeOf(get(404))).toBe('plant-not-found');
     expect(await outcomeOf(replace({ id: 404, name: 'x' }))).toBe('plant-not-found');

@@ -25,6 +25,21 @@ export async function findPlant(db: Reader, plantId: number): Promise<(PlantStat
   return plant;
 }
 
+const resolve: Statement = {
+  name: 'resolve-plants',
+  text: `SELECT id, CASE WHEN n = 1 OR bytes <= $2 THEN name END AS name, CASE WHEN n = 1 OR bytes <= $2 THEN photo_urls END AS "photoUrls"
+         FROM (
+           SELECT id, name, photo_urls, sum(bytes) OVER asked AS bytes, row_number() OVER asked AS n
+           FROM unnest($1::bigint[]) WITH ORDINALITY AS wanted (id, place) JOIN plants USING (id) WINDOW asked AS (ORDER BY place)
+         ) AS found ORDER BY n`,
+};
+
+/** What orders show of a plant; null: it does not fit into the bytes. */
+export type ResolvedRow = { readonly id: number } & ({ readonly name: string; readonly photoUrls: string[] } | { readonly name: null });
+
+/** Finds plants in the order of the ids, as many as fit, at least one. */
+export const resolvePlants = (db: Reader, plantIds: readonly number[], maxBytes: number): Promise<ResolvedRow[]> => db.query(resolve, [plantIds, maxBytes]);
+
 const lockById: Statement = { name: 'lock-plant', text: `SELECT ${columns} FROM plants WHERE id = $1 FOR NO KEY UPDATE` };
 
 export async function lockPlant(tx: Transaction, plantId: number): Promise<PlantState | undefined> {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { catalog, type ChangePlant, type NewPlant, type PatchPlant, type Plant, type PlantReplacement } from '@plant-shop/contracts/catalog';
+import { catalog, type ChangePlant, type NewPlant, type PatchPlant, type Plant, type PlantReplacement, type ResolvedPlants } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
@@ -35,8 +35,12 @@ import {
   insertPlant,
   lockPlant,
   type PlantList,
+  resolvePlants,
   writePlant,
 } from './plants.repository.js';
+
+/** Leaves room for the other members of an RPC batch. */
+const maxResolvedBytes = 400 * 1024;
 
 @Injectable()
 export class PlantsService {
@@ -85,6 +89,12 @@ export class PlantsService {
   async get(plantId: number): Promise<Versioned<Plant>> {
     const plant = await findPlant(this.database, plantId);
     return versioned(requirePlant(plantId, plant), plant?.stamp);
+  }
+
+  /** Returns what orders show of their plants. */
+  async resolve(plantIds: readonly number[]): Promise<ResolvedPlants> {
+    const rows = await resolvePlants(this.database, plantIds, maxResolvedBytes);
+    return { plants: rows.filter((row) => row.name !== null), left: rows.filter((row) => row.name === null).map(({ id }) => id) };
   }
 
   /** Lists plants newest first. */

@@ -4,7 +4,7 @@ import type { LiveMessage } from './live-events.js';
 
 const now = Date.parse('2026-05-01T12:00:30.000Z');
 const at = (agoMs: number): string => new Date(now - agoMs).toISOString();
-const order = (id: number, changed: Partial<Order> = {}): Order => ({ id, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: at(90_000), ...changed });
+const order = (id: number, changed: Partial<Order> = {}): Order => ({ id, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: at(90_000), updatedAt: at(90_000), ...changed });
 const changed = (orderId: number, newStatus: Order['status'], agoMs = 0): LiveMessage =>
   ({ event: 'order.status_changed', cursor: 'c', timestamp: at(agoMs), data: { orderId, plantId: 1, previousStatus: 'placed', newStatus, trackingNumber: '' } });
 const placed = (orderId: number, agoMs: number): LiveMessage =>

@@ -60,7 +60,7 @@ export class Day {
     this.lags = [...this.lags.slice(-lagSamples + 1), Math.max(0, now - at)];
     if (message.event === 'order.placed') {
       const { orderId: id, plantId, quantity } = message.data;
-      if (!this.orders.has(id)) this.orders.set(id, { id, plantId, quantity, status: 'placed', complete: false, placedAt: message.timestamp });
+      if (!this.orders.has(id)) this.orders.set(id, { id, plantId, quantity, status: 'placed', complete: false, placedAt: message.timestamp, updatedAt: message.timestamp });
     }
     if (message.event === 'order.shipped') this.change(message.data.orderId, { carrier: message.data.carrier });
     if (message.event === 'order.status_changed') {

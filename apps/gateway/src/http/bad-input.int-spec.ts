@@ -54,6 +54,11 @@ const cases: readonly Case[] = [
   invalid('a mistyped parameter of a list', '/v3/store/order?stauts=placed', { headers: key, parameter: 'stauts' }),
   invalid('a parameter of a list beside those that are ignored', '/v3/user?_=1&utm_source=a&querry=b', { headers: key, parameter: 'querry' }),
 
+  invalid('a filter without the key that it needs', '/v3/store/order?metadata=web', { headers: key, parameter: 'metadata' }),
+  invalid('a filter by one key twice', '/v3/store/order?metadata[a]=1&metadata[a]=2', { headers: key, parameter: 'metadata[a]' }),
+  invalid('a parameter with a key that needs none', '/v3/store/order?status[a]=placed', { headers: key, parameter: 'status[a]' }),
+  invalid('a flag that is neither', '/v3/store/order?shipped=1', { headers: key, parameter: 'shipped' }),
+
   // routes and methods
   { what: 'unknown path', path: '/v3/nothing', status: 404, code: 'route-not-found' },
   { what: 'unknown path with a body that is not JSON', method: 'POST', path: '/v3/nothing', body: '{', status: 404, code: 'route-not-found' },
@@ -232,7 +237,7 @@ describe('bad input', () => {
     expect(typeof problem['detail']).toBe('string');
     if (one.pointer !== undefined) expect(problem.errors?.[0]).toMatchObject({ pointer: one.pointer });
     if (one.parameter !== undefined) {
-      expect(problem.errors?.[0]).toEqual({ parameter: one.parameter, detail: expect.stringMatching(`^${one.parameter} `) });
+      expect(problem.errors?.[0]).toEqual({ parameter: one.parameter, detail: expect.stringMatching(`^${one.parameter.replaceAll(/[[\]]/g, '.')} `) });
     }
     expect(text).not.toMatch(/node_modules|\.[tj]s:\d|\\n +at /);
   });

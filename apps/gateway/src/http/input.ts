@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { badField, badFields, badParameter, checkEncoding, HttpError } from '@plant-shop/contracts/problem';
-import { readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
+import { keyIn, readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
 import { maxNameLength, suggestion, undeclared, undeclaredMembers } from './members.js';
@@ -41,7 +41,9 @@ export const queryInteger = (request: FastifyRequest, name: string, bounds: { re
 /** Returns a query parameter that is an id, with the same rules as in the path. */
 export const queryId = (request: FastifyRequest, name: string): number | undefined => queryOf(request).id(name, badParameter);
 
-/** Returns the pairs of an object: `metadata[colour]=red`. */
+export const queryFlag = (request: FastifyRequest, name: string): boolean | undefined => queryOf(request).flag(name, badParameter);
+
+/** Returns the parameters `<name>[<key>]` by key. */
 export const queryPairs = (request: FastifyRequest, name: string): Readonly<Record<string, string>> | undefined => queryOf(request).pairs(name, badParameter);
 
 /** Returns a list. @param kind `ofTexts`: its values may contain commas */
@@ -71,7 +73,9 @@ export function checkQuery(request: FastifyRequest): void {
   if (!parameters) return;
   for (const name of query.names) {
     // Others add them: trackers, and clients that circumvent caches.
-    if (parameters.includes(name.replace(/\[.*\]$/s, '[]')) || /^(_|utm_)/.test(name)) continue;
+    const pairs = request.routeSpec?.pairs;
+    if (pairs?.includes(name)) throw badParameter(name, `needs a key: ${name}[key]=value`);
+    if (parameters.includes(name) || /^(_|utm_)/.test(name) || pairs?.some((one) => keyIn(one, name) !== undefined)) continue;
     const shown = name.slice(0, maxNameLength);
     throw badParameter(shown, `is not a parameter${suggestion(shown, parameters)}`);
   }

@@ -97,6 +97,7 @@ function fromFrameworkCode(code: string): HttpError | undefined {
 const details: Readonly<Partial<Record<ProblemCode, object>>> = {
   'invalid-input': { errors: [{ pointer: '/quantity', detail: 'must be a whole number from 1 to 1000000' }] },
   'insufficient-stock': { available: 3 },
+  'external-id-exists': { orderId: 1_000_000_007 },
   'plant-has-pending-orders': { orders: [1_000_000_007] },
   'user-has-open-orders': { orders: [1_000_000_007] },
   'order-not-payable': { payment: 'refund-due' },

@@ -39,8 +39,10 @@ export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   readonly type?: string | undefined;
   /** What the JSON body may contain. Absent: it is not checked here. */
   readonly shape?: Shape | undefined;
-  /** The query parameters that there are; `metadata[]` for pairs. Absent: others are ignored. */
+  /** The query parameters that there are. Absent: others are ignored. */
   readonly parameters?: readonly string[] | undefined;
+  /** The parameters among them that have keys: `metadata[key]`. */
+  readonly pairs?: readonly string[] | undefined;
 }
 
 type OperationMember = 'access' | 'weight' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
@@ -71,6 +73,7 @@ export const routeSpecOf = (operation: ClientOperation): RouteSpec => ({
   type: typeOf(operation),
   shape: bodyShapeOf(operation),
   parameters: parametersOf(operation),
+  pairs: pairsOf(operation),
   ...(isPaged(operation) && { compressed: true }),
 });
 
@@ -78,10 +81,13 @@ const typeOf = ({ answer: { kind } }: ClientOperation): string | undefined =>
   kind === 'image' ? undefined : kind === 'lines' ? 'application/x-ndjson' : 'application/json';
 
 /** Returns the query parameters of our own lists. Petstore's clients may send more than its operations declare. */
-function parametersOf({ query, url, unsafeGet, body, calls: [call] }: ClientOperation): readonly string[] | undefined {
-  if (unsafeGet || url.includes('/findBy') || body?.kind === 'form') return undefined;
-  return query?.map((name) => (call && schemaOfClass(call.payload).properties[name]?.type === 'object' ? `${name}[]` : name));
-}
+const parametersOf = ({ query, url, unsafeGet, body }: ClientOperation): readonly string[] | undefined =>
+  unsafeGet || url.includes('/findBy') || /\/:\w+$/.test(url) || body?.kind === 'form' ? undefined : query;
+
+const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly string[] | undefined => {
+  const pairs = call ? query.filter((name) => schemaOfClass(call.payload).properties[name]?.type === 'object') : [];
+  return pairs.length > 0 ? pairs : undefined;
+};
 
 /** Whether the answer is a page of a list, with a link to the next. */
 export const isPaged = ({ query = [], answer }: Pick<ClientOperation, 'query' | 'answer'>): boolean =>

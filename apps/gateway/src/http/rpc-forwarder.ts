@@ -17,7 +17,7 @@ import { formBody, jsonBody, pathText } from './input.js';
 export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
 
 /** A page's query parameters, repeated in the link to the next page. */
-export type PageQuery = Readonly<Record<string, string | number | readonly string[] | Readonly<Record<string, string>> | undefined>>;
+export type PageQuery = Readonly<Record<string, string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined>>;
 
 const jsonType = 'application/json; charset=utf-8';
 
@@ -141,9 +141,8 @@ export class RpcForwarder {
     const page: PageQuery = { ...query, cursor };
     const parameters = new URLSearchParams();
     for (const [name, value = []] of Object.entries(page)) {
-      if (typeof value !== 'object') parameters.append(name, String(value));
-      else if (Array.isArray(value)) for (const one of value as readonly string[]) parameters.append(name, one);
-      else for (const [key, one] of Object.entries(value)) parameters.append(`${name}[${key}]`, one as string);
+      if (typeof value === 'object' && !Array.isArray(value)) for (const [key, one] of Object.entries(value)) parameters.append(`${name}[${key}]`, one);
+      else for (const one of [value].flat()) parameters.append(name, String(one));
     }
     const path = (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)));
     return `<${this.options.publicUrl}${path}?${parameters.toString()}>; rel="next"`;

@@ -5,7 +5,7 @@ import { type FieldSchema, schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CachedReads } from '../reads/cached-reads.js';
-import { pageOf, pathId, pathText, queryId, queryList, queryPairs, queryText, requiredQueryIds, requiredQueryList } from '../http/input.js';
+import { pageOf, pathId, pathText, queryFlag, queryId, queryList, queryPairs, queryText, requiredQueryIds, requiredQueryList } from '../http/input.js';
 import { currentPasswordOf } from '../http/headers.js';
 import { clientAddress } from '../http/request-authenticator.js';
 import { isPaged, routeSpecOf } from '../http/route.js';
@@ -150,6 +150,7 @@ function readerOf(name: string, { type, items }: FieldSchema = {}, must: string 
     const kind = { ofTexts: items?.['enum'] === undefined };
     return must === undefined ? (request) => queryList(request, name, kind) : (request) => requiredQueryList(request, name, kind, must);
   }
+  if (type === 'boolean') return (request) => queryFlag(request, name);
   if (type === 'object') return (request) => queryPairs(request, name);
   return type === 'integer' ? (request) => queryId(request, name) : (request) => queryText(request, name);
 }

@@ -52,6 +52,17 @@ describe('listing users', () => {
     expect(seen).toEqual(await named(filter));
   });
 
+  it('is not what searches of orders find: at most 100 users by name, and by e-mail address only if asked', async () => {
+    for (let n = 0; n < 101; n++) await shop.sql.query(`INSERT INTO users (user_id, id, username, password_hash, email) VALUES (gen_random_uuid(), $1, $2, '', $3)`, [9_000 + n, `many${n}`, `Many${n}@shop.example`]);
+    const find = async (q: string, byEmail = false) => (await shop.call(identity.findUserIds, { q, byEmail })).userIds.length;
+    expect(await find('MANY')).toBe(100);
+    expect(await find('many10')).toBe(2);
+    expect(await find('many7@SHOP.example')).toBe(0);
+    expect(await find('many7@SHOP.example', true)).toBe(1);
+    expect(await find('none', true)).toBe(0);
+    await shop.sql.query(`DELETE FROM users WHERE username LIKE 'many%'`);
+  });
+
   it('refuses a cursor of another search and a made-up one', async () => {
     const { next = '' } = await pageOf({ q: 'an', limit: 1 });
     expect(await named({ q: 'AN', limit: 1, cursor: next })).toEqual(['an_n']);

@@ -3,6 +3,7 @@ import {
   type CreateUser,
   type CreateUsers,
   type DeleteUser,
+  type FindUserIds,
   type GetUser,
   identity,
   type ListUsers,
@@ -45,6 +46,11 @@ export class UsersController {
   @Answers(identity.resolveUserIds)
   resolveUserIds({ userIds }: ResolveUserIds): Promise<{ userId: string; username: string }[]> {
     return this.users.resolveIds(userIds);
+  }
+
+  @Answers(identity.findUserIds)
+  findUserIds(request: FindUserIds): Promise<{ userIds: string[] }> {
+    return this.users.findIds(request);
   }
 
   @Answers(identity.getUser)

@@ -3,7 +3,7 @@ import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields'
 import type { Role } from '@plant-shop/contracts/permissions';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -64,6 +64,19 @@ export function listUsers(db: Reader, { q, role, externalId, metadata }: UserFil
     from = `(SELECT * FROM users WHERE metadata @> $${values.push(JSON.stringify(metadata))}::jsonb OFFSET 0) AS users`;
   }
   return db.query({ name, text: `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY username_key LIMIT $4` }, values);
+}
+
+const findIds: Statement = {
+  name: 'find-user-ids',
+  text: `(SELECT user_id AS "userId" FROM users WHERE username_key >= $1 AND username_key < $2 ORDER BY username_key LIMIT $5)
+         UNION (SELECT user_id FROM users WHERE $4 AND email IS NOT NULL AND lower(email) = lower($3) LIMIT $5) LIMIT $5`,
+};
+
+/** Returns users whose name begins with `q`, and those with that e-mail address. */
+export async function findUserIds(db: Reader, { q, byEmail }: { readonly q: string; readonly byEmail: boolean }, limit: number): Promise<string[]> {
+  const prefix = usernameKey(q);
+  const rows = await db.query<{ userId: string }>(findIds, [prefix, `${prefix}${lastCodePoint}`, q, byEmail, limit]);
+  return rows.map(({ userId }) => userId);
 }
 
 export async function findUserById(db: Reader, userId: string): Promise<UserRecord | undefined> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { type CreateUser, type CreateUsers, identity, type ListUsers, type NewUser, type PatchUser, type SetUserRole, type UpdateUser, type User, type UserPatch } from '@plant-shop/contracts/identity';
+import { type CreateUser, type CreateUsers, type FindUserIds, identity, type ListUsers, type NewUser, type PatchUser, type SetUserRole, type UpdateUser, type User, type UserPatch } from '@plant-shop/contracts/identity';
 import { mergeMetadata, type MetadataChanges, type MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { networkOf } from '@plant-shop/platform/http/request';
@@ -21,6 +21,7 @@ import {
   findTaken,
   findUser,
   findUserById,
+  findUserIds,
   findUsernames,
   insertUsers,
   listUsers,
@@ -56,6 +57,9 @@ import {
   userNotFound,
   type UserRecord,
 } from './user.js';
+
+/** Users that a search of orders considers. */
+const maxFound = 100;
 
 /** Rounds of assigning ids. A round fails only when a concurrent request names an id that was just drawn. */
 const maxRounds = 10;
@@ -109,6 +113,11 @@ export class UsersService {
   /** Returns the names of users; deleted users are omitted. */
   resolveIds(userIds: readonly string[]): Promise<{ userId: string; username: string }[]> {
     return findUsernames(this.database, userIds);
+  }
+
+  /** Finds the users whom a search of orders names, at most 100. */
+  async findIds(request: FindUserIds): Promise<{ userIds: string[] }> {
+    return { userIds: await findUserIds(this.database, request, maxFound) };
   }
 
   async get(context: RpcContext, username: string): Promise<Versioned<User>> {

@@ -49,7 +49,7 @@ export class StaffCancellationsService {
         if (!payment) return versionedOrder(change.order);
         savePayments(tx, [{ ...payment, state: 'refund-due' }]);
         const [refundId = 0] = await findRefundIds(tx, [payment.reference]);
-        const step = markRefundDue(change.order, actor);
+        const step = markRefundDue(change.order, { actor, at });
         writeAmendments(tx, [{ ...step, refundId, event: refundDueEvent(refundId, step.order, at) }], at);
         return versionedOrder(step.order);
       }),

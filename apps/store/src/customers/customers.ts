@@ -79,18 +79,33 @@ async function openOrdersOfCustomer(tx: Transaction, userId: string): Promise<nu
   return rows.map((row) => row.id);
 }
 
+const eraseSome: Statement = {
+  name: 'erase-owner-data',
+  text: `WITH owned AS MATERIALIZED (
+           SELECT id FROM orders WHERE owner_id = $1 AND (external_id IS NOT NULL OR metadata IS NOT NULL OR ship_to IS NOT NULL)
+           ORDER BY id LIMIT 1000 FOR NO KEY UPDATE
+         ), unfindable AS (
+           DELETE FROM order_metadata WHERE ctid = ANY(ARRAY(SELECT ctid FROM order_metadata WHERE owner_id = $1 LIMIT 10000)) RETURNING 1
+         ), unnoted AS (
+           DELETE FROM order_notes WHERE ctid = ANY(ARRAY(SELECT ctid FROM order_notes WHERE owner_id = $1 LIMIT 1000)) RETURNING 1
+         ), erased AS (
+           UPDATE orders SET external_id = NULL, metadata = NULL, ship_to = NULL FROM owned WHERE orders.id = owned.id RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM unfindable) + (SELECT count(*) FROM unnoted) + (SELECT count(*) FROM erased) AS count`,
+};
+
 @Injectable()
 export class CustomersService {
   constructor(private readonly database: Database) {}
 
   /**
-   * Closes a customer whose user is being deleted, unless open orders remain. The store decides this, because it places the orders.
-   * Idempotent.
+   * Closes a customer whose user is being deleted, unless open orders remain, and erases what the user added to orders, with the notes on them. The store decides
+   * this, because it places the orders. Idempotent.
    * @returns the open orders that keep the customer from being closed
    * @throws CodedError `unavailable` for an abandoned attempt
    */
-  close(context: RpcContext, { userId, attempt = 0 }: CloseCustomer): Promise<OpenOrders> {
-    return this.database.transaction(async (tx) => {
+  async close(context: RpcContext, { userId, attempt = 0 }: CloseCustomer): Promise<OpenOrders> {
+    const result = await this.database.transaction(async (tx) => {
       const customer = await lockCustomer(tx, userId);
       if (customer.closed) return { openOrders: [] };
       assertNotAbandoned(context, attempt, customer.refusedAttempt);
@@ -100,6 +115,14 @@ export class CustomersService {
       else await markClosed(tx, userId);
       return { openOrders };
     });
+    // In several transactions, since one would hold the locks of all orders. If a crash ends this, the repeated call continues.
+    while (result.openOrders.length === 0 && (await this.eraseSome(userId)) > 0);
+    return result;
+  }
+
+  /** @returns the number of rows that it changed; 0: nothing is left to erase */
+  private eraseSome(userId: string): Promise<number> {
+    return this.database.transaction(async (tx) => onlyRow(await tx.query<{ count: number }>(eraseSome, [userId])).count);
   }
 }
 

@@ -16,7 +16,13 @@ import { STORE_OPTIONS, type StoreOptions } from '../config.js';
 /** Milliseconds before events that their batch could not number are numbered; several batches then share one run. */
 const gatherMs = 50;
 
-const orderEvents: FeedTable = { table: 'order_transitions', subject: 'owner_id', time: 'at' };
+const orderEvents: FeedTable = {
+  table: 'order_transitions',
+  subject: 'owner_id',
+  time: 'at',
+  // Its next number is beyond those that are counted (orders/order-counts.ts).
+  whenCleared: 'counted = CASE WHEN counted OR feed_seq <= (SELECT counted FROM order_counts_head FOR UPDATE) THEN true END',
+};
 
 /** The feed of order events, read from `order_transitions`. */
 @Injectable()

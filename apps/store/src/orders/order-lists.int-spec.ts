@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ResolvedPlants } from '@plant-shop/contracts/catalog';
 import { type ListOrders, type Order, store } from '@plant-shop/contracts/store';
 import { Deadline, type Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
@@ -12,8 +13,16 @@ describe('lists of orders', () => {
   /** In order of placing. */
   let orders: Order[];
   let placedLast: number;
+  let asked: number[][] = [];
+  let known: number[] = [];
+  let fits = 1_000;
+  const resolvePlants = (plantIds: readonly number[]): ResolvedPlants => {
+    asked.push([...plantIds]);
+    const found = plantIds.filter((id) => known.includes(id)).map((id) => ({ id, name: `Plant ${id}`, photoUrls: [] }));
+    return { plants: found.slice(0, fits), left: found.slice(fits).map(({ id }) => id) };
+  };
   beforeAll(async () => {
-    shop = await StoreFixture.start({ orderTtlMs: 15 * minute });
+    shop = await StoreFixture.start({ orderTtlMs: 15 * minute, resolvePlants });
     [fern, palm] = [await shop.plant(), await shop.plant()];
     orders = [];
     for (const [n, plantId] of [[1, fern], [2, fern], [1, palm], [2, palm], [3, palm]] as const) {
@@ -108,6 +117,26 @@ describe('lists of orders', () => {
     for (const order of [...(await list({}, customer(1))), await shop.caller.call(store.getOrder, { orderId: orders[0]!.id }, customer(1))]) {
       expect(order).not.toHaveProperty('owner');
     }
+  });
+
+  it('show the plants of orders if asked, but for deleted ones, and end the page where their pictures do not fit', async () => {
+    const plant = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [] });
+    asked = [];
+    known = [fern, palm];
+    const placed = { owner: '*', placedBefore: new Date(placedLast + 1).toISOString(), expand: ['plant' as const] };
+    const all = await list(placed);
+    expect(all.map((order) => order.plant)).toEqual([palm, palm, palm, fern, fern].map(plant));
+    expect(asked).toEqual([[palm, fern]]);
+    const pages = await shop.caller.pages(store.listOrders, { ...placed, sort: 'placedAt' as const }, staff);
+    expect(pages).toEqual([all.toReversed()]);
+    fits = 1;
+    expect(await shop.caller.pages(store.listOrders, placed, staff)).toEqual([all.slice(0, 3), all.slice(3)]);
+    known = [palm];
+    expect((await list(placed)).map((order) => order.plant?.id)).toEqual([palm, palm, palm, undefined, undefined]);
+    const orderId = orders[4]!.id;
+    expect(await shop.caller.call(store.getOrder, { orderId, expand: ['plant'] }, customer(3))).toMatchObject({ plant: plant(palm) });
+    expect(await shop.caller.call(store.getOrder, { orderId }, customer(3))).not.toHaveProperty('plant');
+    expect(await outcomeOf(list({ expand: ['owner' as never] }))).toBe('invalid-input');
   });
 
   it('show when an order was placed, and until when it is reserved', async () => {

@@ -35,7 +35,8 @@ const customer = { actor: alice, at, now: at };
 const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 };
 const simulated: CheckoutPolicy = { ...external, provider: 'simulated' };
 
-const request = (given: Partial<OrderRequest> = {}): OrderRequest => ({ id: 1, plantId: 7, quantity: 3, shipDate: null, ...given });
+const noOwnerData = { externalId: null, metadata: null, shipTo: null };
+const request = (given: Partial<OrderRequest> = {}): OrderRequest => ({ id: 1, plantId: 7, quantity: 3, shipDate: null, ...noOwnerData, ...given });
 const facts = (given: Partial<PlacingFacts> = {}): PlacingFacts => ({
   stock: { listing: 'available', free: 10 },
   isCustomerClosed: false,
@@ -205,7 +206,7 @@ describe('placing', () => {
         for (const one of requests) {
           const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
           const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id), unpaid: undefined, seesStock: false };
-          const step = outcomeOf(() => place(one, found, { ...customer, actor: one.ownerId }, external));
+          const step = outcomeOf(() => place({ ...one, ...noOwnerData }, found, { ...customer, actor: one.ownerId }, external));
           if (typeof step !== 'string') {
             stock.set(one.plantId, { ...row, ...addUnits(row, step.units) });
             taken.add(one.id);
@@ -266,25 +267,29 @@ describe('steps that change no status', () => {
   });
 
   it('transfer open orders only, and not to closed accounts', () => {
-    const to = { ownerId: bob, isCustomerClosed: false };
-    expect(outcomes((order) => transfer(order, to, 'staff'))).toEqual([
+    const to = { ownerId: bob, isCustomerClosed: false, isSeen: false };
+    expect(outcomes((order) => transfer(order, to, staff))).toEqual([
       'placed: placed',
       'approved: approved',
       'delivered: order-transition-refused',
       'cancelled: order-transition-refused',
     ]);
-    expect(transfer(placed().order, to, 'staff')).toEqual({ order: { ...placed().order, ownerId: bob, version: 2 }, actor: 'staff', reason: 'transferred' });
-    expect(outcomeOf(() => transfer(placed().order, { ...to, isCustomerClosed: true }, 'staff'))).toBe('customer-closed');
+    expect(transfer(placed().order, to, staff)).toEqual({ order: { ...placed().order, ownerId: bob, version: 2, updatedAt: at }, actor: 'staff', reason: 'transferred' });
+    expect(outcomeOf(() => transfer(placed().order, { ...to, isCustomerClosed: true }, staff))).toBe('customer-closed');
+    const numbered = placed({ externalId: 'web-1' }).order;
+    for (const [isSeen, details] of [[true, { orderId: 5 }], [false, {}]] as const) {
+      expect(() => transfer(numbered, { ...to, isSeen, orderWithExternalId: 5 }, staff)).toThrow(expect.objectContaining({ code: 'external-id-exists', details }));
+    }
   });
 
   it('mark an order of any status as due for a refund', () => {
-    for (const order of orders) expect(markRefundDue(order, 'staff').order).toEqual({ ...order, version: order.version + 1, refund: 'due' });
+    for (const order of orders) expect(markRefundDue(order, staff).order).toEqual({ ...order, version: order.version + 1, updatedAt: at, refund: 'due' });
   });
 
   it('complete a refund of an order of any status, and the order’s once no other refund is due', () => {
     for (const order of orders) {
-      const due = markRefundDue(order, 'staff').order;
-      const refundOf = (otherRefundsDue: number) => completeRefund(due, { refundId: 5, otherRefundsDue, actor: 'staff' });
+      const due = markRefundDue(order, staff).order;
+      const refundOf = (otherRefundsDue: number) => completeRefund(due, { refundId: 5, otherRefundsDue, ...staff });
       expect(refundOf(1).order).toEqual({ ...due, version: due.version + 1, refund: 'due' });
       expect(refundOf(0)).toEqual({ order: { ...due, version: due.version + 1, refund: 'completed' }, actor: 'staff', reason: 'refunded', refundId: 5 });
     }

@@ -1,6 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
-import type { OrderStatus, RefundStatus, Shipment } from '@plant-shop/contracts/store';
+import type { OrderStatus, RefundStatus, Shipment, ShipTo } from '@plant-shop/contracts/store';
 import type { CheckoutPolicy } from '../config.js';
 import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
 
@@ -22,7 +22,14 @@ export function isoText(time: Date): string {
   return text;
 }
 
-interface OrderFields {
+/** What the owner adds to an order. The store reads nothing into it. */
+export interface OwnerData {
+  readonly externalId: string | null;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly shipTo: ShipTo | null;
+}
+
+interface OrderFields extends OwnerData {
   readonly id: number;
   readonly plantId: number;
   readonly quantity: number;
@@ -30,6 +37,8 @@ interface OrderFields {
   readonly ownerId: string;
   readonly version: number;
   readonly placedAt: Date;
+  /** When the latest step was taken; null: the order is as it was placed. */
+  readonly updatedAt: Date | null;
   /** Null: no payment of the order was ever due for refund. */
   readonly refund: RefundStatus | null;
 }
@@ -161,7 +170,7 @@ export interface PlacingContext extends StepContext {
 export const storeActor = 'store';
 
 /** A request for an order. The client chose the id, or the store drew it. */
-export interface OrderRequest {
+export interface OrderRequest extends OwnerData {
   readonly id: number;
   readonly plantId: number;
   readonly quantity: number;
@@ -174,6 +183,8 @@ export interface PlacingFacts {
   readonly stock: { readonly listing: PlantListing; readonly free: number };
   readonly isCustomerClosed: boolean;
   readonly isIdTaken: boolean;
+  /** The customer's order with the external id; undefined: there is none. */
+  readonly orderWithExternalId?: number | undefined;
   /** The customer's unpaid orders, oldest first; undefined: the caller may reserve any number. */
   readonly unpaid: readonly UnpaidOrder[] | undefined;
   /** Whether the caller may know how many units are free. */
@@ -188,12 +199,12 @@ export interface UnpaidOrder {
 
 /**
  * Places an order, which belongs to the actor, and reserves its units.
- * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `plant-not-available`, `insufficient-stock`, `unpaid-limit`; the first
- * that applies, in this order
+ * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `external-id-exists`, `plant-not-available`, `insufficient-stock`,
+ * `unpaid-limit`; the first that applies, in this order
  */
 export function place(
-  { id, plantId, quantity, shipDate }: OrderRequest,
-  { stock, isCustomerClosed, isIdTaken, unpaid, seesStock }: PlacingFacts,
+  { id, plantId, quantity, shipDate, externalId, metadata, shipTo }: OrderRequest,
+  { stock, isCustomerClosed, isIdTaken, orderWithExternalId, unpaid, seesStock }: PlacingFacts,
   { actor, at, now }: PlacingContext,
   policy: CheckoutPolicy,
 ): Placement {
@@ -206,6 +217,7 @@ export function place(
   if (isIdTaken) {
     throw new DomainError('order-exists', `The id ${id} is taken. Choose another one, or omit the id to have one assigned.`);
   }
+  if (externalId !== null && orderWithExternalId !== undefined) throw externalIdExists(externalId, orderWithExternalId);
   if (stock.listing !== 'available') {
     throw new DomainError('plant-not-available', `Plant ${plantId} is listed ${stock.listing} and cannot be ordered.`);
   }
@@ -223,6 +235,10 @@ export function place(
       ownerId: actor,
       version: 1,
       placedAt: at,
+      updatedAt: null,
+      externalId,
+      metadata,
+      shipTo,
       dueAt,
       dueTransition: due.transition,
       paidAt: null,
@@ -272,7 +288,7 @@ function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], quantity: number, { 
 export function approve(order: OrderState, { actor, at }: StepContext, policy: CheckoutPolicy): StatusChange<ApprovedOrder> {
   if (order.status !== transitions.approve.from) throw transitionRefused(order, 'only placed orders are approved');
   const { quantity } = order;
-  const approved = { ...order, status: transitions.approve.to, version: order.version + 1, paidAt: at, trackingNumber: trackingNumberOf(order.id) };
+  const approved = { ...order, status: transitions.approve.to, version: order.version + 1, updatedAt: at, paidAt: at, trackingNumber: trackingNumberOf(order.id) };
   return statusChange(order, approved, at, {
     actor,
     reason: actor === storeActor ? 'payment succeeded (simulated)' : 'payment succeeded',
@@ -284,7 +300,7 @@ export function approve(order: OrderState, { actor, at }: StepContext, policy: C
 /** Delivers an approved order. @throws DomainError `order-transition-refused` */
 export function deliver(order: OrderState, { actor, at }: StepContext): StatusChange<DeliveredOrder> {
   if (order.status !== transitions.deliver.from) throw transitionRefused(order, 'only approved orders are delivered');
-  const delivered = { ...order, status: transitions.deliver.to, version: order.version + 1 };
+  const delivered = { ...order, status: transitions.deliver.to, version: order.version + 1, updatedAt: at };
   return statusChange(order, delivered, at, {
     actor,
     reason: actor === storeActor ? 'delivered (simulated)' : 'delivered',
@@ -296,7 +312,7 @@ export function deliver(order: OrderState, { actor, at }: StepContext): StatusCh
 /** Cancels a placed order and frees its units. @throws DomainError `order-not-cancellable` */
 export function cancel(order: OrderState, { actor, at }: StepContext, reason = 'cancelled'): StatusChange<CancelledOrder> {
   if (order.status !== transitions.cancel.from) throw notCancellable(order);
-  const cancelled = { ...order, status: transitions.cancel.to, version: order.version + 1 };
+  const cancelled = { ...order, status: transitions.cancel.to, version: order.version + 1, updatedAt: at };
   return statusChange(order, cancelled, at, { actor, reason, units: unitsReleasedBy(order), due: undefined });
 }
 
@@ -308,14 +324,14 @@ export function cancel(order: OrderState, { actor, at }: StepContext, reason = '
 export function revoke(order: OrderState, { actor, at }: StepContext, reason: string): StatusChange<CancelledOrder> {
   if (order.status !== transitions.revoke.from || order.carrier !== null) throw notCancellable(order, 'staff cancel orders until they are shipped');
   const { carrier, quantity } = order;
-  const revoked = { ...order, status: transitions.revoke.to, carrier, version: order.version + 1 };
+  const revoked = { ...order, status: transitions.revoke.to, carrier, version: order.version + 1, updatedAt: at };
   return statusChange(order, revoked, at, { actor, reason, units: { free: quantity, reserved: 0, sold: -quantity }, due: undefined });
 }
 
 /** Cancels a placed order that was not paid in time and frees its units. @throws DomainError `order-transition-refused` */
 export function expire(order: OrderState, at: Date): StatusChange<CancelledOrder> {
   if (order.status !== transitions.expire.from) throw transitionRefused(order, 'only placed orders expire');
-  const expired = { ...order, status: transitions.expire.to, version: order.version + 1 };
+  const expired = { ...order, status: transitions.expire.to, version: order.version + 1, updatedAt: at };
   return statusChange(order, expired, at, { actor: storeActor, reason: 'expired without payment', units: unitsReleasedBy(order), due: undefined });
 }
 
@@ -351,7 +367,7 @@ export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, {
   if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
   const data = { orderId: order.id, plantId: order.plantId, carrier, trackingNumber };
   return {
-    order: { ...order, carrier, trackingNumber, version: order.version + 1 },
+    order: { ...order, carrier, trackingNumber, version: order.version + 1, updatedAt: at },
     actor,
     reason: 'shipped',
     shipment: { carrier, trackingNumber },
@@ -359,32 +375,42 @@ export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, {
   };
 }
 
+/** The user who gets a transferred order. */
+export interface Recipient extends Pick<PlacingFacts, 'isCustomerClosed' | 'orderWithExternalId'> {
+  readonly ownerId: string;
+  /** Whether the caller may see the recipient's orders. */
+  readonly isSeen: boolean;
+}
+
 /**
  * Hands an open order to another user. Earlier events stay with the former owner; later ones go to the new owner.
- * @throws DomainError `customer-closed`, `order-transition-refused`
+ * @throws DomainError `customer-closed`, `order-transition-refused`, `external-id-exists`
  */
-export function transfer(order: OrderState, to: { readonly ownerId: string; readonly isCustomerClosed: boolean }, actor: string): Amendment<OpenOrder> {
+export function transfer(order: OrderState, to: Recipient, { actor, at }: StepContext): Amendment<OpenOrder> {
   if (to.isCustomerClosed) throw customerClosed();
   if (order.status !== 'placed' && order.status !== 'approved') throw transitionRefused(order, 'only open orders are transferred');
-  return { order: { ...order, ownerId: to.ownerId, version: order.version + 1 }, actor, reason: 'transferred' };
+  if (order.externalId !== null && to.orderWithExternalId !== undefined) {
+    throw externalIdExists(order.externalId, to.isSeen ? to.orderWithExternalId : undefined);
+  }
+  return { order: { ...order, ownerId: to.ownerId, version: order.version + 1, updatedAt: at }, actor, reason: 'transferred' };
 }
 
 /**
  * Records that a payment failed. The simulated provider no longer approves the order, which can be paid until its time to live ends,
  * counted from its placing as `dueAfterPlacing` counts.
  */
-export function declinePayment(order: OrderState, actor: string, policy: CheckoutPolicy): Amendment {
+export function declinePayment(order: OrderState, { actor, at }: StepContext, policy: CheckoutPolicy): Amendment {
   const step = { actor, reason: 'payment failed' };
-  if (order.status !== 'placed') return { ...step, order: { ...order, version: order.version + 1 } };
-  const declined = { ...order, version: order.version + 1 };
+  if (order.status !== 'placed') return { ...step, order: { ...order, version: order.version + 1, updatedAt: at } };
+  const declined = { ...order, version: order.version + 1, updatedAt: at };
   if (order.dueTransition !== 'approve' || !order.dueAt) return { ...step, order: declined };
   const dueAt = new Date(order.dueAt.getTime() + policy.orderTtlMs - policy.approvalDelayMs);
   return { ...step, order: { ...declined, dueAt, dueTransition: 'expire' } };
 }
 
 /** Marks an order as due for a refund. The event (`refundDueEvent`) follows once the refund has an id. */
-export const markRefundDue = (order: OrderState, actor: string): Amendment => ({
-  order: { ...order, version: order.version + 1, refund: 'due' },
+export const markRefundDue = (order: OrderState, { actor, at }: StepContext): Amendment => ({
+  order: { ...order, version: order.version + 1, updatedAt: at, refund: 'due' },
   actor,
   reason: 'refund due',
 });
@@ -396,16 +422,15 @@ export const refundDueEvent = (refundId: number, { id, plantId }: Pick<OrderStat
 });
 
 /** A refund whose money was returned. */
-export interface ReturnedRefund {
+export interface ReturnedRefund extends StepContext {
   readonly refundId: number;
   /** The number of other refunds of the order that are still due. */
   readonly otherRefundsDue: number;
-  readonly actor: string;
 }
 
 /** Completes a refund of an order, and the order's refund status once no other refund is due. */
-export const completeRefund = (order: OrderState, { refundId, otherRefundsDue, actor }: ReturnedRefund): Amendment => ({
-  order: { ...order, version: order.version + 1, refund: otherRefundsDue > 0 ? 'due' : 'completed' },
+export const completeRefund = (order: OrderState, { refundId, otherRefundsDue, actor, at }: ReturnedRefund): Amendment => ({
+  order: { ...order, version: order.version + 1, updatedAt: at, refund: otherRefundsDue > 0 ? 'due' : 'completed' },
   actor,
   reason: 'refunded',
   refundId,
@@ -445,6 +470,14 @@ function statusChange<After extends OrderState>(
 
 const customerClosed = (): DomainError =>
   new DomainError('customer-closed', 'This account is being deleted and can have no new orders.');
+
+/** @param orderId undefined: the caller may not see the other order */
+const externalIdExists = (externalId: string, orderId: number | undefined): DomainError =>
+  new DomainError(
+    'external-id-exists',
+    `${orderId === undefined ? 'Another order' : `Order ${orderId}`} of the owner has the external id ${externalId}.`,
+    orderId === undefined ? {} : { orderId },
+  );
 
 const transitionRefused = (order: OrderState, why: string): DomainError =>
   new DomainError('order-transition-refused', `Order ${order.id} is ${order.status}: ${why}.`);

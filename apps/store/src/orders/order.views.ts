@@ -1,8 +1,8 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
+import type { Order, OrderPlant } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal } from '@plant-shop/platform/rpc/context';
-import { isoText, type OrderState, storeActor } from './order.js';
+import { isoText, type OrderState } from './order.js';
 
 /**
  * Returns the order if the principal may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
@@ -16,8 +16,9 @@ export function requireVisible(principal: Principal, orderId: number, order: Ord
 /**
  * Returns the order as clients see it. Omits absent members.
  * @param owner the owner's username; undefined: the principal may not see it, the user was deleted, or the answer is to a change
+ * @param plant undefined: it was not asked for, or was deleted
  */
-export function toOrder(state: OrderState, owner?: string): Order {
+export function toOrder(state: OrderState, owner?: string, plant?: OrderPlant): Order {
   return {
     id: state.id,
     plantId: state.plantId,
@@ -26,51 +27,18 @@ export function toOrder(state: OrderState, owner?: string): Order {
     status: state.status,
     complete: state.status === 'delivered',
     placedAt: isoText(state.placedAt),
+    updatedAt: isoText(state.updatedAt ?? state.placedAt),
     ...(state.status === 'placed' && state.dueTransition === 'expire' && state.dueAt && { reservedUntil: isoText(state.dueAt) }),
     ...(state.carrier !== null && { carrier: state.carrier }),
     ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
     ...(state.refund !== null && { refund: state.refund }),
+    ...(state.externalId !== null && { externalId: state.externalId }),
+    ...(state.metadata !== null && { metadata: state.metadata }),
+    ...(state.shipTo !== null && { shipTo: state.shipTo }),
+    ...(plant && { plant }),
     ...(owner !== undefined && { owner }),
   };
 }
 
 /** Returns the answer of operations that change an order. It omits the owner: answers are saved for repetitions, and names change. */
 export const versionedOrder = (state: OrderState): Versioned<Order> => new Versioned(toOrder(state), state.version);
-
-/** A row of an order's timeline. */
-export interface TimelineRow {
-  /** The order's, from this step on. */
-  readonly version: number;
-  readonly at: Date;
-  readonly previousStatus: OrderStatus | null;
-  readonly newStatus: OrderStatus;
-  /** A user id, or `store`. */
-  readonly actor: string;
-  readonly reason: string;
-  /** The owner from this step on. */
-  readonly ownerId: string;
-  readonly eventId: string | null;
-  /** Set for shipments only. */
-  readonly carrier: string | null;
-  readonly trackingNumber: string | null;
-  /** Set when a refund became due or was completed. */
-  readonly refundId: number | null;
-}
-
-export const toTimelineEntry = (row: TimelineRow): TimelineEntry => ({
-  at: row.at.toISOString(),
-  ...(row.previousStatus && { previousStatus: row.previousStatus }),
-  newStatus: row.newStatus,
-  actor: roleOf(row),
-  reason: row.reason,
-  ...(row.carrier !== null && { carrier: row.carrier }),
-  ...(row.trackingNumber !== null && { trackingNumber: row.trackingNumber }),
-  ...(row.refundId !== null && { refundId: row.refundId }),
-  ...(row.eventId !== null && { eventId: row.eventId }),
-});
-
-/** Shows the actor's role; internal user ids stay private. */
-function roleOf({ actor, ownerId }: TimelineRow): TimelineEntry['actor'] {
-  if (actor === storeActor) return 'store';
-  return actor === ownerId ? 'owner' : 'staff';
-}

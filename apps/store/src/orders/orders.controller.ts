@@ -1,13 +1,13 @@
 import { Controller } from '@nestjs/common';
 import {
   type CancelOrder,
+  type CountOrders,
   type GetOrder,
-  type GetTimeline,
   type ListOrders,
   type Order,
+  type OrderCounts,
   type PlaceOrder,
   store,
-  type TimelineEntry,
   type TransferOrder,
 } from '@plant-shop/contracts/store';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -25,8 +25,8 @@ export class OrdersController {
   }
 
   @Answers(store.getOrder)
-  getOrder({ orderId }: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
-    return this.orders.get(context, orderId);
+  getOrder(request: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.orders.get(context, request);
   }
 
   @Answers(store.listOrders)
@@ -34,9 +34,9 @@ export class OrdersController {
     return this.orders.list(context, request);
   }
 
-  @Answers(store.getTimeline)
-  getTimeline(request: GetTimeline, context: RpcContext): Promise<Page<TimelineEntry>> {
-    return this.orders.timeline(context, request);
+  @Answers(store.countOrders)
+  countOrders(request: CountOrders, context: RpcContext): Promise<OrderCounts> {
+    return this.orders.count(context, request);
   }
 
   @Answers(store.transferOrder)

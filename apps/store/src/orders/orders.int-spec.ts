@@ -30,6 +30,7 @@ describe('orders', () => {
       status: 'placed',
       complete: false,
       placedAt: expect.any(String),
+      updatedAt: order.placedAt,
       reservedUntil: expect.any(String),
     });
     expect(order.id).toBeGreaterThanOrEqual(1_000_000_001);

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { OrderEvent } from '@plant-shop/contracts/events';
-import { type Inventory, type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
+import type { Inventory } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedMessage } from '@plant-shop/events/event';
 import { assignNumbers } from '@plant-shop/events/feed';
-import type { PageBounds, TimePosition } from '@plant-shop/platform/patterns/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
@@ -12,14 +11,14 @@ import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
 import { appendInventoryDelta, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
+import { indexMetadata, jsonOf } from './owner-data.js';
 import type { Amendment, OrderState, Placement, StatusChange, Step, UnpaidOrder } from './order.js';
-import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-const orderColumns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
+export const orderColumns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   placed_at AS "placedAt", due_at AS "dueAt", due_transition AS "dueTransition", paid_at AS "paidAt", carrier,
-  tracking_number AS "trackingNumber", refund`;
+  tracking_number AS "trackingNumber", refund, updated_at AS "updatedAt", external_id AS "externalId", metadata, ship_to AS "shipTo"`;
 
 // Reading
 
@@ -28,58 +27,6 @@ const findOrderById: Statement = { name: 'find-order', text: `SELECT ${orderColu
 export async function findOrder(db: Reader, orderId: number): Promise<OrderState | undefined> {
   const [order] = await db.query<OrderState>(findOrderById, [orderId]);
   return order;
-}
-
-/** Returns an order's timeline, oldest first, one step more than the page holds. */
-export function findTransitions(db: Reader, orderId: number, { after, limit }: PageBounds): Promise<TimelineRow[]> {
-  return db.query<TimelineRow>(
-    `SELECT order_version AS version, at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
-       event_id AS "eventId", carrier, tracking_number AS "trackingNumber",
-       refund_id AS "refundId"
-     FROM order_transitions WHERE order_id = $1 AND order_version > $2 ORDER BY order_version LIMIT $3`,
-    [orderId, after, limit + 1],
-  );
-}
-
-/** Conditions that all listed orders meet; an absent one does not restrict. */
-export interface OrderFilter {
-  readonly ownerId?: string | undefined;
-  readonly plantId?: number | undefined;
-  readonly status?: readonly OrderStatus[] | undefined;
-  /** Inclusive. */
-  readonly placedFrom?: string | undefined;
-  /** Exclusive. */
-  readonly placedBefore?: string | undefined;
-}
-
-/**
- * Lists orders newest first, one more than the page holds. Reads each status from an index in list order, only as far as the page
- * needs. Rejected: one scan of the owner's orders with a status filter, which read all 200,000 orders of an owner who had none
- * placed.
- */
-export function listOrders(db: Reader, filter: OrderFilter, { after, limit }: PageBounds<TimePosition>): Promise<OrderState[]> {
-  const values: unknown[] = [filter.status ?? orderStatuses, after.at, after.id, limit + 1];
-  const conditions = ['orders.status = wanted.status', '(placed_at, id) < ($2::timestamptz, $3::bigint)'];
-  const names = ['list-orders'];
-  for (const [name, condition, value] of [
-    ['owner', 'owner_id =', filter.ownerId],
-    ['plant', 'plant_id =', filter.plantId],
-    ['from', 'placed_at >=', filter.placedFrom],
-    ['before', 'placed_at <', filter.placedBefore],
-  ] as const) {
-    if (value === undefined) continue;
-    names.push(name);
-    conditions.push(`${condition} $${values.push(value)}`);
-  }
-  return db.query<OrderState>(
-    {
-      name: names.join('-'),
-      text: `SELECT listed.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
-               SELECT ${orderColumns} FROM orders WHERE ${conditions.join(' AND ')} ORDER BY placed_at DESC, id DESC LIMIT $4
-             ) AS listed ORDER BY "placedAt" DESC, id DESC LIMIT $4`,
-    },
-    values,
-  );
 }
 
 // Locks and clocks
@@ -293,6 +240,9 @@ const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
   ['event_id', 'uuid', ({ eventId }) => eventId],
   ['body', 'text', ({ body }) => body],
   ['traceparent', 'text', ({ traceparent }) => ifSampled(traceparent)],
+  ['external_id', 'text', ({ order }) => order.externalId],
+  ['metadata', 'jsonb', ({ order }) => jsonOf(order.metadata)],
+  ['ship_to', 'jsonb', ({ order }) => jsonOf(order.shipTo)],
 );
 
 // One statement writes everything. Modifying CTEs run in no defined order, which is safe here: the stock is locked already, and `numbers`
@@ -304,8 +254,11 @@ const writePlaced: Statement = {
       SELECT * FROM ${placedRows.numberedFrom(15)}
     ), numbers AS (${assignNumbers('$1::bigint', keepPlacedAt)}
     ), new_orders AS (
-      INSERT INTO orders (id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since)
-      SELECT id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now() FROM placed
+      INSERT INTO orders (id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since,
+                          external_id, metadata, ship_to)
+      SELECT id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now(),
+             external_id, metadata, ship_to
+      FROM placed
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, event_id, body, traceparent, feed_seq)
       SELECT id, $3, $2, $4, actor, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
@@ -348,6 +301,7 @@ export function writePlacedOrders(
     ...placedRows.values(placed),
   ]);
   const previous = tx.later<{ id: string }>(findEventBefore, [placed.length]);
+  indexMetadata(tx, steps.map((one) => one.order));
   return () => {
     const [feed] = numbers();
     if (!feed) return undefined;
@@ -367,6 +321,8 @@ const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
   ['status', 'text', ({ order }) => order.status],
   ['owner_id', 'uuid', ({ order }) => order.ownerId],
   ['tracking_number', 'text', ({ order }) => order.trackingNumber],
+  ['shipped', 'boolean', ({ order }) => (order.carrier === null ? undefined : true)],
+  ['refund', 'text', ({ order }) => order.refund],
   ['paid_at', 'timestamptz', ({ order }) => order.paidAt?.toISOString()],
   ['due_in', 'bigint', ({ due }) => due?.inMs],
   ['due_transition', 'text', ({ due }) => due?.transition],
@@ -385,8 +341,8 @@ const writeChanges: Statement = {
       SELECT * FROM ${changedRows.from(2)}
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id,
-                                     event_id, body, traceparent)
-      SELECT id, version, previous_status, status, $1::timestamptz, actor, reason, owner_id, event_id, body, traceparent
+                                     event_id, body, traceparent, shipped, refund)
+      SELECT id, version, previous_status, status, $1::timestamptz, actor, reason, owner_id, event_id, body, traceparent, shipped, refund
       FROM changed ORDER BY id
     )
     UPDATE orders SET
@@ -394,6 +350,7 @@ const writeChanges: Statement = {
       version = changed.version,
       tracking_number = changed.tracking_number,
       paid_at = changed.paid_at,
+      updated_at = $1,
       due_at = $1 + changed.due_in * interval '1 millisecond',
       due_transition = changed.due_transition,
       due_since = CASE WHEN changed.due_in IS NOT NULL THEN $1 END
@@ -456,9 +413,9 @@ const writeAmended: Statement = {
       SELECT * FROM ${amendedRows.from(2)}
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, carrier, tracking_number, refund_id,
-                                     event_id, body, traceparent)
-      SELECT id, version, status, coalesce($1, clock_timestamp()), actor, reason, owner_id, shipped_by, shipped_as, refund_id,
-             event_id, body, traceparent
+                                     event_id, body, traceparent, shipped, refund)
+      SELECT id, version, status, $1::timestamptz, actor, reason, owner_id, shipped_by, shipped_as, refund_id,
+             event_id, body, traceparent, CASE WHEN carrier IS NOT NULL THEN true END, refund
       FROM amended ORDER BY id, version
     ), latest AS (
       SELECT DISTINCT ON (id) * FROM amended ORDER BY id, version DESC
@@ -469,17 +426,15 @@ const writeAmended: Statement = {
       carrier = latest.carrier,
       tracking_number = latest.tracking_number,
       refund = latest.refund,
+      updated_at = $1,
       due_at = coalesce(latest.due_at, orders.due_at),
       due_transition = coalesce(latest.due_transition, orders.due_transition)
     FROM latest WHERE orders.id = latest.id`,
 };
 
-/**
- * Writes steps that leave the status as it is: transfers, shipments, failed payments and refunds. An order may have several.
- * @param at the time of the steps; by default the database's clock at the write
- */
-export function writeAmendments(tx: Transaction, steps: readonly Traced<Amendment>[], at?: Date): void {
+/** Writes steps that leave the status as it is: transfers, shipments, failed payments and refunds. An order may have several. */
+export function writeAmendments(tx: Transaction, steps: readonly Traced<Amendment>[], at: Date): void {
   if (steps.length === 0) return;
   const amended = steps.map((step) => ({ ...step, ...(step.event ? toStoredEvent(step.event) : noEvent) }));
-  tx.send(writeAmended, [at ?? null, ...amendedRows.values(amended)]);
+  tx.send(writeAmended, [at, ...amendedRows.values(amended)]);
 }

@@ -1,14 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import { type GetTimeline, type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
+import { type CountOrders, type GetOrder, type ListOrders, type NewOrder, type Order, type OrderCounts, type OrderPlant, store, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
-import { byRisingNumber, byTime, Paging } from '@plant-shop/platform/patterns/paging';
+import { maxLimit, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
@@ -30,17 +31,18 @@ import {
   requireOrder,
   transfer,
 } from './order.js';
-import { requireVisible, toOrder, toTimelineEntry, versionedOrder } from './order.views.js';
+import { isCounted, readCounts } from './order-counts.js';
+import { countListed, listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
+import { requireVisible, toOrder, versionedOrder } from './order.views.js';
 import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
+import { claimExternalIds, externalIdKey, transferMetadata } from './owner-data.js';
 import {
   claimOrderIds,
   findOrder,
-  findTransitions,
   findUnpaid,
-  listOrders,
   lockOrder,
   lockOrdersAndStock,
-  type OrderFilter,
+  readClock,
   readPlacingTimes,
   type Traced,
   writeAmendments,
@@ -121,6 +123,9 @@ export class OrdersService {
       plantId: order.plantId,
       quantity: order.quantity ?? 1,
       shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
+      externalId: order.externalId ?? null,
+      metadata: order.metadata ?? null,
+      shipTo: order.shipTo ?? null,
       ownerId: principal.subject,
       seesStock: principal.permissions.includes('write:stock'),
       isLimited: !principal.permissions.includes('manage:orders'),
@@ -130,37 +135,47 @@ export class OrdersService {
     });
   }
 
-  async get(context: RpcContext, orderId: number): Promise<Versioned<Order>> {
+  async get(context: RpcContext, { orderId, expand }: GetOrder): Promise<Versioned<Order>> {
     const order = requireVisible(context.principal, orderId, await findOrder(this.database, orderId));
-    const owners = await this.ownerNames(context, [order]);
-    return new Versioned(toOrder(order, owners.get(order.ownerId)), order.version);
+    const [owners, { plants }] = await Promise.all([this.ownerNames(context, [order]), this.plantsOf(context, expand, [order])]);
+    return new Versioned(toOrder(order, owners.get(order.ownerId), plants.get(order.plantId)), order.version);
   }
 
   /**
-   * Lists orders newest first: the principal's own by default; another owner's, or all owners' (`*`), with `read:orders`.
+   * Lists orders by time: the principal's own by default; another owner's, or all owners' (`*`), with `read:orders`.
    * @throws DomainError `forbidden`, `user-not-found`; CodedError `invalid-cursor`
    */
-  async list(context: RpcContext, { owner, limit, cursor, ...wanted }: ListOrders): Promise<Page<Order>> {
-    const filter = { ...wanted, ownerId: await this.ownerToList(context, owner) };
-    const paging = new Paging('orders', byTime, fingerprintOf(filter));
-    const bounds = paging.bounds({ ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) });
-    const rows = await listOrders(this.database, filter, bounds);
-    const owners = await this.ownerNames(context, rows.slice(0, bounds.limit));
-    return paging.page(rows, bounds, { entry: (row) => toOrder(row, owners.get(row.ownerId)), position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }) });
+  async list(context: RpcContext, { owner, limit = maxLimit, cursor, q, sort = '-placedAt', expand, ...wanted }: ListOrders): Promise<Page<Order>> {
+    const [ownerId, search] = await Promise.all([this.ownerToList(context, owner), this.searchOf(context, q)]);
+    const filter = { ...wanted, ownerId, search };
+    const paging = new Paging('orders', sortings[sort], [...fingerprintOf(filter), `sort ${sort}`]);
+    const bounds = paging.bounds({ limit: search ? Math.min(limit, maxSearched) : limit, ...(cursor !== undefined && { cursor }) });
+    const { orders, readTo } = await listOrders(this.database, filter, { ...bounds, sort });
+    const shown = orders.slice(0, bounds.limit);
+    const [owners, { plants, unread }] = await Promise.all([this.ownerNames(context, shown), this.plantsOf(context, expand, shown)]);
+    const end = orders.findIndex((order) => unread.has(order.plantId));
+    return paging.page(end === -1 ? orders : orders.slice(0, end), bounds, {
+      entry: (row) => toOrder(row, owners.get(row.ownerId), plants.get(row.plantId)),
+      position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }),
+      readTo: end === -1 ? readTo : orders[end - 1],
+    });
   }
 
-  /** Returns a page of an order's steps, oldest first. @throws DomainError `order-not-found`; CodedError `invalid-cursor` */
-  async timeline({ principal }: RpcContext, { orderId, ...requested }: GetTimeline): Promise<Page<TimelineEntry>> {
-    const paging = new Paging('timeline', byRisingNumber, [String(orderId)]);
-    const bounds = paging.bounds(requested);
-    requireVisible(principal, orderId, await findOrder(this.database, orderId));
-    return paging.page(await findTransitions(this.database, orderId, bounds), bounds, { entry: toTimelineEntry, position: ({ version }) => version });
+  /**
+   * Counts orders by status, shipment and refund, of the owners that `list` lists.
+   * @throws DomainError `forbidden`, `user-not-found`
+   */
+  async count(context: RpcContext, { owner, q, ...wanted }: CountOrders): Promise<OrderCounts> {
+    const [ownerId, search] = await Promise.all([this.ownerToList(context, owner), this.searchOf(context, q)]);
+    const filter = { ...wanted, ownerId, search };
+    const { counts, complete } = isCounted(filter) ? { counts: await readCounts(this.database, filter), complete: true } : await countListed(this.database, filter);
+    return { complete, counts: counts.map(({ refund, ...rest }) => ({ ...rest, ...(refund && { refund }) })) };
   }
 
   /**
    * Hands an open order to another user.
-   * @throws DomainError `user-not-found`, `order-not-found`, `precondition-failed`, `customer-closed`, `order-transition-refused`;
-   * CodedError `idempotency-key-reused`
+   * @throws DomainError `user-not-found`, `order-not-found`, `precondition-failed`, `customer-closed`, `order-transition-refused`,
+   * `external-id-exists`; CodedError `idempotency-key-reused`
    */
   async transfer(context: RpcContext, { orderId, transfer: { username }, ifVersion }: TransferOrder): Promise<Versioned<Order> | Replayed> {
     const { idempotency } = context;
@@ -171,9 +186,13 @@ export class OrdersService {
     return this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => {
         const closed = await lockAgainstClosing(tx, [userId]);
-        const order = requireOrder(orderId, await lockOrder(tx, orderId), ifVersion);
-        const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.principal.subject);
-        writeAmendments(tx, [step]);
+        const [found, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
+        const order = requireOrder(orderId, found, ifVersion);
+        const [orderWithExternalId] = order.externalId === null ? [] : (await claimExternalIds(tx, [{ ownerId: userId, externalId: order.externalId }])).values();
+        const recipient = { ownerId: userId, isCustomerClosed: closed.has(userId), orderWithExternalId, isSeen: maySeeOwners(context) };
+        const step = transfer(order, recipient, { actor: context.principal.subject, at });
+        writeAmendments(tx, [step], at);
+        transferMetadata(tx, order, userId);
         audit(tx, actorOf(context), store.transferOrder, orderId);
         return versionedOrder(step.order);
       }),
@@ -226,6 +245,21 @@ export class OrdersService {
     return userId;
   }
 
+  /** Resolves the users that a text names, if the principal may see owners. */
+  private async searchOf(context: RpcContext, q: string | undefined): Promise<OrderSearch | undefined> {
+    if (q === undefined) return undefined;
+    const byEmail = context.principal.permissions.includes('write:users');
+    const { userIds } = maySeeOwners(context) ? await this.rpc.call(identity.findUserIds, { q, byEmail }, context) : { userIds: [] };
+    return searchFor(q, userIds);
+  }
+
+  /** Reads the plants of orders in one call, if they are asked for. @returns `unread`: ids of plants that did not fit into its answer, never the first */
+  private async plantsOf(context: RpcContext, expand: GetOrder['expand'], orders: readonly OrderState[]): Promise<{ plants: ReadonlyMap<number, OrderPlant>; unread: ReadonlySet<number> }> {
+    if (!expand?.includes('plant') || orders.length === 0) return { plants: new Map(), unread: new Set() };
+    const { plants, left } = await this.rpc.call(catalog.resolvePlants, { plantIds: unique(orders.map((order) => order.plantId)) }, context);
+    return { plants: new Map(plants.map((plant) => [plant.id, plant])), unread: new Set(left) };
+  }
+
   /** Resolves the owners' current usernames in one call, if the principal may see them. Omits deleted users. */
   private async ownerNames(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
     const userIds = unique(orders.map((order) => order.ownerId));
@@ -238,7 +272,7 @@ export class OrdersService {
 /**
  * Places a batch in one transaction with the result of placing its orders one by one: each order sees the stock that the accepted
  * orders before it left, and a refused order changes nothing. Takes two round trips, unless drawn ids are locked:
- * 1. all locks, in the order that every transaction keeps: idempotency keys, customers, ids, stock by ascending plant id;
+ * 1. all locks, in the order that every transaction keeps: idempotency keys, external ids, customers, ids, stock by ascending plant id;
  * 2. one write, pipelined with the COMMIT.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
  * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
@@ -255,6 +289,7 @@ export async function placeBatch(
   { locksDrawnIds = false }: IdOptions = {},
 ): Promise<BatchOutcome> {
   const lockedKeys = IdempotentResults.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? []));
+  const claimedExternalIds = claimExternalIds(tx, batch.flatMap(({ ownerId, externalId }) => (externalId === null ? [] : { ownerId, externalId })));
   const limitedOwners = unique(batch.flatMap((one) => (one.isLimited ? [one.ownerId] : [])));
   lockUnpaid(tx, limitedOwners);
   const lockedCustomers = lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId)));
@@ -262,22 +297,28 @@ export async function placeBatch(
   const lockedStock = lockStock(tx, unique(batch.map((one) => one.plantId)));
   const readTimes = readPlacingTimes(tx);
   const foundUnpaid = findUnpaid(tx, limitedOwners, policy.unpaid.orders + 1);
-  const [answers, closedCustomers, takenIds, stocks, times, unpaid] = await Promise.all([lockedKeys, lockedCustomers, claimedIds, lockedStock, readTimes, foundUnpaid]);
+  const [answers, externalIds, closedCustomers, takenIds, stocks, times, unpaid] = await Promise.all([
+    lockedKeys, claimedExternalIds, lockedCustomers, claimedIds, lockedStock, readTimes, foundUnpaid,
+  ]);
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
   const placed: Traced<Placement>[] = [];
   const results = orders.map((order) =>
     answers.answerOnce(order.idempotency, () => {
       const stock = stockLeft.get(order.plantId) ?? unknownPlantStock;
+      const { ownerId, externalId } = order;
+      const externalKey = externalId === null ? undefined : externalIdKey({ ownerId, externalId });
       const facts = {
         stock,
         isCustomerClosed: closedCustomers.has(order.ownerId),
         isIdTaken: takenIds.has(order.id),
+        orderWithExternalId: externalKey === undefined ? undefined : externalIds.get(externalKey),
         seesStock: order.seesStock,
         unpaid: order.isLimited ? unpaid.get(order.ownerId) : undefined,
       };
       const step = place(order, facts, { actor: order.ownerId, ...times }, policy);
       takenIds.add(order.id);
+      if (externalKey !== undefined) externalIds.set(externalKey, order.id);
       unpaid.get(order.ownerId)?.push(order);
       stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });
       placed.push({ ...step, traceparent: order.traceparent });
@@ -291,9 +332,14 @@ export async function placeBatch(
 }
 
 /** Identifies the list that a cursor belongs to: a cursor of another filter is refused. */
-const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore }: OrderFilter): string[] => [
+const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore, externalId, metadata, shipped, refund, search }: OrderFilter): string[] => [
   ownerId ?? 'everybody',
   ...(status ?? ['any']),
+  ...(externalId === undefined ? [] : [`external ${externalId}`]),
+  ...Object.entries(metadata ?? {}).map((pair) => JSON.stringify(pair)),
+  ...(shipped === undefined ? [] : [`shipped ${shipped}`]),
+  ...(refund === undefined ? [] : [`refund ${refund}`]),
+  ...(search === undefined ? [] : [`search ${search.text}`]),
   ...(plantId === undefined ? [] : [`plant ${plantId}`]),
   ...(placedFrom === undefined ? [] : [`from ${placedFrom}`]),
   ...(placedBefore === undefined ? [] : [`before ${placedBefore}`]),

@@ -11,7 +11,8 @@ import { lockStock } from '../stock/stock.repository.js';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 import type { CheckoutPolicy } from '../config.js';
 import { place as decide } from './order.js';
-import { findOrder, findTransitions, readPlacingTimes, writePlacedOrders } from './orders.repository.js';
+import { findTimeline } from './timeline.js';
+import { findOrder, readPlacingTimes, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';
 
 const policy: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1_500, deliveryDelayMs: 0, unpaid: { orders: 20, units: 200 }, shownUpTo: 10 };
@@ -30,10 +31,11 @@ describe('orders that are placed in one batch', () => {
     await shop.stop();
   });
 
+  const noOwnerData = { externalId: null, metadata: null, shipTo: null };
   let ids = 0;
   const entry = (given: Partial<BatchOrder> & Pick<BatchOrder, 'plantId'>): BatchOrder => {
     const id = given.chosenId ?? ++ids;
-    return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, seesStock: false, isLimited: false, idempotency: undefined, ...given };
+    return { id, chosenId: id, quantity: 1, shipDate: null, ...noOwnerData, ownerId: alice, seesStock: false, isLimited: false, idempotency: undefined, ...given };
   };
   const place = async (entries: readonly BatchOrder[]) => (await database.transaction((tx) => placeBatch(tx, entries, policy))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
@@ -61,7 +63,8 @@ describe('orders that are placed in one batch', () => {
 
   it.each(['external', 'simulated'] as const)('are stored as `place` decided, with the %s provider', async (provider) => {
     const plantId = await shop.plant(10);
-    const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z') };
+    const ownerData = { externalId: `web-${provider}`, metadata: { channel: 'web' }, shipTo: { city: 'Łódź', lines: ['"1\\2"'] } };
+    const request = { id: ++ids, plantId, quantity: 3, shipDate: new Date('2031-01-02T03:04:05.678Z'), ...ownerData };
     const checkout = { ...policy, provider };
     const decided = await database.transaction(async (tx) => {
       await lockAgainstClosing(tx, [alice]);
@@ -73,9 +76,10 @@ describe('orders that are placed in one batch', () => {
     });
     expect(await findOrder(database, request.id)).toEqual(decided.order);
     const { order, actor, reason, event, units } = decided;
-    expect(await findTransitions(database, request.id, { after: 0, limit: 10 })).toEqual([
+    expect(await findTimeline(database, request.id, { after: { version: 0, noteId: 0 }, limit: 10 }, true)).toEqual([
       {
         version: 1,
+        noteId: 0,
         at: order.placedAt,
         previousStatus: null,
         newStatus: order.status,
@@ -86,6 +90,7 @@ describe('orders that are placed in one batch', () => {
         carrier: null,
         trackingNumber: null,
         refundId: null,
+        note: null,
       },
     ]);
     const transition = 'SELECT order_version::int AS version, body FROM order_transitions WHERE order_id = $1';

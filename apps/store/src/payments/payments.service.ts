@@ -163,14 +163,14 @@ function applyReport(
     audit(tx, report.actor, store.reportPayment, orderId);
   }
   if (kind === 'new' && state === 'refund-due') {
-    const step = markRefundDue(order, reportedBy);
+    const step = markRefundDue(order, { actor: reportedBy, at });
     orders.set(orderId, step.order);
     late.push({ ...step, refundOf: reference, traceparent });
   }
   if (state === 'refund-due' || state === 'refunded') throw notPayable(order, state);
   if (kind === 'known') return versionedOrder(order);
   if (state === 'failed') {
-    const step = declinePayment(order, reportedBy, policy);
+    const step = declinePayment(order, { actor: reportedBy, at }, policy);
     orders.set(orderId, step.order);
     (order.status === 'placed' ? declined : late).push({ ...step, traceparent });
     return versionedOrder(step.order);

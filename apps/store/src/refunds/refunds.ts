@@ -23,7 +23,7 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { completeRefund, requireOrder } from '../orders/order.js';
-import { lockOrder, writeAmendments } from '../orders/orders.repository.js';
+import { lockOrder, readClock, writeAmendments } from '../orders/orders.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -134,7 +134,7 @@ export class RefundsService {
         const { orderId } = requireRefund(refundId, await findRefund(tx, refundId));
         const order = requireOrder(orderId, await lockOrder(tx, orderId));
         // Read again after the lock: another completion may have committed during the wait.
-        const [found, otherRefundsDue] = await Promise.all([findRefund(tx, refundId), countOtherRefundsDue(tx, orderId, refundId)]);
+        const [found, otherRefundsDue, at] = await Promise.all([findRefund(tx, refundId), countOtherRefundsDue(tx, orderId, refundId), readClock(tx)]);
         const refund = requireRefund(refundId, found);
         if (refund.completedAt !== null) {
           if (refund.reference === reference) return toRefund(refund);
@@ -142,7 +142,7 @@ export class RefundsService {
         }
         if (await isReferenceUsed(tx, reference)) throw new DomainError('refund-reference-used', `The transfer ${reference} completed another refund.`);
         const completed = await writeCompletion(tx, refundId, reference);
-        writeAmendments(tx, [completeRefund(order, { refundId, otherRefundsDue, actor: context.principal.subject })]);
+        writeAmendments(tx, [completeRefund(order, { refundId, otherRefundsDue, actor: context.principal.subject, at })], at);
         audit(tx, actorOf(context), store.completeRefund, refundId);
         return toRefund(completed);
       }),

@@ -243,7 +243,7 @@ export interface paths {
         };
         /**
          * List orders
-         * @description Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, or read again from a minute before the newest order that you know (`placedFrom`).
+         * @description Newest first by default. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, or read again from a minute before the newest order that you know (`placedFrom`). A page can have fewer entries than `limit`, or none, although another follows: the header `Link` says so.
          */
         get: operations["listOrders"];
         put?: never;
@@ -282,6 +282,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/store/order/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count orders by status, shipment and refund
+         * @description Of the orders that the same filters list. By `owner` or `plantId`, `status`, `shipped` and `refund`, the numbers are exact. With other filters, or both `owner` and `plantId`, at most 10,000 orders are read.
+         */
+        get: operations["countOrders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/store/order/{orderId}/timeline": {
         parameters: {
             query?: never;
@@ -302,6 +322,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/store/order/{orderId}/note": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a note to an order
+         * @description The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.
+         */
+        post: operations["addOrderNote"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/store/order/{orderId}/transfer": {
         parameters: {
             query?: never;
@@ -313,7 +353,7 @@ export interface paths {
         put?: never;
         /**
          * Transfer an order to another user
-         * @description Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner.
+         * @description Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner, who also sees external id, metadata and `shipTo`.
          */
         post: operations["transferOrder"];
         delete?: never;
@@ -1251,7 +1291,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "external-id-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -1269,6 +1309,8 @@ export interface components {
             available?: number;
             /** @description The first 100 open orders that prevent the operation. */
             orders?: number[];
+            /** @description With `external-id-exists`: the order that has it, if the caller may see that order. */
+            orderId?: number;
             /**
              * @description With `order-not-payable`: the payment must be refunded.
              * @constant
@@ -1452,6 +1494,13 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        ShipTo: {
+            name?: string;
+            lines?: string[];
+            postalCode?: string;
+            city?: string;
+            country?: string;
+        };
         NewOrder: {
             /**
              * Format: int64
@@ -1474,6 +1523,14 @@ export interface components {
             status?: "placed" | "approved" | "delivered" | "cancelled";
             /** @description Ignored like `status`. */
             complete?: boolean;
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string;
+            };
+            /** @description Where the units go. At most 500 characters in all. */
+            shipTo?: components["schemas"]["ShipTo"];
         };
         Order: {
             /** Format: int64 */
@@ -1494,6 +1551,11 @@ export interface components {
             placedAt: string;
             /**
              * Format: date-time
+             * @description When the order last changed.
+             */
+            updatedAt: string;
+            /**
+             * Format: date-time
              * @description The order is cancelled at this time unless it is paid. Absent: no payment is pending.
              */
             reservedUntil?: string;
@@ -1504,15 +1566,56 @@ export interface components {
              * @enum {string}
              */
             refund?: "due" | "completed";
+            /** @description The id in the owner's system. No other order of the owner has it. */
+            externalId?: string;
+            metadata?: {
+                [key: string]: string;
+            };
+            shipTo?: components["schemas"]["OrderShipTo"];
+            /** @description Only with `expand=plant`. Absent: it was deleted. */
+            plant?: components["schemas"]["OrderPlant"];
             /** @description The owner's username: only when orders are read or listed with `read:orders`, unless the user was deleted. Responses to changes omit it. */
             owner?: string;
+        };
+        OrderShipTo: {
+            name?: string;
+            lines?: string[];
+            postalCode?: string;
+            city?: string;
+            country?: string;
+        };
+        OrderPlant: {
+            /** Format: int64 */
+            id: number;
+            name: string;
+            photoUrls: string[];
+        };
+        /** @description Numbers of orders. */
+        OrderCounts: {
+            /** @description `false`: there may be more. */
+            complete: boolean;
+            /** @description Without combinations that no order has. */
+            counts: components["schemas"]["OrderCount"][];
+        };
+        OrderCount: {
+            /** @enum {string} */
+            status: "placed" | "approved" | "delivered" | "cancelled";
+            /** @description Whether staff reported a shipment. */
+            shipped: boolean;
+            /**
+             * @description Absent: no payment was ever due for refund.
+             * @enum {string}
+             */
+            refund?: "due" | "completed";
+            /** Format: int64 */
+            orders: number;
         };
         /** @description One step in the history of an order. */
         TimelineEntry: {
             /** Format: date-time */
             at: string;
             /**
-             * @description Absent: the step changed no status (placing, shipping, a transfer).
+             * @description Absent: the step changed no status (placing, shipping, a transfer, a note).
              * @enum {string}
              */
             previousStatus?: "placed" | "approved" | "delivered" | "cancelled";
@@ -1524,6 +1627,8 @@ export interface components {
              */
             actor: "owner" | "staff" | "store";
             reason: string;
+            /** @description Only with `read:orders`. */
+            note?: string;
             /** @description Only for a shipment. */
             carrier?: string;
             /** @description Only for a shipment. */
@@ -1535,9 +1640,12 @@ export interface components {
             refundId?: number;
             /**
              * Format: uuid
-             * @description Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund).
+             * @description Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund, a note).
              */
             eventId?: string;
+        };
+        NewOrderNote: {
+            text: string;
         };
         Transfer: {
             /** @description The new owner of the order. */
@@ -2532,8 +2640,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Plant not available. Or: Not enough stock. Or: Order id taken. Or: Too many unpaid orders. Or: Account is being deleted */
-        "plant-not-available.insufficient-stock.order-exists.unpaid-limit.customer-closed": {
+        /** @description Plant not available. Or: Not enough stock. Or: Order id taken. Or: External id taken. Or: Too many unpaid orders. Or: Account is being deleted */
+        "plant-not-available.insufficient-stock.order-exists.external-id-exists.unpaid-limit.customer-closed": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2572,8 +2680,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Order is in another state. Or: Account is being deleted */
-        "order-transition-refused.customer-closed": {
+        /** @description External id taken. Or: Order is in another state. Or: Account is being deleted */
+        "external-id-exists.order-transition-refused.customer-closed": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -4075,6 +4183,20 @@ export interface operations {
                 placedFrom?: string;
                 /** @description Placed before this time. */
                 placedBefore?: string;
+                externalId?: string;
+                /** @description Pairs that the metadata has: `metadata[channel]=web`. Several must all be there. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description Whether staff reported a shipment. */
+                shipped?: boolean;
+                refund?: "due" | "completed";
+                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
+                q?: string;
+                /** @description Default: `-placedAt`, newest first. */
+                sort?: "-placedAt" | "placedAt";
+                /** @description `plant`: id, name and pictures of the plant, unless it was deleted. */
+                expand?: "plant"[];
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */
@@ -4109,6 +4231,7 @@ export interface operations {
                      *         "status": "placed",
                      *         "complete": false,
                      *         "placedAt": "2026-05-01T08:15:30.123Z",
+                     *         "updatedAt": "2026-05-01T08:15:30.123Z",
                      *         "reservedUntil": "2026-05-01T08:30:30.123Z",
                      *         "owner": "alice"
                      *       }
@@ -4151,7 +4274,20 @@ export interface operations {
                  *       "quantity": 2,
                  *       "shipDate": "2026-05-01T11:30:00+02:00",
                  *       "status": "placed",
-                 *       "complete": false
+                 *       "complete": false,
+                 *       "externalId": "web-4711",
+                 *       "metadata": {
+                 *         "channel": "web"
+                 *       },
+                 *       "shipTo": {
+                 *         "name": "Ada Lovelace",
+                 *         "lines": [
+                 *           "12 St James's Square"
+                 *         ],
+                 *         "postalCode": "SW1Y 4JH",
+                 *         "city": "London",
+                 *         "country": "GB"
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["NewOrder"];
@@ -4178,7 +4314,21 @@ export interface operations {
                      *       "status": "placed",
                      *       "complete": false,
                      *       "placedAt": "2026-05-01T08:15:30.123Z",
-                     *       "reservedUntil": "2026-05-01T08:30:30.123Z"
+                     *       "updatedAt": "2026-05-01T08:15:30.123Z",
+                     *       "reservedUntil": "2026-05-01T08:30:30.123Z",
+                     *       "externalId": "web-4711",
+                     *       "metadata": {
+                     *         "channel": "web"
+                     *       },
+                     *       "shipTo": {
+                     *         "name": "Ada Lovelace",
+                     *         "lines": [
+                     *           "12 St James's Square"
+                     *         ],
+                     *         "postalCode": "SW1Y 4JH",
+                     *         "city": "London",
+                     *         "country": "GB"
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -4190,7 +4340,7 @@ export interface operations {
             404: components["responses"]["plant-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["plant-not-available.insufficient-stock.order-exists.unpaid-limit.customer-closed"];
+            409: components["responses"]["plant-not-available.insufficient-stock.order-exists.external-id-exists.unpaid-limit.customer-closed"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
@@ -4203,7 +4353,10 @@ export interface operations {
     };
     getOrder: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `plant`: id, name and pictures of the plant, unless it was deleted. */
+                expand?: "plant"[];
+            };
             header?: {
                 /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -4237,7 +4390,28 @@ export interface operations {
                      *       "status": "placed",
                      *       "complete": false,
                      *       "placedAt": "2026-05-01T08:15:30.123Z",
+                     *       "updatedAt": "2026-05-01T08:15:30.123Z",
                      *       "reservedUntil": "2026-05-01T08:30:30.123Z",
+                     *       "externalId": "web-4711",
+                     *       "metadata": {
+                     *         "channel": "web"
+                     *       },
+                     *       "shipTo": {
+                     *         "name": "Ada Lovelace",
+                     *         "lines": [
+                     *           "12 St James's Square"
+                     *         ],
+                     *         "postalCode": "SW1Y 4JH",
+                     *         "city": "London",
+                     *         "country": "GB"
+                     *       },
+                     *       "plant": {
+                     *         "id": 1000000001,
+                     *         "name": "Monstera",
+                     *         "photoUrls": [
+                     *           "https://cdn.example/monstera.jpg"
+                     *         ]
+                     *       },
                      *       "owner": "alice"
                      *     }
                      */
@@ -4302,7 +4476,8 @@ export interface operations {
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "cancelled",
                      *       "complete": false,
-                     *       "placedAt": "2026-07-30T09:12:45.203Z"
+                     *       "placedAt": "2026-07-30T09:12:45.203Z",
+                     *       "updatedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -4322,6 +4497,75 @@ export interface operations {
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    countOrders: {
+        parameters: {
+            query?: {
+                status?: ("placed" | "approved" | "delivered" | "cancelled")[];
+                plantId?: number;
+                /** @description A username, or `*` for all users; requires `read:orders`. Default: the caller's own orders. */
+                owner?: string;
+                /** @description Placed at this time or later. */
+                placedFrom?: string;
+                /** @description Placed before this time. */
+                placedBefore?: string;
+                externalId?: string;
+                /** @description Pairs that the metadata has: `metadata[channel]=web`. Several must all be there. */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description Whether staff reported a shipment. */
+                shipped?: boolean;
+                refund?: "due" | "completed";
+                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
+                q?: string;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "complete": true,
+                     *       "counts": [
+                     *         {
+                     *           "status": "approved",
+                     *           "shipped": false,
+                     *           "refund": "due",
+                     *           "orders": 3
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrderCounts"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
         };
     };
     getTimeline: {
@@ -4407,6 +4651,71 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.unknown-operation"];
         };
     };
+    addOrderNote: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000007 */
+                orderId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "Asked for a call before the delivery"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewOrderNote"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "at": "2026-04-30T17:50:00.000Z",
+                     *       "newStatus": "approved",
+                     *       "actor": "staff",
+                     *       "reason": "note",
+                     *       "note": "Asked for a call before the delivery"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TimelineEntry"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["order-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
     transferOrder: {
         parameters: {
             query?: never;
@@ -4454,7 +4763,8 @@ export interface operations {
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "placed",
                      *       "complete": false,
-                     *       "placedAt": "2026-07-30T09:12:45.203Z"
+                     *       "placedAt": "2026-07-30T09:12:45.203Z",
+                     *       "updatedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -4466,7 +4776,7 @@ export interface operations {
             404: components["responses"]["order-not-found.user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["order-transition-refused.customer-closed"];
+            409: components["responses"]["external-id-exists.order-transition-refused.customer-closed"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
@@ -4525,7 +4835,8 @@ export interface operations {
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "approved",
                      *       "complete": false,
-                     *       "placedAt": "2026-07-30T09:12:45.203Z"
+                     *       "placedAt": "2026-07-30T09:12:45.203Z",
+                     *       "updatedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -4770,6 +5081,7 @@ export interface operations {
                      *       "status": "approved",
                      *       "complete": false,
                      *       "placedAt": "2026-05-01T08:15:30.123Z",
+                     *       "updatedAt": "2026-05-01T08:15:30.123Z",
                      *       "carrier": "DHL",
                      *       "trackingNumber": "00340434161094042557"
                      *     }
@@ -4834,7 +5146,8 @@ export interface operations {
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "delivered",
                      *       "complete": true,
-                     *       "placedAt": "2026-07-30T09:12:45.203Z"
+                     *       "placedAt": "2026-07-30T09:12:45.203Z",
+                     *       "updatedAt": "2026-07-30T09:12:45.203Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -4906,6 +5219,7 @@ export interface operations {
                      *       "status": "cancelled",
                      *       "complete": false,
                      *       "placedAt": "2026-07-30T09:12:45.203Z",
+                     *       "updatedAt": "2026-07-30T09:12:45.203Z",
                      *       "trackingNumber": "PS0000001000000007",
                      *       "refund": "due"
                      *     }
@@ -8083,6 +8397,7 @@ export interface operations {
 type Problem = components["schemas"]["Problem"];
 /** Extension members by problem code. A code that is not listed has none. */
 export interface ProblemExtensions {
+    "external-id-exists": Required<Pick<Problem, 'orderId'>>;
     "insufficient-stock": Required<Pick<Problem, 'available'>>;
     "order-not-payable": Required<Pick<Problem, 'payment'>>;
     "plant-has-pending-orders": Required<Pick<Problem, 'orders'>>;

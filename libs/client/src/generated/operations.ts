@@ -20,6 +20,7 @@ export const keyedOperations: readonly string[] = [
   'POST /plant/{plantId}',
   'POST /plant/{plantId}/uploadImage',
   'POST /store/order',
+  'POST /store/order/{orderId}/note',
   'POST /store/order/{orderId}/transfer',
   'POST /store/order/{orderId}/payment',
   'POST /store/refund/{refundId}/completion',

@@ -66,17 +66,27 @@ export class UrlEncoded {
     return value;
   }
 
+  /** Returns a parameter that is `true` or `false`; throws `fault` if it is anything else. */
+  flag(name: string, fault: Fault): boolean | undefined {
+    const text = this.one(name, fault);
+    if (text !== undefined && text !== 'true' && text !== 'false') throw fault(name, 'must be true or false');
+    return text && text === 'true';
+  }
+
+  /** Returns the parameters `<name>[<key>]` by key; undefined: there are none. Throws `fault` if one is repeated. */
+  pairs(name: string, fault: Fault): Readonly<Record<string, string>> | undefined {
+    const pairs: [string, string][] = [];
+    for (const one of this.names) {
+      const key = keyIn(name, one);
+      if (key !== undefined) pairs.push([key, this.one(one, fault) ?? '']);
+    }
+    return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
+  }
+
   /** Returns a parameter that is an id; throws `fault` if it is anything else. */
   id(name: string, fault: Fault): number | undefined {
     const text = this.one(name, fault);
     return text === undefined ? undefined : readId(name, text, fault);
-  }
-
-  /** Returns the parameters `name[key]` by their keys, if there are any; throws `fault` if one is repeated. */
-  pairs(name: string, fault: Fault): Readonly<Record<string, string>> | undefined {
-    const found = [...this.values.keys()].filter((one) => one.startsWith(`${name}[`) && one.endsWith(']'));
-    // Object.fromEntries defines `__proto__` like any other key.
-    return found.length === 0 ? undefined : Object.fromEntries(found.map((one) => [one.slice(name.length + 1, -1), this.one(one, fault) ?? '']));
   }
 
   /**
@@ -89,6 +99,10 @@ export class UrlEncoded {
     return values && [...new Set(values.flatMap(split).map((one) => one.trim()))];
   }
 }
+
+/** Returns the key of a parameter `<name>[<key>]`; undefined: it is another one. */
+export const keyIn = (name: string, parameter: string): string | undefined =>
+  parameter.startsWith(`${name}[`) && parameter.endsWith(']') ? parameter.slice(name.length + 1, -1) : undefined;
 
 /** Returns the id that a text is: decimal digits only, so neither `1e3` nor `+1` nor `01`. Throws `fault` if it is none. */
 export function readId(name: string, text: string, fault: Fault): number {

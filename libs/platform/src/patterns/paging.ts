@@ -116,15 +116,16 @@ export class Paging<Position> {
   /**
    * Returns a page of at most `limit` entries and about 512 KiB of JSON, but at least one entry.
    * @param rows up to one row more than the limit, which shows whether there is a next page
+   * @param view `readTo`: the row at which reading stopped before the end of the list, if it did not fill the page
    */
   page<Row, Entry>(
     rows: readonly Row[],
     { limit }: Pick<PageBounds, 'limit'>,
-    view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => Position },
+    view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => Position; readonly readTo?: Row | undefined },
     stamp?: string,
   ): Page<Entry> {
     const entries = fitToPage(rows, limit, view.entry);
-    const last = entries.length < rows.length ? rows[entries.length - 1] : undefined;
+    const last = entries.length < rows.length ? rows[entries.length - 1] : view.readTo;
     return new Page(entries, last && this.cursors.cursorOf(view.position(last)), stamp);
   }
 }

@@ -127,12 +127,17 @@ export const accessTable: readonly AccessRow[] = [
 
     row('placeOrder', 'POST /v3/store/order', ['write:orders'], { body: 'json' }),
     row('listOrders', 'GET /v3/store/order', ['any key', 'write:orders', 'read:orders']),
+    row('countOrders', 'GET /v3/store/order/counts', ['any key', 'write:orders', 'read:orders']),
     row('getOrder', `GET ${order}`, ['any key', 'write:orders', 'read:orders']),
     row('getTimeline', `GET ${order}/timeline`, ['any key', 'write:orders', 'read:orders']),
     row('cancelOrder', `DELETE ${order}`, ['write:orders', 'manage:orders'], { change: async (request) => request('DELETE', await newOrder()) }),
     row('cancelOrderByStaff', `POST ${order}/cancellation`, ['manage:orders'], {
       body: 'json',
       change: async (request) => request('POST', `${await approvedOrder()}/cancellation`, { reason: 'The plant died', restock: false }),
+    }),
+    row('addOrderNote', `POST ${order}/note`, ['manage:orders'], {
+      body: 'json',
+      change: async (request) => request('POST', `${await newOrder()}/note`, { text: 'Call first' }),
     }),
     row('transferOrder', `POST ${order}/transfer`, ['manage:orders'], {
       body: 'json',

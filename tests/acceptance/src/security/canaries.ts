@@ -51,6 +51,7 @@ export const canaryRequests: readonly CanaryRequest[] = [
   { name: 'a wrong password', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=${secret}`) },
   { name: 'a password for an unknown user', request: (secret, { fresh }) => get(`/v3/user/login?username=${fresh()}&password=${secret}`) },
   { name: 'a password in the username field', request: (secret) => get(`/v3/user/login?username=${secret}&password=x`) },
+  { name: 'a refused address', request: (secret) => postJson('/v3/store/order', { plantId: 1, shipTo: { name: secret, lines: [secret, 1] } }, staff) },
   { name: 'a password as a search term', request: (secret) => get(`/v3/plant/search?q=${secret}&sort=${secret}`) },
   { name: 'a password as the cursor of a search', request: (secret) => get(`/v3/plant/search?q=a&cursor=${secret}`) },
   { name: 'a password in a refused line of an import', request: (secret) => post('/v3/plant/import', `{"id":0,"name":"${secret}"}\n${secret}\n{"id":7,"na${secret}`, ['content-type', 'application/x-ndjson'], staff) },

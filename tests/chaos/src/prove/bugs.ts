@@ -285,7 +285,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'transfer-elsewhere',
     name: 'a transfer leaves the order with its owner',
-    edits: [{ file: rules, find: '{ ...order, ownerId: to.ownerId, version: order.version + 1 }', replace: '{ ...order, version: order.version + 1 }' }],
+    edits: [{ file: rules, find: '{ ...order, ownerId: to.ownerId, version: order.version + 1, updatedAt: at }', replace: '{ ...order, version: order.version + 1, updatedAt: at }' }],
     breaks: ['unasked'],
   },
   {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Order } from '../../shop/day.js';
 import { withNewest } from './order-rows.js';
 
-const orders = (...ids: number[]): Order[] => ids.map((id) => ({ id, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z' }));
+const orders = (...ids: number[]): Order[] => ids.map((id) => ({ id, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' }));
 const idsOf = (rows: readonly Order[] | undefined): number[] | undefined => rows?.map(({ id }) => id);
 
 describe('the order rows', () => {

@@ -1,0 +1,133 @@
+import { Controller, Injectable } from '@nestjs/common';
+import { type AddOrderNote, type GetTimeline, type OrderStatus, store, type TimelineEntry } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
+import { type PageBounds, Paging, type Sorting } from '@plant-shop/platform/patterns/paging';
+import { Database, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
+import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { requireOrder, storeActor } from './order.js';
+import { requireVisible } from './order.views.js';
+import { findOrder, lockOrder, readClock } from './orders.repository.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+/** A row of an order's timeline: a step, or a note of staff. */
+interface TimelineRow {
+  /** The order's, from this step on. */
+  readonly version: number;
+  /** 0 for a step. */
+  readonly noteId: number;
+  readonly at: Date;
+  readonly previousStatus: OrderStatus | null;
+  readonly newStatus: OrderStatus;
+  /** A user id, or `store`. */
+  readonly actor: string;
+  readonly reason: string;
+  /** The owner from this step on. */
+  readonly ownerId: string;
+  readonly eventId: string | null;
+  /** Set for shipments only. */
+  readonly carrier: string | null;
+  readonly trackingNumber: string | null;
+  /** Set when a refund became due or was completed. */
+  readonly refundId: number | null;
+  readonly note: string | null;
+}
+
+/** A place in a timeline: a step, and a note after it. */
+type TimelinePosition = Pick<TimelineRow, 'version' | 'noteId'>;
+
+const byStep: Sorting<TimelinePosition> = {
+  start: { version: 0, noteId: 0 },
+  isPosition: (value): value is TimelinePosition => {
+    const { version, noteId } = (value ?? {}) as Partial<TimelinePosition>;
+    return Number.isSafeInteger(version) && Number.isSafeInteger(noteId) && Number(version) >= 1 && Number(noteId) >= 0;
+  },
+};
+
+const steps = `
+  SELECT order_version AS version, 0::bigint AS "noteId", at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason,
+    owner_id AS "ownerId", event_id AS "eventId", carrier, tracking_number AS "trackingNumber", refund_id AS "refundId", NULL AS note
+  FROM order_transitions WHERE order_id = $1 AND order_version > $2 ORDER BY order_version LIMIT $3`;
+const notes = `
+  SELECT order_version, id, at, NULL, status, actor::text, 'note', owner_id, NULL::uuid, NULL, NULL, NULL::bigint, text
+  FROM order_notes WHERE order_id = $1 AND (order_version, id) > ($2, $4) ORDER BY order_version, id LIMIT $3`;
+
+const findSteps: Statement = { name: 'find-timeline', text: steps };
+const findAll: Statement = { name: 'find-timeline-with-notes', text: `(${steps}) UNION ALL (${notes}) ORDER BY version, "noteId" LIMIT $3` };
+
+/** Returns an order's timeline, oldest first, one row more than the page holds. */
+export function findTimeline(db: Reader, orderId: number, { after, limit }: PageBounds<TimelinePosition>, hasNotes: boolean): Promise<TimelineRow[]> {
+  const values = [orderId, after.version, limit + 1];
+  return hasNotes ? db.query(findAll, [...values, after.noteId]) : db.query(findSteps, values);
+}
+
+const insertNote: Statement = {
+  name: 'add-order-note',
+  text: `INSERT INTO order_notes (order_id, order_version, status, at, actor, owner_id, text) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+};
+
+/** The timeline of an order: its steps and, for staff, notes. */
+@Injectable()
+export class TimelineService {
+  constructor(private readonly database: Database) {}
+
+  /** Returns a page of an order's steps, oldest first. @throws DomainError `order-not-found`; CodedError `invalid-cursor` */
+  async read({ principal }: RpcContext, { orderId, ...requested }: GetTimeline): Promise<Page<TimelineEntry>> {
+    const paging = new Paging('timeline', byStep, [String(orderId)]);
+    const bounds = paging.bounds(requested);
+    requireVisible(principal, orderId, await findOrder(this.database, orderId));
+    const rows = await findTimeline(this.database, orderId, bounds, principal.permissions.includes('read:orders'));
+    return paging.page(rows, bounds, { entry: toTimelineEntry, position: ({ version, noteId }) => ({ version, noteId }) });
+  }
+
+  /** Adds a note of staff after the order's latest step. @throws DomainError `order-not-found` */
+  addNote(context: RpcContext, { orderId, note: { text } }: AddOrderNote): Promise<TimelineEntry | Replayed> {
+    return this.database.transaction((tx) =>
+      runOnce(tx, context.idempotency, async () => {
+        // Locked, so that the note is not added before a step that a reader has already seen.
+        const [found, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
+        const { version, status, ownerId } = requireOrder(orderId, found);
+        tx.send(insertNote, [orderId, version, status, at, context.principal.subject, ownerId, text]);
+        audit(tx, actorOf(context), store.addOrderNote, orderId);
+        return { at: at.toISOString(), newStatus: status, actor: 'staff', reason: 'note', note: text };
+      }),
+    );
+  }
+}
+
+const toTimelineEntry = (row: TimelineRow): TimelineEntry => ({
+  at: row.at.toISOString(),
+  ...(row.previousStatus && { previousStatus: row.previousStatus }),
+  newStatus: row.newStatus,
+  actor: roleOf(row),
+  reason: row.reason,
+  ...(row.note !== null && { note: row.note }),
+  ...(row.carrier !== null && { carrier: row.carrier }),
+  ...(row.trackingNumber !== null && { trackingNumber: row.trackingNumber }),
+  ...(row.refundId !== null && { refundId: row.refundId }),
+  ...(row.eventId !== null && { eventId: row.eventId }),
+});
+
+/** Shows the actor's role; internal user ids stay private. */
+function roleOf({ actor, ownerId, note }: TimelineRow): TimelineEntry['actor'] {
+  if (actor === storeActor) return 'store';
+  return actor === ownerId && note === null ? 'owner' : 'staff';
+}
+
+@Controller()
+export class TimelineController {
+  constructor(private readonly timeline: TimelineService) {}
+
+  @Answers(store.getTimeline)
+  getTimeline(request: GetTimeline, context: RpcContext): Promise<Page<TimelineEntry>> {
+    return this.timeline.read(context, request);
+  }
+
+  @Answers(store.addOrderNote)
+  addOrderNote(request: AddOrderNote, context: RpcContext): Promise<TimelineEntry | Replayed> {
+    return this.timeline.addNote(context, request);
+  }
+}
