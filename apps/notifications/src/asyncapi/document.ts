@@ -25,6 +25,8 @@ them. A client may resume with the same cursor and other types.
 - **WebSocket** at \`/v1/orders/updates\`. By default a frame is the event alone. With \`cursor\`, or the subprotocol
   \`orders.v1.resumable\`, it also has \`id\` and \`cursor\`; a client that connects with its last cursor receives every later event once.
 - **Server-Sent Events** at the same address (\`Accept: text/event-stream\`, \`Last-Event-ID\`), and pages of JSON (plain \`GET\`).
+- **While no event matches**, the cursor advances too. Server-Sent Events have it every 25 seconds, as an \`id\` without data, the pings of a
+  resumable WebSocket as their payload, and every page. Keep the newest, or it becomes too old. A page brings it to scripts in browsers, which see no pings.
 - **Webhooks** (Standard Webhooks 1.0) are set up with the HTTP API, \`POST /v3/webhooks\`.
 
 Clients receive the events of their own orders; with \`read:orders\`, of all orders.`;

@@ -153,6 +153,13 @@ export class Shop {
   }
   private lost = 0;
 
+  /** Deletes the log's events, as retention does. */
+  async forgetLog(): Promise<void> {
+    await this.isLogged();
+    await this.sql.query('DELETE FROM event_log');
+    await this.sql.query('UPDATE log_kept SET oldest = (SELECT watermark + 1 FROM feed_watermark)');
+  }
+
   isLogged(): Promise<void> {
     return until(async () => {
       const { rows } = await this.sql.query<{ watermark: string }>('SELECT watermark FROM feed_watermark');
@@ -254,10 +261,15 @@ export class Client {
   readonly isOpen: Promise<void>;
   readonly closed: Promise<{ code: number; reason: string }>;
   pings = 0;
+  /** The payload of the last ping. */
+  pinged = '';
 
   constructor(readonly socket: WebSocket) {
     socket.on('message', (data: Buffer) => this.frames.push(data.toString()));
-    socket.on('ping', () => this.pings++);
+    socket.on('ping', (payload: Buffer) => {
+      this.pings++;
+      this.pinged = payload.toString();
+    });
     this.isOpen = new Promise((resolve, reject) => {
       socket.on('open', resolve);
       socket.on('error', reject);

@@ -260,10 +260,13 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   private tick(): void {
-    this.heartbeat.tick((connection) => {
-      connection.transport?.socket.destroy();
-      this.disconnected(connection, 'none');
-    });
+    this.heartbeat.tick(
+      (connection) => this.catchUp.cursorOf(connection),
+      (connection) => {
+        connection.transport?.socket.destroy();
+        this.disconnected(connection, 'none');
+      },
+    );
     this.sender.slowClients.sweep(performance.now(), (connection, code) => this.close(connection, code));
     this.closeTogether(this.expiries.sweep(this.revocations.identityTime()), 4201);
     this.closeTogether(this.ages.sweep(performance.now()), 4200);
