@@ -67,6 +67,8 @@ CREATE TABLE webhooks (
   event_types     text[]      NOT NULL CHECK (cardinality(event_types) > 0),
   order_id        bigint,
   plant_id        bigint,
+  -- Filters status changes only.
+  new_statuses    text[]      CHECK (cardinality(new_statuses) > 0),
   description     text,
   -- `deleted`: visible to no one; the sweeper removes it with its deliveries.
   state           text        NOT NULL DEFAULT 'enabled' CHECK (state IN ('enabled', 'disabled', 'deleted')),

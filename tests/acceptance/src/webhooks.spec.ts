@@ -64,9 +64,9 @@ describe('webhooks', () => {
 
   describe('as resources', () => {
     it('can be created, read, listed, changed and deleted; only the creation returns the secret', async () => {
-      const { secret, path, ...created } = await create({ plantId, description: 'mine' });
+      const { secret, path, ...created } = await create({ plantId, newStatuses: ['approved'], description: 'mine' });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}=*$/);
-      expect(created).toEqual({ id: expect.any(String), url: receiver.url, eventTypes, plantId, description: 'mine', state: 'enabled', createdAt: expect.any(String) });
+      expect(created).toEqual({ id: expect.any(String), url: receiver.url, eventTypes, plantId, newStatuses: ['approved'], description: 'mine', state: 'enabled', createdAt: expect.any(String) });
 
       const read = await send<Webhook>('GET', path, { as: customer });
       expect(read.body).toEqual(created);

@@ -1,5 +1,5 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { WebhookTest } from '@plant-shop/contracts/events';
+import { defaultEventType, type WebhookTest } from '@plant-shop/contracts/events';
 import type { Delivery, DeliveryAttempt, DeliveryState } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
@@ -42,7 +42,8 @@ type Reader = Pick<Transaction, 'query'>;
 
 /** SQL: endpoint `w` subscribes to event `l`. */
 export const isSubscribed = `l.event_type = ANY (w.event_types) AND w.state <> 'deleted'
-  AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)`;
+  AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)
+  AND (w.new_statuses IS NULL OR l.event_type <> '${defaultEventType}' OR l.new_status = ANY (w.new_statuses))`;
 
 /**
  * SQL: appends rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent, created_at) to their

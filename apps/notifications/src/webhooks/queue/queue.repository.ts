@@ -1,3 +1,4 @@
+import { defaultEventType } from '@plant-shop/contracts/events';
 import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { QueueLimits } from '../../options.js';
@@ -28,7 +29,8 @@ const maySee = '(w.sees_all OR NOT d.of_others)';
 
 /** SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends (not in a lane) were asked for one by one. */
 const isWanted = `(NOT d.in_lane OR (d.body::jsonb ->> 'event') = ANY (w.event_types)
-  AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint))`;
+  AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint)
+  AND (w.new_statuses IS NULL OR (d.body::jsonb ->> 'event') <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses)))`;
 
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
