@@ -199,6 +199,8 @@ CREATE TABLE webhook_deliveries (
   state       text        NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'failed')),
   -- As clients see them, oldest first.
   attempts    jsonb       NOT NULL DEFAULT '[]',
+  -- What the receiver answered to the last attempt, if that failed: for its owner.
+  response    jsonb,
   -- Of a pending one: when it is sent, or when the lease of its worker ends. Null behind a predecessor.
   due_at      timestamptz,
   -- Names the claim of the worker that has it.

@@ -244,6 +244,19 @@ describe('webhooks', () => {
       expect(secondsUntilNext(await failed((await create()).path))).toBeGreaterThan(590);
     });
 
+    it('show the last attempt’s request and the answer to it', async () => {
+      receiver.answer = (_received, response) => response.writeHead(500, { 'content-type': 'text/plain' }).end('out of soil');
+      const { path } = await create();
+      const delivery = await failed(path);
+      const [post] = await receiver.got(1);
+      expect(await ok(send('GET', `${path}/deliveries/${delivery.id}`, { as: customer }))).toEqual({
+        ...delivery,
+        request: { headers: expect.objectContaining({ 'webhook-id': post!.id, 'webhook-timestamp': post!.headers['webhook-timestamp'], 'webhook-signature': '[redacted]' }), body: post!.body },
+        response: { headers: expect.objectContaining({ 'content-type': 'text/plain' }), body: 'out of soil' },
+      });
+      await problem(send('GET', `${path}/deliveries/999999999`, { as: customer }), 404, 'delivery-not-found');
+    });
+
     it('can be resent after a failure, with the same id and bytes', async () => {
       receiver.answerWith(500);
       const { path } = await create();

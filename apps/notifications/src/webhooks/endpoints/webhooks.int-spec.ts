@@ -55,6 +55,7 @@ describe('endpoints', () => {
       shop.call(notifications.rotateWebhookSecret, { webhookId, rotation: {} }, stranger),
       shop.call(notifications.testWebhook, { webhookId }, stranger),
       shop.call(notifications.listDeliveries, { webhookId }, stranger),
+      shop.call(notifications.getDelivery, { webhookId, deliveryId: 1 }, stranger),
       shop.call(notifications.resendDelivery, { webhookId, deliveryId: 1 }, stranger),
       shop.call(notifications.replayEvents, { webhookId, replay: {} }, stranger),
     ];
@@ -74,6 +75,7 @@ describe('endpoints', () => {
       shop.call(notifications.rotateWebhookSecret, { webhookId, rotation: {} }, without),
       shop.call(notifications.testWebhook, { webhookId }, without),
       shop.call(notifications.listDeliveries, { webhookId }, without),
+      shop.call(notifications.getDelivery, { webhookId, deliveryId: 1 }, without),
       shop.call(notifications.resendDelivery, { webhookId, deliveryId: 1 }, without),
       shop.call(notifications.replayEvents, { webhookId, replay: {} }, without),
     ];

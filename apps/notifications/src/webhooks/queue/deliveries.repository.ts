@@ -1,6 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import { defaultEventType, type WebhookTest } from '@plant-shop/contracts/events';
-import type { Delivery, DeliveryAttempt, DeliveryState } from '@plant-shop/contracts/notifications';
+import type { Delivery, DeliveryAttempt, DeliveryResponse, DeliveryState } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
@@ -29,7 +29,7 @@ export const toDelivery = (record: DeliveryRecord): Delivery => ({
 });
 
 /** Throws `delivery-not-found` if there is no delivery. */
-export function existingDelivery(delivery: DeliveryRecord | undefined): DeliveryRecord {
+export function existingDelivery(delivery: DeliveryDetailsRecord | undefined): DeliveryDetailsRecord {
   if (!delivery) throw new DomainError('delivery-not-found', 'The webhook has no such delivery, or it has been deleted because of its age.');
   return delivery;
 }
@@ -220,9 +220,16 @@ const publicColumns = `d.id, d.event_id AS "eventId", d.order_id AS "orderId", d
   CASE WHEN d.state = 'pending' AND w.state = 'disabled' THEN 'held' ELSE d.state END AS state,
   CASE WHEN w.state = 'enabled' AND d.lease IS NULL THEN d.due_at - ${queueAhead} END AS "nextAttemptAt"`;
 
-export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryRecord | undefined> {
-  const [delivery] = await db.query<DeliveryRecord>(
-    `SELECT ${publicColumns} FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+/** A delivery with what its last attempt sent and received. */
+export interface DeliveryDetailsRecord extends DeliveryRecord {
+  readonly ofOthers: boolean;
+  readonly body: string;
+  readonly response: DeliveryResponse | null;
+}
+
+export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryDetailsRecord | undefined> {
+  const [delivery] = await db.query<DeliveryDetailsRecord>(
+    `SELECT ${publicColumns}, d.of_others AS "ofOthers", d.body, d.response FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
      WHERE d.id = $2 AND d.webhook_id = $1 AND (w.sees_all OR NOT d.of_others)`,
     [webhookId, id],
   );

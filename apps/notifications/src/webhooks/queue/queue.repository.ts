@@ -1,5 +1,5 @@
 import { defaultEventType } from '@plant-shop/contracts/events';
-import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
+import type { DeliveryAttempt, DeliveryResponse } from '@plant-shop/contracts/notifications';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { QueueLimits } from '../../options.js';
 import { queueNow } from './queue-clock.js';
@@ -150,6 +150,7 @@ export interface Outcome {
   readonly delivery: Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
   readonly lease: string;
   readonly attempt: DeliveryAttempt;
+  readonly response?: DeliveryResponse;
   /** A `pending` delivery is due again after `pauseMs`. */
   readonly state: 'delivered' | 'failed' | 'pending';
   readonly pauseMs: number;
@@ -169,10 +170,10 @@ const lockLanes: Statement = {
 const record: Statement = {
   name: 'webhooks-record-outcomes',
   text: `
-    UPDATE webhook_deliveries d SET state = t.state, attempts = d.attempts || t.attempt, lease = NULL,
+    UPDATE webhook_deliveries d SET state = t.state, attempts = d.attempts || t.attempt, response = t.response, lease = NULL,
       due_at = CASE WHEN t.state = 'pending' THEN ${queueNow} + t.pause_ms * interval '1 millisecond' END,
       ended_at = CASE WHEN t.state <> 'pending' THEN now() END
-    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[]) AS t (id, lease, state, attempt, pause_ms)
+    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[], $6::jsonb[]) AS t (id, lease, state, attempt, pause_ms, response)
     WHERE d.id = t.id AND d.lease = t.lease RETURNING d.id`,
 };
 
@@ -207,6 +208,7 @@ export function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): (
     outcomes.map((one) => one.state),
     outcomes.map((one) => JSON.stringify(one.attempt)),
     outcomes.map((one) => one.pauseMs),
+    outcomes.map(({ response }) => (response ? JSON.stringify(response) : null)),
   ]);
   advanceLanes(tx, lanes);
   return () => new Set(written().map((row) => row.id));
