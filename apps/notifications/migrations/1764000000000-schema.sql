@@ -79,12 +79,15 @@ CREATE TABLE webhooks (
   made_for_all    boolean     NOT NULL,
   -- And its owner still may.
   sees_all        boolean     NOT NULL CHECK (made_for_all OR NOT sees_all),
+  -- It has types of stock events, and its owner may read stock.
+  sees_stock      boolean     NOT NULL,
   version         integer     NOT NULL DEFAULT 1,
   created_at      timestamptz NOT NULL DEFAULT now(),
   CHECK (disabled_reason IS NULL OR state <> 'enabled')
 );
 CREATE INDEX webhooks_by_owner ON webhooks (owner_id, position);
 CREATE INDEX webhooks_that_see_all ON webhooks (id) WHERE sees_all;
+CREATE INDEX webhooks_that_see_stock ON webhooks (id) WHERE sees_stock;
 CREATE INDEX webhooks_not_enabled ON webhooks (state) WHERE state <> 'enabled';
 
 -- Secrets that sign. An endpoint has at most two: the newest, and the one before it until `ends_at`.

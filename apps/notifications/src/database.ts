@@ -26,6 +26,7 @@ export class WebhookEntity {
   @Column('timestamptz') readonly stateSince: Date;
   @Column('boolean') readonly madeForAll: boolean;
   @Column('boolean') readonly seesAll: boolean;
+  @Column('boolean') readonly seesStock: boolean;
   @VersionColumn() readonly version: number;
   @CreateDateColumn({ type: 'timestamptz' }) readonly createdAt: Date;
 }

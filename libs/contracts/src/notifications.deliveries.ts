@@ -87,7 +87,7 @@ export type DeliveryAttempt = AnswerOf<typeof attempt>;
 const deliveryMembers = {
   id,
   eventId: described(uuid, 'The webhook-id that the receiver gets.'),
-  orderId: optional(described(id, 'Absent for a webhook.test.')),
+  orderId: optional(described(id, 'Absent for an event without an order.')),
   state: oneOf<DeliveryState>(deliveryStates),
   attempts: listOf(attempt),
   nextAttemptAt: optional(instant),
@@ -110,7 +110,7 @@ const deliveryDetailsAnswer = objectOf('DeliveryDetails')({
   request: optional(
     described(
       objectOf('DeliveryRequest')({ headers, body: text() }),
-      "The last attempt's request. Absent before the first attempt, and for other users' orders without `read:orders`.",
+      "The last attempt's request. Absent before the first attempt, for other users' orders without `read:orders`, and for stock events without `read:stock`.",
     ),
   ),
   response: optional(described(response, "The answer to it, with a status from 300 on; absent like the request.")),

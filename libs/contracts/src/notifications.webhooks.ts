@@ -28,7 +28,7 @@ export class NewWebhook {
   @ListOf(eventTypes.length, 1)
   @Unique('must not repeat an event type')
   @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
-  @Description('Default: only `order.status_changed`.')
+  @Description('Default: only `order.status_changed`. Stock events need `read:stock`.')
   eventTypes?: EventType[];
 
   @IsOptional()

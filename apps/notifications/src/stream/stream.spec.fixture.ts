@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { broadcasts } from '@plant-shop/contracts/broker';
-import type { EventType } from '@plant-shop/contracts/events';
+import { type EventType, isStockEvent, noSubject } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedPage } from '@plant-shop/contracts/store.feed';
 import { theService, unavailable } from '@plant-shop/platform/errors';
@@ -43,6 +43,9 @@ const dataOf = {
   'order.placed': { quantity: 1 },
   'order.shipped': { carrier: 'Green Post', trackingNumber: 'GP-0042' },
   'refund.due': { refundId: 31 },
+  'stock.low': { free: 3, lowStockAt: 5 },
+  'stock.out': { free: 0 },
+  'stock.back': { free: 9 },
 } satisfies Record<NonNullable<Move['type']>, object>;
 
 /** The environment of the stream, and its replicas. */
@@ -167,11 +170,11 @@ export class Shop {
     });
   }
 
-  private event({ subject = customer, orderId, plantId = 7, newStatus = 'approved', type }: Move): FeedEvent {
+  private event({ type, subject = type && isStockEvent(type) ? noSubject : customer, orderId, plantId = 7, newStatus = 'approved' }: Move): FeedEvent {
     const seq = (this.feed.at(-1)?.seq ?? 0) + 1 + this.lost;
     this.lost = 0;
     const change = { orderId: orderId ?? seq, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
-    const data = type ? { ...dataOf[type], orderId: orderId ?? seq, plantId } : change;
+    const data = type ? { ...dataOf[type], ...(!isStockEvent(type) && { orderId: orderId ?? seq }), plantId } : change;
     const event: FeedEvent = {
       seq,
       id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
+import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import { type GetTimeline, type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
@@ -122,7 +123,7 @@ export class OrdersService {
       quantity: order.quantity ?? 1,
       shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
       ownerId: principal.subject,
-      seesStock: principal.permissions.includes('write:stock'),
+      seesStock: permits(readingStock, principal),
       isLimited: !principal.permissions.includes('manage:orders'),
       idempotency,
       traceparent,

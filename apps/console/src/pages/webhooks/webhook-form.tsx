@@ -13,6 +13,9 @@ const events: readonly { readonly type: EventType; readonly label: string; reado
   { type: 'order.placed', label: 'An order is placed', text: 'order.placed' },
   { type: 'order.shipped', label: 'An order is shipped', text: 'order.shipped' },
   { type: 'refund.due', label: 'A refund becomes due', text: 'refund.due' },
+  { type: 'stock.low', label: 'A plant is low on stock', text: 'stock.low' },
+  { type: 'stock.out', label: 'A plant is out of stock', text: 'stock.out' },
+  { type: 'stock.back', label: 'A plant is in stock again', text: 'stock.back' },
 ];
 
 export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit, onCancel }: {

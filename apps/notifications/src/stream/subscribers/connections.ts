@@ -4,7 +4,7 @@ import { type Authentication, CredentialRefused } from '@plant-shop/credentials/
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
-import type { Filter } from '../../log/subscription.js';
+import { assertMaySee, type Filter } from '../../log/subscription.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { CatchUp } from '../broadcast/catch-up.js';
 import { FrameSender } from '../broadcast/frame-sender.js';
@@ -124,6 +124,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   async register(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
     this.checkRoom();
     return this.watch.check(credentials, requestId, (authentication) => {
+      assertMaySee(filter.types.types, authentication.principal);
       this.count(authentication);
       const connection = new Connection(credentials, authentication, filter);
       this.all.add(connection);

@@ -1,4 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { isStockEvent } from '@plant-shop/contracts/events';
+import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import type { Delivery, DeliveryDetails, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
@@ -57,14 +59,17 @@ export class DeliveriesService {
     return paging.page(rows, bounds, { entry: toDelivery, position: (row) => row.id });
   }
 
-  /** Hides what other users' orders' events say from a credential that may not read these. */
+  /** Hides what an event says from a credential that may not read other users' orders, or stock. */
   async get({ principal }: RpcContext, webhookId: string, deliveryId: number): Promise<DeliveryDetails> {
     assertMayUseWebhooks(principal);
     const { id } = existingWebhook(await findWebhook(this.database, principal.subject, webhookId));
     const delivery = existingDelivery(await findDelivery(this.database, id, deliveryId));
     const { eventId, body, response, attempts } = delivery;
     const last = attempts.at(-1);
-    if (!last || (delivery.ofOthers && !principal.permissions.includes('read:orders'))) return toDelivery(delivery);
+    const isHidden = isStockEvent((JSON.parse(body) as { event: string }).event)
+      ? !permits(readingStock, principal)
+      : delivery.ofOthers && !principal.permissions.includes('read:orders');
+    if (!last || isHidden) return toDelivery(delivery);
     const headers = { ...fixedHeaders, ...signedHeaders(eventId, new Date(last.at), body, []), 'webhook-signature': '[redacted]' };
     return { ...toDelivery(delivery), request: { headers, body }, ...(response && { response }) };
   }

@@ -27,10 +27,14 @@ const lockTurns: Statement = {
 /** SQL: endpoint `w` may see the order of delivery `d`. */
 const maySee = '(w.sees_all OR NOT d.of_others)';
 
-/** SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends (not in a lane) were asked for one by one. */
-const isWanted = `(NOT d.in_lane OR (d.body::jsonb ->> 'event') = ANY (w.event_types)
+/**
+ * SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends of orders' events (not in a lane) were asked for one by one; stock events
+ * are in no lane, and always need the permission.
+ */
+const isWanted = `(NOT d.in_lane AND (d.seq IS NULL OR d.order_id IS NOT NULL) OR (d.body::jsonb ->> 'event') = ANY (w.event_types)
   AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint)
-  AND (w.new_statuses IS NULL OR (d.body::jsonb ->> 'event') <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses)))`;
+  AND (w.new_statuses IS NULL OR (d.body::jsonb ->> 'event') <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses))
+  AND (w.sees_stock OR (d.body::jsonb ->> 'event') NOT LIKE 'stock.%'))`;
 
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
