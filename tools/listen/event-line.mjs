@@ -28,6 +28,7 @@ export function lineOf({ event, timestamp = '', data = {} }, colours) {
     const tail = trackingNumber ? `${' '.repeat(Math.max(0, 20 - length))}  ${trackingNumber}` : '';
     return `${time}  order ${orderId}  plant ${plantId}  ${change}${tail}`;
   }
+  if (event.startsWith('stock.')) return `${time}  plant ${data['plantId']}  ${event}  ${data['free']} free`;
   const of = `${time}  order ${data['orderId']}  plant ${data['plantId']}`;
   if (event === 'order.placed') return `${of}  ${data['quantity']} ${data['quantity'] === 1 ? 'unit' : 'units'} ${painted(paint, 'placed')}`;
   if (event === 'order.shipped') return `${of}  shipped by ${data['carrier']}  ${data['trackingNumber']}`;

@@ -74,6 +74,7 @@ test('an event is printed as one line, with colours only if requested', () => {
   assert.equal(lineOf({ event: 'order.placed', data: { ...of, quantity: 1 } }, false), '  order 7  plant 3  1 unit placed');
   assert.equal(lineOf({ event: 'order.placed', data: { ...of, quantity: 2 } }, false), '  order 7  plant 3  2 units placed');
   assert.equal(lineOf({ event: 'order.shipped', data: { ...of, carrier: 'Green Post', trackingNumber: 'GP-1' } }, false), '  order 7  plant 3  shipped by Green Post  GP-1');
+  assert.equal(lineOf({ event: 'stock.low', data: { plantId: 3, free: 4 } }, false), '  plant 3  stock.low  4 free');
   assert.equal(lineOf({ event: 'refund.due', data: { ...of, refundId: 31 } }, false), '  order 7  plant 3  refund due 31');
   assert.match(lineOf({ event: 'stream.gap', data: { reason: 'restored' } }, false), /gap.*missing \(restored\)/);
   assert.equal(lineOf({ event: 'order.praised', data: { orderId: 7 } }, false), 'order.praised  {"orderId":7}');

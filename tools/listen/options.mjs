@@ -8,7 +8,8 @@ export const usage = `Prints order events as they arrive, one line each, until C
   npm run listen -- --cursor earliest  all stored events, then new ones
   npm run listen -- --cursor <cursor>  events after the one with this cursor
   npm run listen -- --types <types>    a comma-separated list of order.status_changed (the default),
-                                       order.placed, order.shipped and refund.due
+                                       order.placed, order.shipped, refund.due,
+                                       stock.low, stock.out and stock.back
   npm run listen -- --json             each frame as received
   npm run listen -- --url <address>    another stream, such as ws://127.0.0.1:8081
   npm run listen -- --key <key>        an API key other than the demo's (or API_KEY)

@@ -8,7 +8,8 @@ export const usage = `Receives webhooks on this machine, checks their signatures
   npm run receive -- --register         registers a webhook, and deletes it at the end
   npm run receive -- --register --keep  keeps the webhook, and prints its secret
   npm run receive -- --register --types <types>   a comma-separated list of order.status_changed (the default),
-                                        order.placed, order.shipped and refund.due
+                                        order.placed, order.shipped, refund.due,
+                                        stock.low, stock.out and stock.back
   npm run receive -- --secret <whsec_>  for an existing webhook; repeat it while a secret is rotated
   npm run receive -- --register --docker   for a shop in containers, which cannot reach 127.0.0.1: listens on all
                                         addresses, and registers host.docker.internal

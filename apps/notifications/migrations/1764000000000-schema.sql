@@ -67,6 +67,8 @@ CREATE TABLE webhooks (
   event_types     text[]      NOT NULL CHECK (cardinality(event_types) > 0),
   order_id        bigint,
   plant_id        bigint,
+  -- Filters status changes only.
+  new_statuses    text[]      CHECK (cardinality(new_statuses) > 0),
   description     text,
   -- `deleted`: visible to no one; the sweeper removes it with its deliveries.
   state           text        NOT NULL DEFAULT 'enabled' CHECK (state IN ('enabled', 'disabled', 'deleted')),
@@ -77,12 +79,15 @@ CREATE TABLE webhooks (
   made_for_all    boolean     NOT NULL,
   -- And its owner still may.
   sees_all        boolean     NOT NULL CHECK (made_for_all OR NOT sees_all),
+  -- It has types of stock events, and its owner may read stock.
+  sees_stock      boolean     NOT NULL,
   version         integer     NOT NULL DEFAULT 1,
   created_at      timestamptz NOT NULL DEFAULT now(),
   CHECK (disabled_reason IS NULL OR state <> 'enabled')
 );
 CREATE INDEX webhooks_by_owner ON webhooks (owner_id, position);
 CREATE INDEX webhooks_that_see_all ON webhooks (id) WHERE sees_all;
+CREATE INDEX webhooks_that_see_stock ON webhooks (id) WHERE sees_stock;
 CREATE INDEX webhooks_not_enabled ON webhooks (state) WHERE state <> 'enabled';
 
 -- Secrets that sign. An endpoint has at most two: the newest, and the one before it until `ends_at`.
@@ -197,6 +202,8 @@ CREATE TABLE webhook_deliveries (
   state       text        NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'failed')),
   -- As clients see them, oldest first.
   attempts    jsonb       NOT NULL DEFAULT '[]',
+  -- What the receiver answered to the last attempt, if that failed: for its owner.
+  response    jsonb,
   -- Of a pending one: when it is sent, or when the lease of its worker ends. Null behind a predecessor.
   due_at      timestamptz,
   -- Names the claim of the worker that has it.

@@ -1,5 +1,6 @@
 import type { EventType } from '@plant-shop/contracts/events';
 import type { WebhookState } from '@plant-shop/contracts/notifications';
+import type { OrderStatus } from '@plant-shop/contracts/store';
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import { Column, CreateDateColumn, Entity, PrimaryColumn, VersionColumn } from 'typeorm';
@@ -17,6 +18,7 @@ export class WebhookEntity {
   @Column('text', { array: true }) readonly eventTypes: readonly EventType[];
   @Column('bigint', { nullable: true }) readonly orderId: number | null;
   @Column('bigint', { nullable: true }) readonly plantId: number | null;
+  @Column('text', { array: true, nullable: true }) readonly newStatuses: readonly OrderStatus[] | null;
   @Column('text', { nullable: true }) readonly description: string | null;
   /** The table also has `deleted` rows until the sweeper removes them. */
   @Column('text') readonly state: WebhookState;
@@ -24,6 +26,7 @@ export class WebhookEntity {
   @Column('timestamptz') readonly stateSince: Date;
   @Column('boolean') readonly madeForAll: boolean;
   @Column('boolean') readonly seesAll: boolean;
+  @Column('boolean') readonly seesStock: boolean;
   @VersionColumn() readonly version: number;
   @CreateDateColumn({ type: 'timestamptz' }) readonly createdAt: Date;
 }

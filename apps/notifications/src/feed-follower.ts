@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { broadcasts } from '@plant-shop/contracts/broker';
-import type { OrderEvent } from '@plant-shop/contracts/events';
+import type { ShopEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import type { BodyColumn } from '@plant-shop/events/event-log';
@@ -22,9 +22,9 @@ const budgetMs = 5_000;
 
 /** Members of an event that clients filter by. Which of them exist depends on its type. */
 type FilterMembers = Partial<Record<'orderId' | 'plantId' | 'newStatus', unknown>>;
-const dataOf = ({ data }: OrderEvent): FilterMembers => data;
+const dataOf = ({ data }: ShopEvent): FilterMembers => data;
 
-const filterColumns: readonly BodyColumn<OrderEvent>[] = [
+const filterColumns: readonly BodyColumn<ShopEvent>[] = [
   ['event_type', 'text', ({ event }) => event],
   ['order_id', 'bigint', (event) => dataOf(event).orderId],
   ['plant_id', 'bigint', (event) => dataOf(event).plantId],
@@ -34,7 +34,7 @@ const filterColumns: readonly BodyColumn<OrderEvent>[] = [
 /** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
 @Injectable()
 export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
-  readonly follower: Follower<OrderEvent>;
+  readonly follower: Follower<ShopEvent>;
   private messages: Listener | undefined;
   private handleLogged: (logged: LoggedRange, needs: DeliveryNeeds) => void = () => undefined;
 

@@ -169,17 +169,18 @@ CREATE INDEX payments_by_order ON payments (order_id);
 CREATE INDEX payments_refund_due ON payments (at) WHERE state = 'refund-due';
 CREATE UNIQUE INDEX refunds_by_state ON payments (state, refund_id DESC) WHERE state IN ('refund-due', 'refunded');
 
--- The timeline of orders and their events, append-only. No foreign key to orders: the statement that writes an order writes the row,
+-- The timeline of orders and their events, and the events of stock, which have no order; append-only. No foreign key to orders: the statement that writes an order writes the row,
 -- and the check would cost every order a look-up.
 CREATE TABLE order_transitions (
-  order_id        safe_id     NOT NULL,
-  order_version   bigint      NOT NULL,
+  order_id        safe_id,
+  order_version   bigint,
   -- Null if the step leaves the status as it is, and for a new order.
   previous_status text,
-  new_status      text        NOT NULL,
+  new_status      text,
   at              timestamptz NOT NULL,
-  actor           text        NOT NULL,
-  reason          text        NOT NULL,
+  actor           text,
+  reason          text,
+  -- The nil UUID for an event of stock.
   owner_id        uuid        NOT NULL,
   -- Of a shipment; null for other steps.
   carrier         text,
@@ -188,7 +189,8 @@ CREATE TABLE order_transitions (
   refund_id       bigint,
   -- Trace and span of the step (W3C Trace Context), for links from its consequences; null if untraced. Clients never get it.
   traceparent     text,
-  -- The order in which events are numbered. Drawn under the lock of the order's row, so it increases with the order's version.
+  -- The order in which events are numbered. Drawn under the lock of the order's row, so it increases with the order's version;
+  -- for an event of stock, under that of the stock's row.
   position        bigint      GENERATED ALWAYS AS IDENTITY,
   event_id        uuid,
   -- The event's bytes as every client gets them; null once its feed has dropped it (libs/events).
@@ -200,7 +202,8 @@ CREATE TABLE order_transitions (
   refund          text,
   -- Whether order_counts has the step, where its number does not say so: it has no event, or has lost its number since.
   counted         boolean,
-  PRIMARY KEY (order_id, order_version),
+  CONSTRAINT order_transitions_by_order UNIQUE (order_id, order_version),
+  CONSTRAINT steps_are_whole CHECK (num_nonnulls(order_id, order_version, new_status, actor, reason) IN (0, 5)),
   CONSTRAINT status_changes_have_events CHECK ((previous_status IS NULL OR event_id IS NOT NULL) AND (event_id IS NOT NULL OR body IS NULL)),
   CONSTRAINT unnumbered_have_bodies CHECK (feed_seq IS NOT NULL OR event_id IS NULL OR body IS NOT NULL)
 );

@@ -75,7 +75,7 @@ export const storeSettings = {
     max: 1_000_000_000,
   }),
   availabilityShownUpTo: integer('AVAILABILITY_SHOWN_UP_TO', {
-    description: 'Free units whose number every customer may know; beyond it `write:stock` is needed',
+    description: 'Free units whose number every customer may know; beyond it `read:stock` is needed',
     default: '10',
     min: 0,
     max: 1_000_000_000,

@@ -12,10 +12,11 @@ await database.query('CREATE TABLE IF NOT EXISTS followed (one boolean PRIMARY K
 const { rows } = await database.query('SELECT cursor FROM followed');
 
 const shop = createShop({ url: process.env.SHOP_URL, streamUrl: process.env.STREAM_URL, credential: { apiKey: process.env.API_KEY } });
-for await (const event of shop.events({ cursor: rows[0]?.cursor ?? 'earliest' })) {
+const store = (cursor) => database.query('INSERT INTO followed (cursor) VALUES ($1) ON CONFLICT (one) DO UPDATE SET cursor = excluded.cursor', [cursor]);
+for await (const event of shop.events({ cursor: rows[0]?.cursor ?? 'earliest', onCursor: (cursor) => void store(cursor) })) {
   await database.query('BEGIN');
   if (event.event === 'stream.gap') console.error(`events are missing (${event.data.reason}): compare with the orders themselves`);
   else await database.query('INSERT INTO order_events VALUES ($1, $2, $3, $4)', [event.cursor, event.data.orderId, event.data.newStatus, event.timestamp]);
-  await database.query('INSERT INTO followed (cursor) VALUES ($1) ON CONFLICT (one) DO UPDATE SET cursor = excluded.cursor', [event.cursor]);
+  await store(event.cursor);
   await database.query('COMMIT');
 }

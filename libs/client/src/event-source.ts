@@ -2,14 +2,15 @@ import { nothing } from './abort.js';
 import type { Ending } from './reconnect.js';
 import type { Receiver } from './websocket.js';
 
-/** The stream sends a comment every 25 s, so a connection without a byte for this long is dead. */
+/** The stream sends its cursor every 25 s, so a connection without a byte for this long is dead. */
 const silenceMs = 60_000;
 
 interface Message {
   /** The cursor. */
   readonly id: string | undefined;
   readonly event: string;
-  readonly data: string;
+  /** Undefined if the message has only an id. */
+  readonly data: string | undefined;
 }
 
 /**
@@ -33,6 +34,10 @@ export async function readEventSource(response: Response, signal: AbortSignal, r
       const { messages, unread } = parse(rest + decoder.decode(part.value, { stream: true }));
       rest = unread;
       for (const { id, event, data } of messages) {
+        if (data === undefined) {
+          if (id !== undefined) receiver.onCursor(id);
+          continue;
+        }
         if (event === 'close') return { ...endingOf(data), wasOpen: true };
         receiver.onText(data, id);
       }
@@ -78,7 +83,8 @@ export function parse(text: string): { readonly messages: readonly Message[]; re
       if (field === 'data') data.push(value);
       if (field === 'id') id = value;
     }
-    return data.length === 0 ? [] : [{ id, event, data: data.join('\n') }];
+    if (data.length === 0 && id === undefined) return [];
+    return [{ id, event, data: data.length === 0 ? undefined : data.join('\n') }];
   });
   return { messages, unread };
 }

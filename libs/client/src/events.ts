@@ -32,6 +32,11 @@ export interface EventsOptions<Type extends EventType = DefaultType> {
   readonly bufferSize?: number;
   /** Milliseconds after which a silent WebSocket is checked, since a dead one looks like a quiet one. Default: 30,000. */
   readonly silenceMs?: number;
+  /**
+   * Called with the new `cursor` of the loop when the stream has passed events that do not match, and the consumer waits. Store it like an
+   * event's: the shop answers a cursor older than its log with a gap.
+   */
+  readonly onCursor?: (cursor: string) => void;
   /** Called whenever a connection opens or ends; for logs. */
   readonly onState?: (state: StreamState) => void;
 }
@@ -44,7 +49,7 @@ export type StreamState =
 export interface ShopEvents<Type extends EventType = DefaultType> extends AsyncIterableIterator<StreamMessage<Type>, undefined, undefined> {
   /**
    * The cursor from which a later run resumes: after the last event that the consumer has handled. An event counts as handled when the
-   * next one is requested, so an event whose handling was interrupted is delivered again.
+   * next one is requested, so an event whose handling was interrupted is delivered again. Advances past events that do not match, too.
    */
   readonly cursor: string;
   /** Resolves when the stream has opened: every event from then on is delivered. */
@@ -229,14 +234,24 @@ class EventLoop<Type extends EventType> implements ShopEvents<Type> {
         this.inbox.put(message);
         return !this.inbox.isFull;
       },
+      onCursor: (cursor) => this.advance(cursor),
     };
   }
 
-  /** Whether a silent connection has missed no event. */
+  /** Takes a cursor up to which nothing is missing. */
+  private advance(cursor: string): void {
+    this.received = cursor;
+    if (!this.inbox.isAwaited || cursor === this.cursor) return;
+    this.cursor = this.given = cursor;
+    this.options.onCursor?.(cursor);
+  }
+
+  /** Whether a silent connection has missed no event. Scripts do not see the cursor in a WebSocket's pings, so takes the page's. */
   private async isAlive(): Promise<boolean> {
     const asked = this.received;
     try {
-      const { events } = await this.page(asked, probeLimitMs);
+      const { events, cursor } = await this.page(asked, probeLimitMs);
+      if (events.length === 0 && this.received === asked) this.advance(cursor);
       if (events.length > 0 && this.received === asked) await sleep(graceMs, this.limit.signal);
       return events.length === 0 || this.received !== asked;
     } catch {

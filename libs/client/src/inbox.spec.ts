@@ -23,6 +23,17 @@ describe('the inbox', () => {
     await room;
   });
 
+  it('is awaited while a caller waits, until the next entry is put', async () => {
+    const inbox = new Inbox<number>(4);
+    const states = [inbox.isAwaited];
+    const first = inbox.take();
+    states.push(inbox.isAwaited);
+    inbox.put(1);
+    states.push(inbox.isAwaited);
+    await first;
+    expect([...states, inbox.isAwaited]).toEqual([false, true, false, false]);
+  });
+
   it('ends after its last entry, and wakes waiting callers', async () => {
     const inbox = new Inbox<number>(1);
     inbox.put(1);

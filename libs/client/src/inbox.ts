@@ -12,6 +12,11 @@ export class Inbox<T> {
     return this.items.length >= this.size;
   }
 
+  /** Whether the consumer has handled every entry and waits for the next. */
+  get isAwaited(): boolean {
+    return this.taker !== undefined;
+  }
+
   /** Adds an entry, even beyond `size`: the caller stops soon after. */
   put(item: T): void {
     this.items.push(item);

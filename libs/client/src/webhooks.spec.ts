@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { verifyWebhook, WebhookRefused } from './webhooks.js';
+import { signTestWebhook, verifyWebhook, WebhookRefused } from './webhooks.js';
 
 const secret = `whsec_${btoa('one secret of thirty-two bytes!!')}`;
 const next = `whsec_${btoa('another secret of thirty-two by!')}`;
@@ -89,5 +89,27 @@ describe('a delivery', () => {
     expect(faultOf(() => check(now - 301_000))).toMatchObject({ fault: 'too-old', ageSeconds: 301 });
     expect(faultOf(() => check(now + 301_000))).toMatchObject({ fault: 'too-new', ageSeconds: -301 });
     expect(faultOf(() => check(now - 11_000, 10)).fault).toBe('too-old');
+  });
+});
+
+describe('a signed test delivery', () => {
+  it('is accepted like one of the shop, with the same headers', () => {
+    const headers = signTestWebhook({ payload: body, secret, id: 'id-1', timestamp: now / 1_000 });
+    expect(headers).toEqual(delivery());
+    expect(verifyWebhook(headers, body, secret, { now })).toMatchObject({ id: 'id-1', sentAt: new Date(now), event: JSON.parse(body) as object });
+  });
+
+  it('is signed now, with a new id, by default', () => {
+    const [one, other] = [signTestWebhook({ payload: body, secret }), signTestWebhook({ payload: body, secret })];
+    expect(verifyWebhook(one, body, secret).id).toMatch(/^[\da-f-]{36}$/);
+    expect(verifyWebhook(other, body, secret).id).not.toBe(one['webhook-id']);
+    expect(faultOf(() => verifyWebhook(one, `${body} `, secret)).fault).toBe('signature');
+    expect(faultOf(() => verifyWebhook(one, body, next)).fault).toBe('signature');
+  });
+
+  it('can be too old, and needs a secret of the shop’s form', () => {
+    const headers = signTestWebhook({ payload: body, secret, timestamp: now / 1_000 - 301 });
+    expect(faultOf(() => verifyWebhook(headers, body, secret, { now })).fault).toBe('too-old');
+    for (const wrong of ['', 'whsec_*']) expect(faultOf(() => signTestWebhook({ payload: body, secret: wrong })).fault).toBe('secret');
   });
 });

@@ -67,13 +67,40 @@ export function verifyWebhook(headers: HeaderSource, body: string | Uint8Array, 
   const wanted = (present.length > 0 ? present : all).map((secret) => signed(secret, id, seconds, text));
   // Compares all signatures completely, so that the duration does not reveal where they differ.
   const matches = wanted.flatMap((one) => given.filter((other) => one !== undefined && isEqual(one, other)));
-  if (matches.length === 0 && wanted.includes(undefined)) throw new WebhookRefused('secret', 'A secret of the shop begins with whsec_, followed by base64.');
+  if (matches.length === 0 && wanted.includes(undefined)) throw malformedSecret();
   if (matches.length === 0) throw new WebhookRefused('signature', 'It was signed with another secret, or changed in transit.');
   const ageSeconds = now / 1_000 - seconds;
   if (ageSeconds > toleranceSeconds) throw new WebhookRefused('too-old', `It was signed ${Math.round(ageSeconds)} s ago. Check the clock of this machine.`, ageSeconds);
   if (ageSeconds < -toleranceSeconds) throw new WebhookRefused('too-new', `It was signed ${Math.round(-ageSeconds)} s in the future. Check the clock of this machine.`, ageSeconds);
   return { id, sentAt: new Date(seconds * 1_000), event: parsed(text) };
 }
+
+/** What a test sends to its own receiver. */
+export interface TestWebhook {
+  /** The body to send, exactly as it is sent. */
+  readonly payload: string;
+  /** As the shop returns it with a webhook; for a test, any `whsec_` followed by base64. */
+  readonly secret: string;
+  /** The event's id. Default: a random UUID. */
+  readonly id?: string;
+  /** The time of signing, in seconds since 1970. Default: the current time. */
+  readonly timestamp?: number;
+}
+
+/**
+ * Returns the headers of a delivery that `verifyWebhook` accepts, to test a receiver without a shop.
+ *
+ * @throws WebhookRefused for a malformed secret
+ */
+export function signTestWebhook({ payload, secret, id = globalThis.crypto.randomUUID(), timestamp = Math.floor(Date.now() / 1_000) }: TestWebhook): SignedHeaders {
+  const signature = signed(secret, id, timestamp, payload);
+  if (signature === undefined) throw malformedSecret();
+  return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signature };
+}
+
+export type SignedHeaders = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>;
+
+const malformedSecret = (): WebhookRefused => new WebhookRefused('secret', 'A secret of the shop begins with whsec_, followed by base64.');
 
 function headerOf(headers: HeaderSource, name: string): string | undefined {
   if (typeof headers.get === 'function' && !(headers instanceof Map)) return (headers as Headers).get(name) ?? undefined;

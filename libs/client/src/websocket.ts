@@ -11,6 +11,8 @@ export interface Receiver {
    * @returns whether to continue
    */
   onText(text: string, cursor?: string): boolean;
+  /** Receives a cursor up to which no more events match. */
+  onCursor(cursor: string): void;
 }
 
 /** Time limit for a connection to open. */

@@ -70,6 +70,21 @@ export const orderPlaced = inBothForms('OrderPlaced', placed);
 export const orderShipped = inBothForms('OrderShipped', shipped);
 export const refundDue = inBothForms('RefundDue', refundIsDue);
 
+const stockLevel = objectOf('StockLevel')({
+  plantId: id,
+  free: described(integer(0), 'Free units after the change.'),
+  lowStockAt: optional(described(integer(0), 'The number that staff have set for the plant.')),
+});
+const stockEvent = <const Type extends string>(type: Type) => ({
+  event: oneOf([type]),
+  timestamp: described(instant, 'When the free units changed.'),
+  data: stockLevel,
+});
+
+export const stockLow = inBothForms('StockLow', stockEvent('stock.low'));
+export const stockOut = inBothForms('StockOut', stockEvent('stock.out'));
+export const stockBack = inBothForms('StockBack', stockEvent('stock.back'));
+
 /** A test of a webhook; no order changes. */
 export const webhookTest = objectOf('WebhookTest')({
   event: oneOf(['webhook.test']),

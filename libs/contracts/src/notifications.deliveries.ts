@@ -1,7 +1,7 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { permission } from './permissions.js';
-import { type AnswerOf, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, boolean, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Flag, Id, ObjectOf, OneOf, PageRequest, Text, Uuid } from './fields.js';
@@ -59,6 +59,11 @@ export class ListDeliveries extends PageRequest {
   state?: DeliveryState;
 }
 
+export class GetDelivery extends WebhookRequest {
+  @Id()
+  deliveryId: number;
+}
+
 /** Sends the event again at once, with the same id and bytes. */
 export class ResendDelivery extends WebhookRequest {
   @Id()
@@ -79,16 +84,39 @@ const attempt = objectOf('DeliveryAttempt')({
 
 // Answers
 export type DeliveryAttempt = AnswerOf<typeof attempt>;
-const deliveryAnswer = objectOf('Delivery')({
+const deliveryMembers = {
   id,
   eventId: described(uuid, 'The webhook-id that the receiver gets.'),
-  orderId: optional(described(id, 'Absent for a webhook.test.')),
+  orderId: optional(described(id, 'Absent for an event without an order.')),
   state: oneOf<DeliveryState>(deliveryStates),
   attempts: listOf(attempt),
   nextAttemptAt: optional(instant),
-});
+};
+const deliveryAnswer = objectOf('Delivery')(deliveryMembers);
 
 export type Delivery = AnswerOf<typeof deliveryAnswer>;
+
+const headers = described(metadata, 'By lower-case name. Signatures and secrets are redacted.');
+const response = objectOf('DeliveryResponse')({
+  headers,
+  body: described(text(4_096), 'Its beginning, with secrets redacted.'),
+  truncated: optional(described(boolean, 'True if the body was longer, or did not end.')),
+});
+
+/** What the receiver answered to an attempt that failed. */
+export type DeliveryResponse = AnswerOf<typeof response>;
+const deliveryDetailsAnswer = objectOf('DeliveryDetails')({
+  ...deliveryMembers,
+  request: optional(
+    described(
+      objectOf('DeliveryRequest')({ headers, body: text() }),
+      "The last attempt's request. Absent before the first attempt, for other users' orders without `read:orders`, and for stock events without `read:stock`.",
+    ),
+  ),
+  response: optional(described(response, "The answer to it, with a status from 300 on; absent like the request.")),
+});
+
+export type DeliveryDetails = AnswerOf<typeof deliveryDetailsAnswer>;
 
 const replayAnswer = objectOf('Replay')({
   scheduled: integer(0),
@@ -126,6 +154,16 @@ export const deliveryOperations = {
       description: 'Newest first, each with its attempts.',
       query: ['state', 'limit', 'cursor'],
       answer: listOf(deliveryAnswer, 1_000),
+    },
+  ),
+  getDelivery: forClients(
+    read<DeliveryDetails>()('getDelivery', GetDelivery, { errors: ['forbidden', 'webhook-not-found', 'delivery-not-found'] }),
+    {
+      route: 'GET /v3/webhooks/:webhookId/deliveries/:deliveryId',
+      access: permission('webhooks'),
+      summary: 'Read a delivery',
+      description: "With the last attempt's request, and the receiver's answer if it was no 2xx.",
+      answer: deliveryDetailsAnswer,
     },
   ),
   /** `delivery-not-found` also for deliveries that retention has deleted. */

@@ -7,6 +7,7 @@ import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
 import { ExpectedVersion, Id, Integer, ListOf, Name, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Unique, Uuid } from './fields.js';
 import { Description } from './schema.js';
+import { type OrderStatus, orderStatuses } from './store.orders.js';
 
 // Webhooks of a user. Those of other users are `webhook-not-found`, like those that do not exist.
 
@@ -27,7 +28,7 @@ export class NewWebhook {
   @ListOf(eventTypes.length, 1)
   @Unique('must not repeat an event type')
   @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
-  @Description('Default: only `order.status_changed`.')
+  @Description('Default: only `order.status_changed`. Stock events need `read:stock`.')
   eventTypes?: EventType[];
 
   @IsOptional()
@@ -39,6 +40,13 @@ export class NewWebhook {
   @Id()
   @Description('Only events of orders of this plant.')
   plantId?: number;
+
+  @IsOptional()
+  @ListOf(orderStatuses.length, 1)
+  @Unique('must not repeat a status')
+  @SomeOf(orderStatuses, `must contain only values from ${orderStatuses.join(', ')}`)
+  @Description('Only status changes to one of these; events of other types pass.')
+  newStatuses?: OrderStatus[];
 
   @IsOptional()
   @Name({ max: 1_000 })
@@ -103,6 +111,7 @@ const webhookMembers = {
   eventTypes: listOf(oneOf<EventType>(eventTypes)),
   orderId: optional(id),
   plantId: optional(id),
+  newStatuses: optional(listOf(oneOf<OrderStatus>(orderStatuses))),
   description: optional(text(1_000)),
   state: oneOf<WebhookState>(webhookStates),
   disabledReason: optional(

@@ -5,6 +5,7 @@ export const permissions = [
   'write:plants',
   // Everyone has it. Clients in the style of the Petstore example request it together with `write:plants`.
   'read:plants',
+  'read:stock',
   'write:stock',
   'read:orders',
   'write:orders',
@@ -21,6 +22,7 @@ export type Permission = (typeof permissions)[number];
 export const permissionMeanings: Readonly<Record<Permission, string>> = {
   'write:plants': 'Add, change and delete plants and their images',
   'read:plants': 'See plants and their images',
+  'read:stock': 'See the stock of plants',
   'write:stock': 'Read and set the stock of plants',
   'read:orders': 'See the orders of all users',
   'write:orders': 'Place and cancel own orders',
@@ -53,7 +55,10 @@ export interface PermissionPolicy {
 /** Who may read orders, one by one at the gateway and as events of the stream. */
 export const readingOrders: PermissionPolicy = { anyOf: ['write:orders', 'read:orders'], orKind: 'apiKey' };
 
-export const permits = ({ anyOf, orKind }: PermissionPolicy, { permissions, shown }: Principal): boolean =>
+/** Who may read stock, one by one and as events. */
+export const readingStock = { anyOf: ['read:stock', 'write:stock'] } as const satisfies PermissionPolicy;
+
+export const permits = ({ anyOf, orKind }: PermissionPolicy, { permissions, shown }: Pick<Principal, 'permissions' | 'shown'>): boolean =>
   anyOf.some((one) => permissions.includes(one)) || (orKind !== undefined && shown.includes(orKind));
 
 /**

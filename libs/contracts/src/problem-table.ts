@@ -229,7 +229,7 @@ const kinds = {
   'insufficient-stock': {
     status: 409,
     title: 'Not enough stock',
-    meaning: 'The order asks for more units than are in stock. If few are left, or with the permission write:stock, the member available is their number.',
+    meaning: 'The order asks for more units than are in stock. If few are left, or with the permission read:stock, the member available is their number.',
     remedy: 'Order fewer units, or try again later: cancelled orders return their units to stock.',
   },
   'order-not-found': {

@@ -1,5 +1,5 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { anyKeyOr, limitedByCredential, permission } from './permissions.js';
+import { anyKeyOr, limitedByCredential, permission, readingStock } from './permissions.js';
 import { type AnswerOf, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import type { PlantStatus } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
@@ -139,7 +139,7 @@ export const stockOperations = {
     read<Inventory>()('readInventory', NoPayload),
     {
       route: 'GET /v3/store/inventory',
-      access: anyKeyOr('write:orders', 'read:orders', 'write:stock'),
+      access: anyKeyOr('write:orders', 'read:orders', ...readingStock.anyOf),
       summary: 'Read the units per status',
       description:
         'The sums over all plants. `available`: free units of plants with the status available. `pending`: units in placed orders, and ' +
@@ -153,7 +153,7 @@ export const stockOperations = {
     read<Stock>()('getStock', GetStock, { errors: ['plant-not-found'], versioned: true }),
     {
       route: 'GET /v3/store/inventory/:plantId',
-      access: permission('write:stock'),
+      access: permission(...readingStock.anyOf),
       summary: 'Read the stock of a plant',
       answer: stockAnswer,
     },
@@ -199,7 +199,7 @@ export const stockOperations = {
     read<StockEntry[]>()('listStockChanges', ListStockChanges, { errors: ['plant-not-found', 'invalid-cursor'] }),
     {
       route: 'GET /v3/store/inventory/:plantId/changes',
-      access: permission('write:stock'),
+      access: permission(...readingStock.anyOf),
       summary: "List the changes of a plant's stock by staff",
       description: 'Newest first: by id, which increases. Orders change free units, too, and are not among them.',
       query: ['limit', 'cursor'],

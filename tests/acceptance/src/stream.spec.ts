@@ -147,6 +147,40 @@ describe('the stream of order events', () => {
     expect(others.frames.filter(({ data }) => data.orderId === id)).toEqual([]);
   });
 
+  it('sends events of stock on request to those who may read stock, by every transport, as documented', async () => {
+    const types = 'stock.low,stock.out,stock.back';
+    const receiver = await Receiver.start();
+    const { id } = await createPlant({ quantity: 3 });
+    const stock = `/v3/store/inventory/${id}`;
+    await ok(send('PUT', stock, { as: staff, json: { free: 3, lowStockAt: 2 } }));
+    const webhook = await ok(send<{ id: string }>('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: types.split(','), plantId: id } }));
+    try {
+      const { cursor } = (await pageOfEvents({ cursor: 'latest' })).body;
+      const live = await subscribe({ types, plantId: id });
+      await placeOrder({ plantId: id });
+      await placeOrder({ plantId: id, quantity: 2 });
+      await ok(send('POST', `${stock}/adjustment`, { as: staff, json: { by: 5, reason: 'delivery' } }));
+      await until(async () => live.texts.length === 3);
+      const expected = [['stock.low', 2], ['stock.out', 0], ['stock.back', 5]].map(([event, free]) => ({ event, timestamp: expect.any(String), data: { plantId: id, free, lowStockAt: 2 } }));
+      expect(live.frames).toEqual(expected);
+      const page = await pageOfEvents({ cursor, types, plantId: id });
+      expect(page.body.events.map(({ event, timestamp, data }) => JSON.stringify({ event, timestamp, data }))).toEqual(live.texts);
+      expect((await sentEvents(3, {}, { cursor, types, plantId: id })).map(({ data }) => data)).toEqual(live.texts);
+      await until(async () => receiver.received.length === 3);
+      expect(receiver.received.map(({ body }) => body).sort()).toEqual([...live.texts].sort());
+      expect(await Promise.all(live.texts.map((text) => faultsOfEvent(text)))).toEqual([[], [], []]);
+
+      const customer = await newCustomer();
+      const key = await keyOf(customer);
+      expect((await pageOfEvents({ types }, key)).status).toBe(403);
+      expect(await statusOfUpgrade({ api_key: key.key, types: 'stock.out' })).toBe(403);
+      await problem(send('POST', '/v3/webhooks', { as: customer, json: { url: receiver.url, eventTypes: ['stock.out'] } }), 403, 'forbidden');
+    } finally {
+      await send('DELETE', `/v3/webhooks/${webhook.id}`, { as: staff });
+      await receiver.stop();
+    }
+  });
+
   it.each(['order.unknown', '', 'order.placed,*'])('refuses unknown event types: "%s"', async (types) => {
     expect(await statusOfUpgrade({ api_key: 'special-key', types })).toBe(400);
     const page = await pageOfEvents({ types });

@@ -64,9 +64,9 @@ describe('webhooks', () => {
 
   describe('as resources', () => {
     it('can be created, read, listed, changed and deleted; only the creation returns the secret', async () => {
-      const { secret, path, ...created } = await create({ plantId, description: 'mine' });
+      const { secret, path, ...created } = await create({ plantId, newStatuses: ['approved'], description: 'mine' });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}=*$/);
-      expect(created).toEqual({ id: expect.any(String), url: receiver.url, eventTypes, plantId, description: 'mine', state: 'enabled', createdAt: expect.any(String) });
+      expect(created).toEqual({ id: expect.any(String), url: receiver.url, eventTypes, plantId, newStatuses: ['approved'], description: 'mine', state: 'enabled', createdAt: expect.any(String) });
 
       const read = await send<Webhook>('GET', path, { as: customer });
       expect(read.body).toEqual(created);
@@ -242,6 +242,19 @@ describe('webhooks', () => {
       expect(soon).toBeLessThan(6);
       receiver.answerWith(503, { 'retry-after': '600' });
       expect(secondsUntilNext(await failed((await create()).path))).toBeGreaterThan(590);
+    });
+
+    it('show the last attempt’s request and the answer to it', async () => {
+      receiver.answer = (_received, response) => response.writeHead(500, { 'content-type': 'text/plain' }).end('out of soil');
+      const { path } = await create();
+      const delivery = await failed(path);
+      const [post] = await receiver.got(1);
+      expect(await ok(send('GET', `${path}/deliveries/${delivery.id}`, { as: customer }))).toEqual({
+        ...delivery,
+        request: { headers: expect.objectContaining({ 'webhook-id': post!.id, 'webhook-timestamp': post!.headers['webhook-timestamp'], 'webhook-signature': '[redacted]' }), body: post!.body },
+        response: { headers: expect.objectContaining({ 'content-type': 'text/plain' }), body: 'out of soil' },
+      });
+      await problem(send('GET', `${path}/deliveries/999999999`, { as: customer }), 404, 'delivery-not-found');
     });
 
     it('can be resent after a failure, with the same id and bytes', async () => {

@@ -1,10 +1,12 @@
 import { type EventType, type Shop, type ShopEvents, type StreamMessage } from '@plant-shop/client';
 import { Cell } from './cell.js';
 
-export type LiveMessage = StreamMessage<EventType>;
+/** The console follows orders, not stock. */
+export type OrderEventType = Exclude<EventType, `stock.${string}`>;
+export type LiveMessage = StreamMessage<OrderEventType>;
 export type LiveState = 'off' | 'connecting' | 'live' | 'refused';
 
-const types: readonly EventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
+const types: readonly OrderEventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
 
 /**
  * The shop's order events from now on, over one connection for all pages. It opens with the first listener and stays open,
@@ -13,7 +15,7 @@ const types: readonly EventType[] = ['order.placed', 'order.status_changed', 'or
 export class LiveEvents {
   readonly state = new Cell<LiveState>('off');
   private readonly listeners = new Set<(message: LiveMessage) => void>();
-  private events: ShopEvents<EventType> | undefined;
+  private events: ShopEvents<OrderEventType> | undefined;
 
   /** @param onBroken called when the connection breaks: the shop may be unreachable */
   constructor(

@@ -128,7 +128,7 @@ export const problemSchema = {
         required: ['detail'],
       },
     },
-    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units left in stock, if they are few or the caller has `write:stock`.' },
+    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units left in stock, if they are few or the caller has `read:stock`.' },
     orders: { type: 'array', items: { type: 'integer' }, maxItems: 100, description: 'The first 100 open orders that prevent the operation.' },
     orderId: { type: 'integer', minimum: 1, description: 'With `external-id-exists`: the order that has it, if the caller may see that order.' },
     payment: { type: 'string', const: 'refund-due', description: 'With `order-not-payable`: the payment must be refunded.' },

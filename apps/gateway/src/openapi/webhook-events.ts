@@ -1,5 +1,5 @@
-import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
-import type { OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from '@plant-shop/contracts/events';
+import { orderPlaced, orderShipped, orderStatusChanged, refundDue, stockBack, stockLow, stockOut, webhookTest } from '@plant-shop/contracts/events.schema';
+import type { OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, StockEvent, WebhookTest } from '@plant-shop/contracts/events';
 import type { SchemaWithComponents } from '@plant-shop/contracts/answers';
 import type { Schemas } from './components.js';
 
@@ -24,6 +24,9 @@ const examples = {
     timestamp: '2027-03-01T08:20:00.000Z',
     data: { refundId: 31, orderId: 1_000_000_001, plantId: 7 },
   } satisfies RefundDue,
+  stockLow: { event: 'stock.low', timestamp: '2027-03-01T08:00:00.000Z', data: { plantId: 7, free: 3, lowStockAt: 5 } } satisfies StockEvent,
+  stockOut: { event: 'stock.out', timestamp: '2027-03-01T08:10:00.000Z', data: { plantId: 7, free: 0, lowStockAt: 5 } } satisfies StockEvent,
+  stockBack: { event: 'stock.back', timestamp: '2027-03-01T08:30:00.000Z', data: { plantId: 7, free: 12, lowStockAt: 5 } } satisfies StockEvent,
   test: {
     event: 'webhook.test',
     timestamp: '2027-03-01T08:00:01.000Z',
@@ -77,6 +80,7 @@ const responses = {
 
 const delivery = 'Delivered at least once; events of the same order arrive in sequence. The body is identical to the event in the stream';
 const byChoice = 'Sent to webhooks whose `eventTypes` include it.';
+const ofStock = 'Needs `read:stock`. Delivered at least once, in any order: compare the timestamps.';
 
 /** `webhooks` of the document: what receivers get, and what their responses mean. apps/notifications/README.md, "Webhooks", has limits and targets. */
 export const webhookEvents = (schemas: Schemas): object => ({
@@ -109,6 +113,27 @@ export const webhookEvents = (schemas: Schemas): object => ({
       `\`GET /store/refund/{refundId}\` returns the refund. ${delivery}.`,
     schema: schemas.ofAnswer(refundDue.plain),
     example: examples.refundDue,
+  }),
+  'stock.low': posted({
+    operationId: 'stockLow',
+    summary: 'A plant is low on stock',
+    description: `${byChoice} Its free units fell to its \`lowStockAt\` or below. ${ofStock}`,
+    schema: schemas.ofAnswer(stockLow.plain),
+    example: examples.stockLow,
+  }),
+  'stock.out': posted({
+    operationId: 'stockOut',
+    summary: 'A plant is out of stock',
+    description: `${byChoice} Its last free unit is gone. ${ofStock}`,
+    schema: schemas.ofAnswer(stockOut.plain),
+    example: examples.stockOut,
+  }),
+  'stock.back': posted({
+    operationId: 'stockBack',
+    summary: 'A plant is in stock again',
+    description: `${byChoice} ${ofStock}`,
+    schema: schemas.ofAnswer(stockBack.plain),
+    example: examples.stockBack,
   }),
   'webhook.test': posted({
     operationId: 'webhookTest',

@@ -1,6 +1,6 @@
 import { described, instant, objectOf, oneOf, text, type SchemaWithComponents } from '@plant-shop/contracts/answers';
-import { defaultEventType, type EventType, eventTypes, type OrderEvent } from '@plant-shop/contracts/events';
-import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
+import { defaultEventType, type EventType, eventTypes, type ShopEvent } from '@plant-shop/contracts/events';
+import { orderPlaced, orderShipped, orderStatusChanged, refundDue, stockBack, stockLow, stockOut, webhookTest } from '@plant-shop/contracts/events.schema';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { store } from '@plant-shop/contracts/store';
 import { encodeCursor } from '../log/history.js';
@@ -18,6 +18,11 @@ Other event types are opt-in, by the parameter \`types\` of the stream and the \
 | \`order.placed\` | an order is placed |
 | \`order.shipped\` | a shipment is reported; once per report |
 | \`refund.due\` | a payment arrived too late or twice and must be refunded |
+| \`stock.low\` | a plant's free units fall to its \`lowStockAt\` or below |
+| \`stock.out\` | its last free unit is gone |
+| \`stock.back\` | it has free units again |
+
+Stock events need \`read:stock\`. A change sends only one of them, the strongest; orders placed together are one change.
 
 All types share one log: an order's events of all types arrive in the order in which they happened, and a cursor is a position among all of
 them. A client may resume with the same cursor and other types.
@@ -25,6 +30,8 @@ them. A client may resume with the same cursor and other types.
 - **WebSocket** at \`/v1/orders/updates\`. By default a frame is the event alone. With \`cursor\`, or the subprotocol
   \`orders.v1.resumable\`, it also has \`id\` and \`cursor\`; a client that connects with its last cursor receives every later event once.
 - **Server-Sent Events** at the same address (\`Accept: text/event-stream\`, \`Last-Event-ID\`), and pages of JSON (plain \`GET\`).
+- **While no event matches**, the cursor advances too. Server-Sent Events have it every 25 seconds, as an \`id\` without data, the pings of a
+  resumable WebSocket as their payload, and every page. Keep the newest, or it becomes too old. A page brings it to scripts in browsers, which see no pings.
 - **Webhooks** (Standard Webhooks 1.0) are set up with the HTTP API, \`POST /v3/webhooks\`.
 
 Clients receive the events of their own orders; with \`read:orders\`, of all orders.`;
@@ -37,6 +44,9 @@ const types = {
   'order.placed': { name: 'OrderPlaced', ...orderPlaced },
   'order.shipped': { name: 'OrderShipped', ...orderShipped },
   'refund.due': { name: 'RefundDue', ...refundDue },
+  'stock.low': { name: 'StockLow', ...stockLow },
+  'stock.out': { name: 'StockOut', ...stockOut },
+  'stock.back': { name: 'StockBack', ...stockBack },
 } satisfies Record<EventType, object>;
 
 /** The gap notice: events may be missing before the next one. */
@@ -67,7 +77,7 @@ const refs = (names: readonly string[], path: string): Record<string, object> =>
 export function makeDocument(streamUrl: string): object {
   const { protocol, host } = new URL(streamUrl);
   const { epoch, events } = sampleOf(store.feedRead).answer;
-  const logged = events.map(({ seq, id, body }) => ({ id, cursor: encodeCursor({ epoch, seq }), event: JSON.parse(body) as OrderEvent }));
+  const logged = events.map(({ seq, id, body }) => ({ id, cursor: encodeCursor({ epoch, seq }), event: JSON.parse(body) as ShopEvent }));
   const [first] = logged;
   if (!first) throw new Error('the sample of store.feedRead has no event');
   const messagesOf = ({ id, cursor, event }: (typeof logged)[number]): [string, object][] => {
@@ -183,7 +193,7 @@ const query = {
     api_key: text200,
     cursor: { type: 'string', description: '`latest`, `earliest`, or the last cursor received. Frames then have `id` and `cursor`.' },
     orderId: { type: 'integer', minimum: 1, description: 'Only events of this order.' },
-    plantId: { type: 'integer', minimum: 1, description: 'Only events of orders of this plant.' },
+    plantId: { type: 'integer', minimum: 1, description: 'Only events of orders of this plant, and of its stock.' },
     newStatus: { type: 'string', description: 'Only status changes to this status; events of other types pass.' },
     types: {
       type: 'string',

@@ -1,4 +1,4 @@
-import { defaultEventType } from '@plant-shop/contracts/events';
+import { defaultEventType, isStockEvent, noSubject } from '@plant-shop/contracts/events';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type Epoch, type Gap, History, type Position } from './history.js';
@@ -89,8 +89,11 @@ export async function readPage(
     if (value === undefined) return;
     conditions.push(condition(`$${values.push(value)}`));
   };
-  only((p) => `event_type = ANY (${p}::text[])`, filter.types.types);
-  only((p) => `subject = ${p}`, visibility.all ? undefined : visibility.subject);
+  const { types, haveStock } = filter.types;
+  const seesStock = visibility.stock && haveStock;
+  only((p) => `event_type = ANY (${p}::text[])`, seesStock ? types : types.filter((type) => !isStockEvent(type)));
+  only((p) => `subject = ${p}`, visibility.all || seesStock ? undefined : visibility.subject);
+  only((p) => `subject = ANY (${p}::uuid[])`, seesStock && !visibility.all ? [visibility.subject, noSubject] : undefined);
   only((p) => `order_id = ANY (${p}::bigint[])`, filter.orderIds);
   only((p) => `plant_id = ANY (${p}::bigint[])`, filter.plantIds);
   only((p) => `(new_status = ANY (${p}::text[]) OR event_type <> '${defaultEventType}')`, filter.newStatuses);

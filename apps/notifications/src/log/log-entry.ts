@@ -1,3 +1,4 @@
+import { isStockEvent } from '@plant-shop/contracts/events';
 import { type Break, type Cursor, encodeCursor, type History, type Position } from './history.js';
 
 /** A row of the event log. */
@@ -18,6 +19,7 @@ export type GapReason = 'restored' | 'lost' | 'cursor-too-old' | 'cursor-unknown
 /** The fields of an event that clients filter by, and its time. Which of them exist depends on the event type. */
 interface EventFields {
   readonly type: string;
+  readonly isStock: boolean;
   readonly orderId: number | undefined;
   readonly plantId: number | undefined;
   readonly newStatus: string | undefined;
@@ -92,5 +94,5 @@ export class LogEntry {
 
 function parseFields(body: string): EventFields {
   const { event = '', timestamp, data } = JSON.parse(body) as { event?: string; timestamp?: string; data?: Partial<EventFields> };
-  return { type: event, orderId: data?.orderId, plantId: data?.plantId, newStatus: data?.newStatus, at: Date.parse(timestamp ?? '') };
+  return { type: event, isStock: isStockEvent(event), orderId: data?.orderId, plantId: data?.plantId, newStatus: data?.newStatus, at: Date.parse(timestamp ?? '') };
 }

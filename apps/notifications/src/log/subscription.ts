@@ -1,4 +1,6 @@
-import { defaultEventType, type EventType, eventTypes } from '@plant-shop/contracts/events';
+import { defaultEventType, type EventType, eventTypes, isStockEvent } from '@plant-shop/contracts/events';
+import { permits, readingStock } from '@plant-shop/contracts/permissions';
+import { CodedError } from '@plant-shop/platform/errors';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { LogEntry } from './log-entry.js';
 
@@ -7,6 +9,8 @@ export interface EventTypes {
   /** In the order of the contract's `eventTypes`. */
   readonly types: readonly EventType[];
   readonly key: string;
+  /** Whether they include events of stock. */
+  readonly haveStock: boolean;
   has(type: string): boolean;
 }
 
@@ -18,7 +22,7 @@ export function eventTypesOf(asked: readonly string[]): EventTypes {
   let set = known.get(key);
   if (!set) {
     const names: ReadonlySet<string> = new Set(types);
-    known.set(key, (set = { types, key, has: (type) => names.has(type) }));
+    known.set(key, (set = { types, key, haveStock: types.some(isStockEvent), has: (type) => names.has(type) }));
   }
   return set;
 }
@@ -26,10 +30,11 @@ export function eventTypesOf(asked: readonly string[]): EventTypes {
 /** Applies to a client that names no types. */
 export const defaultTypes = eventTypesOf([defaultEventType]);
 
-/** Whose events a principal may see: those of `subject`, or all. */
+/** Which events a principal may see: of orders, those of `subject` or all; and those of stock. */
 export interface Visibility {
   readonly subject: string;
   readonly all: boolean;
+  readonly stock: boolean;
 }
 
 /** Undefined members do not filter. */
@@ -47,7 +52,17 @@ export interface Subscription {
   readonly filter: Filter;
 }
 
-export const visibilityOf = ({ subject, permissions }: Principal): Visibility => ({ subject, all: permissions.includes('read:orders') });
+export const visibilityOf = (principal: Principal): Visibility => ({
+  subject: principal.subject,
+  all: principal.permissions.includes('read:orders'),
+  stock: permits(readingStock, principal),
+});
+
+/** Throws `forbidden` if the types include events that the principal may not see at all. */
+export function assertMaySee(types: readonly string[], principal: Principal): void {
+  if (!types.some(isStockEvent) || permits(readingStock, principal)) return;
+  throw new CodedError('forbidden', 'Stock events need the permission read:stock.');
+}
 
 /** Returns whether the filter restricts more than event types. */
 export const isFiltered = ({ orderIds, plantIds, newStatuses }: Filter): boolean => [orderIds, plantIds, newStatuses].some((one) => one !== undefined);
@@ -55,7 +70,7 @@ export const isFiltered = ({ orderIds, plantIds, newStatuses }: Filter): boolean
 /** Returns whether an entry is for a client. Gap notices pass every filter: the missing events may have been the client's own. */
 export function isVisibleTo({ visibility, filter }: Subscription, { event, fields }: LogEntry): boolean {
   if (!event || !fields) return true;
-  if (!visibility.all && event.subject !== visibility.subject) return false;
+  if (fields.isStock ? !visibility.stock : !visibility.all && event.subject !== visibility.subject) return false;
   const { types, orderIds, plantIds, newStatuses } = filter;
   return (
     types.has(fields.type) &&

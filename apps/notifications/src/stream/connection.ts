@@ -28,8 +28,11 @@ export interface ClientTransport {
   readonly format: FrameFormat;
   readonly socket: Socket;
   send(bytes: Buffer): void;
-  /** Sends a sign of life. Returns whether the client must answer it. */
-  ping(): boolean;
+  /**
+   * Sends a sign of life, with the cursor if the client can resume. Returns whether the client must answer it.
+   * @param cursor after everything that was sent; undefined while a gap notice is still to be sent
+   */
+  ping(cursor: string | undefined): boolean;
   /**
    * Sends the code and its reason after everything sent before, and closes the connection.
    * @param reconnectAfterMs how long the client should wait before it reconnects; undefined for codes that need no delay

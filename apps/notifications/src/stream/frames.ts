@@ -22,13 +22,17 @@ function textFrame(text: string): Buffer {
   return frame;
 }
 
-export const pingFrame = Buffer.from([0x89, 0]);
+/** Returns a ping; its payload has at most 125 bytes (RFC 6455, 5.5). */
+export const pingFrame = (payload: string): Buffer => Buffer.concat([Buffer.from([0x89, payload.length]), Buffer.from(payload)]);
 
 /** Returns one SSE message (HTML, 9.2.5). Browsers send its id back as Last-Event-ID. */
 const sseMessage = (cursor: string, data: string): Buffer => Buffer.from(`id: ${cursor}\ndata: ${data}\n\n`);
 
 /** Returns the line that sets how long an EventSource waits before it reconnects. */
 export const retryLine = (ms: number): string => `retry: ${ms}\n`;
+
+/** Moves a browser's Last-Event-ID without a message (HTML, 9.2.6). */
+export const sseCursor = (cursor: string): Buffer => Buffer.from(`id: ${cursor}\n\n`);
 
 export const sseComment = Buffer.from(':\n\n');
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { broadcasts } from '@plant-shop/contracts/broker';
-import type { EventType } from '@plant-shop/contracts/events';
+import { type EventType, isStockEvent, noSubject } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedPage } from '@plant-shop/contracts/store.feed';
 import { theService, unavailable } from '@plant-shop/platform/errors';
@@ -43,6 +43,9 @@ const dataOf = {
   'order.placed': { quantity: 1 },
   'order.shipped': { carrier: 'Green Post', trackingNumber: 'GP-0042' },
   'refund.due': { refundId: 31 },
+  'stock.low': { free: 3, lowStockAt: 5 },
+  'stock.out': { free: 0 },
+  'stock.back': { free: 9 },
 } satisfies Record<NonNullable<Move['type']>, object>;
 
 /** The environment of the stream, and its replicas. */
@@ -153,6 +156,13 @@ export class Shop {
   }
   private lost = 0;
 
+  /** Deletes the log's events, as retention does. */
+  async forgetLog(): Promise<void> {
+    await this.isLogged();
+    await this.sql.query('DELETE FROM event_log');
+    await this.sql.query('UPDATE log_kept SET oldest = (SELECT watermark + 1 FROM feed_watermark)');
+  }
+
   isLogged(): Promise<void> {
     return until(async () => {
       const { rows } = await this.sql.query<{ watermark: string }>('SELECT watermark FROM feed_watermark');
@@ -160,11 +170,11 @@ export class Shop {
     });
   }
 
-  private event({ subject = customer, orderId, plantId = 7, newStatus = 'approved', type }: Move): FeedEvent {
+  private event({ type, subject = type && isStockEvent(type) ? noSubject : customer, orderId, plantId = 7, newStatus = 'approved' }: Move): FeedEvent {
     const seq = (this.feed.at(-1)?.seq ?? 0) + 1 + this.lost;
     this.lost = 0;
     const change = { orderId: orderId ?? seq, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
-    const data = type ? { ...dataOf[type], orderId: orderId ?? seq, plantId } : change;
+    const data = type ? { ...dataOf[type], ...(!isStockEvent(type) && { orderId: orderId ?? seq }), plantId } : change;
     const event: FeedEvent = {
       seq,
       id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
@@ -254,10 +264,15 @@ export class Client {
   readonly isOpen: Promise<void>;
   readonly closed: Promise<{ code: number; reason: string }>;
   pings = 0;
+  /** The payload of the last ping. */
+  pinged = '';
 
   constructor(readonly socket: WebSocket) {
     socket.on('message', (data: Buffer) => this.frames.push(data.toString()));
-    socket.on('ping', () => this.pings++);
+    socket.on('ping', (payload: Buffer) => {
+      this.pings++;
+      this.pinged = payload.toString();
+    });
     this.isOpen = new Promise((resolve, reject) => {
       socket.on('open', resolve);
       socket.on('error', reject);

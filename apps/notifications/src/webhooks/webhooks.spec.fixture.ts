@@ -1,4 +1,4 @@
-import type { EventType } from '@plant-shop/contracts/events';
+import { type EventType, isStockEvent, noSubject } from '@plant-shop/contracts/events';
 import { identity } from '@plant-shop/contracts/identity';
 import { type CreatedWebhook, type Delivery, type NewWebhook, notifications, type Webhook } from '@plant-shop/contracts/notifications';
 import { type Permission, permissionsOfRole } from '@plant-shop/contracts/permissions';
@@ -37,7 +37,7 @@ export const customer = (n: number): Principal => ({
 });
 export const staff = (n: number): Principal => ({ subject: userNo(n), permissions: [...permissionsOfRole.staff], shown: ['session'] });
 
-/** A status change of an order, or an event of another type. */
+/** A status change of an order, or an event of another type; `orderId` means nothing for one of stock. */
 export interface Change {
   readonly orderId: number;
   readonly plantId?: number;
@@ -165,11 +165,12 @@ export class TestWebhooks {
   }
 
   private eventNo(seq: number, { orderId, plantId = 7, owner = 1, newStatus = 'approved', type = 'order.status_changed' }: Change): Event {
-    const data = { orderId, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
+    const isStock = isStockEvent(type);
+    const data = isStock ? { plantId, free: 0 } : { orderId, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
     return {
       seq,
       id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
-      subject: userNo(owner),
+      subject: isStock ? noSubject : userNo(owner),
       body: JSON.stringify({ event: type, timestamp: new Date().toISOString(), data }),
     };
   }

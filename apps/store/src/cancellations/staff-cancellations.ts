@@ -36,7 +36,7 @@ export class StaffCancellationsService {
         if (order.status === 'cancelled') return versionedOrder(order);
         const why = `cancelled: ${reason}`;
         const change = order.status === 'placed' ? cancel(order, { actor, at }, why) : revoke(order, { actor, at }, why);
-        writeStatusChanges(tx, locked, [change]);
+        writeStatusChanges(tx, locked, [change], { keepsUnits: !restock });
         audit(tx, actorOf(context), store.cancelOrderByStaff, orderId);
         const [stock] = locked.stock;
         if (!restock && stock) {

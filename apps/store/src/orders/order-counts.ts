@@ -17,7 +17,7 @@ const stepColumns = 'order_id, order_version, feed_seq, counted, owner_id, new_s
 const withoutEvent = `SELECT ${stepColumns} FROM order_transitions WHERE event_id IS NULL AND counted IS NULL`;
 
 /**
- * SQL: what the steps of `step` add to the numbers of states, and subtract: an order's state before a step is the one after the step
+ * SQL: what the steps of orders among `step` add to the numbers of states, and subtract: an order's state before a step is the one after the step
  * before. One look-up for each step: estimating many steps, Postgres would read all orders.
  */
 const changes = `
@@ -27,7 +27,7 @@ const changes = `
     UNION ALL
     (SELECT t.owner_id, t.new_status, coalesce(t.shipped, false), coalesce(t.refund, 'none'), -1
      FROM order_transitions AS t WHERE t.order_id = step.order_id AND t.order_version = step.order_version - 1 LIMIT 1)
-  ) AS state WHERE step.counted IS NULL`;
+  ) AS state WHERE step.counted IS NULL AND step.order_id IS NOT NULL`;
 
 const read: Statement = {
   name: 'read-order-counts',

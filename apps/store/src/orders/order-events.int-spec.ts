@@ -75,7 +75,7 @@ describe('the events of an order', () => {
     const orders = Array.from({ length: 60 }, () => outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1))));
     const outcomes = await Promise.all(orders);
     expect(outcomes.filter((one) => one === 'placed')).toHaveLength(20);
-    const placed = (await feed()).filter(({ body }) => body.includes(`"plantId":${plantId},`));
+    const placed = (await feed()).filter(({ body }) => body.includes('"order.placed"') && body.includes(`"plantId":${plantId},`));
     expect(placed).toHaveLength(20);
     expect(new Set(placed.map(({ id }) => id)).size).toBe(20);
     const ids = await shop.rows<{ id: number }>('SELECT id::int FROM orders WHERE plant_id = $1 ORDER BY id', [plantId]);

@@ -18,7 +18,7 @@ export interface IdOptions {
 
 const maxAttempts = 5;
 /** An id that is taken violates one of these, whichever Postgres checks first. */
-const idConstraints = ['orders_pkey', 'order_transitions_pkey'];
+const idConstraints = ['orders_pkey', 'order_transitions_by_order'];
 
 /**
  * Ids for orders without a chosen one, drawn ahead so that a batch needs no round trip for them. A client may take one of them

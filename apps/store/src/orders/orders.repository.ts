@@ -10,7 +10,7 @@ import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
-import { appendInventoryDelta, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
+import { appendInventoryDelta, appendStockEvents, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql, readClock } from '../stock/stock.repository.js';
 import { indexMetadata, jsonOf } from './owner-data.js';
 import type { Amendment, OrderState, Placement, StatusChange, Step, UnpaidOrder } from './order.js';
 
@@ -101,14 +101,6 @@ const selectPlacingTimes: Statement = {
  */
 export async function readPlacingTimes(tx: Transaction): Promise<PlacingTimes> {
   return onlyRow(await tx.query<PlacingTimes>(selectPlacingTimes));
-}
-
-/**
- * Reads the database's clock. Call it after taking the locks: `now()` is the start of the transaction, which may be earlier than
- * a transition that a lock waited for.
- */
-export async function readClock(tx: Transaction): Promise<Date> {
-  return onlyRow(await tx.query<{ at: Date }>({ name: 'clock', text: 'SELECT clock_timestamp() AS at' })).at;
 }
 
 const selectUnpaid: Statement = {
@@ -283,7 +275,8 @@ const findEventBefore: Statement = {
  * policy, so `place` has given all of them the same status, version, times and reason.
  * @param stock the locked stock of their plants
  * @returns a function to call after the commit: it returns the numbered events to announce; undefined: they are numbered later,
- * because another transaction held the feed's head, or after a failover
+ * because another transaction held the feed's head, or after a failover. Also undefined with events of stock, which are numbered later:
+ * their announcement makes followers read the others, too
  */
 export function writePlacedOrders(
   tx: Transaction,
@@ -302,9 +295,10 @@ export function writePlacedOrders(
   ]);
   const previous = tx.later<{ id: string }>(findEventBefore, [placed.length]);
   indexMetadata(tx, steps.map((one) => one.order));
+  const hasStockEvents = appendStockEventsOf(tx, order.placedAt, stock, units);
   return () => {
     const [feed] = numbers();
-    if (!feed) return undefined;
+    if (!feed || hasStockEvents) return undefined;
     const after = feed.head - placed.length;
     const events = placed.map(({ order, eventId, body, traceparent }, n) => {
       const sampled = tracing && ifSampled(traceparent);
@@ -359,9 +353,15 @@ const writeChanges: Statement = {
 
 /**
  * Writes status changes with their timeline, events, units and the inventory delta.
+ * @param options `keepsUnits`: the caller writes off the units that become free, so no event of stock follows
  * Throws when one order changes its status twice: the one UPDATE would apply only one of the changes.
  */
-export function writeStatusChanges(tx: Transaction, { stock, at }: LockedOrders, steps: readonly Traced<StatusChange>[]): void {
+export function writeStatusChanges(
+  tx: Transaction,
+  { stock, at }: LockedOrders,
+  steps: readonly Traced<StatusChange>[],
+  { keepsUnits = false }: { readonly keepsUnits?: boolean } = {},
+): void {
   if (steps.length === 0) return;
   if (new Set(steps.map(({ order }) => order.id)).size < steps.length) {
     throw new Error('an order would change its status twice in one transaction');
@@ -371,7 +371,11 @@ export function writeStatusChanges(tx: Transaction, { stock, at }: LockedOrders,
   const units = unitsOf(steps);
   moveUnits(tx, units);
   appendInventoryDelta(tx, inventoryDeltaOf(stock, units));
+  if (!keepsUnits) appendStockEventsOf(tx, at, stock, units);
 }
+
+const appendStockEventsOf = (tx: Transaction, at: Date, stock: readonly StockState[], moved: ReadonlyMap<number, Units>): boolean =>
+  appendStockEvents(tx, at, stock.map((row) => ({ stock: row, free: row.free + (moved.get(row.plantId)?.free ?? 0) })));
 
 /** Sums the units by plant. Omits steps that move no units, such as a delivery. */
 function unitsOf(steps: readonly (StatusChange | Placement)[]): Map<number, Units> {

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
+import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import { type CountOrders, type GetOrder, type ListOrders, type NewOrder, type Order, type OrderCounts, type OrderPlant, store, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
@@ -19,7 +20,7 @@ import { Registry } from 'prom-client';
 import { lockAgainstClosing, lockUnpaid } from '../customers/customers.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
-import { lockStock } from '../stock/stock.repository.js';
+import { lockStock, readClock } from '../stock/stock.repository.js';
 import {
   assertVersion,
   cancel,
@@ -42,7 +43,6 @@ import {
   findUnpaid,
   lockOrder,
   lockOrdersAndStock,
-  readClock,
   readPlacingTimes,
   type Traced,
   writeAmendments,
@@ -127,7 +127,7 @@ export class OrdersService {
       metadata: order.metadata ?? null,
       shipTo: order.shipTo ?? null,
       ownerId: principal.subject,
-      seesStock: principal.permissions.includes('write:stock'),
+      seesStock: permits(readingStock, principal),
       isLimited: !principal.permissions.includes('manage:orders'),
       idempotency,
       traceparent,

@@ -9,7 +9,8 @@ import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { requireOrder, storeActor } from './order.js';
 import { requireVisible } from './order.views.js';
-import { findOrder, lockOrder, readClock } from './orders.repository.js';
+import { findOrder, lockOrder } from './orders.repository.js';
+import { readClock } from '../stock/stock.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

@@ -23,7 +23,8 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { completeRefund, requireOrder } from '../orders/order.js';
-import { lockOrder, readClock, writeAmendments } from '../orders/orders.repository.js';
+import { lockOrder, writeAmendments } from '../orders/orders.repository.js';
+import { readClock } from '../stock/stock.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

@@ -9,7 +9,8 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrderFeed } from '../feed/order-feed.js';
 import { deliver, isShippedAs, requireOrder, ship } from '../orders/order.js';
 import { versionedOrder } from '../orders/order.views.js';
-import { lockOrder, lockOrdersAndStock, readClock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
+import { lockOrder, lockOrdersAndStock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
+import { readClock } from '../stock/stock.repository.js';
 
 @Injectable()
 export class ShipmentsService {

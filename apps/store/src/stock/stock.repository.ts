@@ -1,8 +1,11 @@
+import { noSubject } from '@plant-shop/contracts/events';
 import type { Inventory } from '@plant-shop/contracts/store';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
-import { inventoryOf, type StockState, type Units } from './stock.js';
+import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
+import { v7 as uuidv7 } from 'uuid';
+import { inventoryOf, stockEventOf, type StockState, type Units } from './stock.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -104,6 +107,32 @@ export const movedUnits = new RowsParameter<readonly [plantId: number, moved: Un
 export const moveUnitsSql = (first: number): string => `
   UPDATE stock SET free = stock.free + t.free, reserved = stock.reserved + t.reserved, sold = stock.sold + t.sold, version = version + 1
   FROM ${movedUnits.from(first)} WHERE stock.plant_id = t.plant_id`;
+
+/**
+ * Reads the database's clock. Call it after taking the locks: `now()` is the start of the transaction, which may be earlier than
+ * a transition that a lock waited for.
+ */
+export async function readClock(tx: Transaction): Promise<Date> {
+  return onlyRow(await tx.query<{ at: Date }>({ name: 'clock', text: 'SELECT clock_timestamp() AS at' })).at;
+}
+
+const appendEvents: Statement = {
+  name: 'append-stock-events',
+  text: `INSERT INTO order_transitions (at, owner_id, event_id, body, traceparent)
+         SELECT $1, '${noSubject}', event_id, body, $4 FROM unnest($2::uuid[], $3::text[]) AS t (event_id, body)`,
+};
+
+/**
+ * Appends the events of changes of free units to the feed's table, in the transaction of the change. The stock must be locked.
+ * @param changes stock before the change, with the threshold that holds now, and the free units after it
+ * @returns whether there are any
+ */
+export function appendStockEvents(tx: Transaction, at: Date, changes: readonly { readonly stock: StockState; readonly free: number }[]): boolean {
+  const events = changes.flatMap(({ stock, free }) => stockEventOf(stock, free, at) ?? []);
+  if (events.length === 0) return false;
+  tx.send(appendEvents, [at, events.map(() => uuidv7()), events.map((event) => JSON.stringify(event)), ifSampled(tracing?.active?.traceparent)]);
+  return true;
+}
 
 const writeOffFree: Statement = {
   name: 'write-off-units',

@@ -23,16 +23,19 @@ import { assertNotAbandoned } from '@plant-shop/platform/patterns/saga/intent-ta
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { STORE_OPTIONS, type StoreOptions } from '../config.js';
+import { OrderFeed } from '../feed/order-feed.js';
 import { addInventory, inventoryOf, noInventory, openStock, plantNotFound, requireStock, type StockState, subtractInventory } from './stock.js';
 import { appendStockChange } from './stock-changes.js';
 import {
   appendInventoryDelta,
+  appendStockEvents,
   compactInventory,
   findStock,
   lockOrInsertStock,
   lockOrInsertStocks,
   lockStock,
   openOrdersOfPlant,
+  readClock,
   readInventory,
   recordRefusedAttempt,
   writeStocks,
@@ -44,6 +47,7 @@ export class StockService {
 
   constructor(
     private readonly database: Database,
+    private readonly feed: OrderFeed,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {
     this.inventory = new CoalescedRead(() => readInventory(database));
@@ -62,21 +66,23 @@ export class StockService {
    * Sets a plant's free units, as counted by staff. Reserved and sold units stay as they are.
    * @throws DomainError `plant-not-found`, `precondition-failed`
    */
-  set(context: RpcContext, { plantId, stock: { free, lowStockAt }, ifVersion }: SetStock): Promise<Versioned<Stock>> {
-    return this.database.transaction(async (tx) => {
+  async set(context: RpcContext, { plantId, stock: { free, lowStockAt }, ifVersion }: SetStock): Promise<Versioned<Stock>> {
+    const set = await this.database.transaction(async (tx) => {
       const before = await this.lock(tx, plantId, ifVersion);
       const after = { ...before, free, lowStockAt: lowStockAt === undefined ? before.lowStockAt : lowStockAt };
       audit(tx, actorOf(context), store.setStock, plantId);
       return writeByStaff(tx, { before, after }, context);
     });
+    this.feed.notify();
+    return set;
   }
 
   /**
    * Adds free units, or removes them, with a reason for the history. Idempotent with an Idempotency-Key.
    * @throws DomainError `plant-not-found`, `precondition-failed`; `insufficient-stock` if less than none would be free
    */
-  adjust(context: RpcContext, { plantId, adjustment: { by, reason }, ifVersion }: AdjustStock): Promise<Versioned<Stock> | Replayed> {
-    return this.database.transaction((tx) =>
+  async adjust(context: RpcContext, { plantId, adjustment: { by, reason }, ifVersion }: AdjustStock): Promise<Versioned<Stock> | Replayed> {
+    const adjusted = await this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
         const before = await this.lock(tx, plantId, ifVersion);
         const free = before.free + by;
@@ -86,6 +92,8 @@ export class StockService {
         return writeByStaff(tx, { before, after: { ...before, free } }, context, reason);
       }),
     );
+    this.feed.notify();
+    return adjusted;
   }
 
   private async lock(tx: Transaction, plantId: number, ifVersion: number | undefined): Promise<StockState> {
@@ -178,9 +186,10 @@ async function writeStockAndInventory(tx: Transaction, changes: readonly Change[
   return versions;
 }
 
-/** Writes a locked row and its entry in the history. */
+/** Writes a locked row, its entry in the history, and its event. */
 async function writeByStaff(tx: Transaction, { before, after }: Change, context: RpcContext, reason?: string): Promise<Versioned<Stock>> {
   const versions = await writeStockAndInventory(tx, [{ before, after }]);
+  appendStockEvents(tx, await readClock(tx), [{ stock: { ...before, lowStockAt: after.lowStockAt }, free: after.free }]);
   const by = after.free - before.free;
   if (by !== 0 || reason !== undefined) appendStockChange(tx, { plantId: after.plantId, by, free: after.free, reason, actor: context.principal.subject });
   return versioned(after, versions.get(after.plantId) ?? before.version);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { openStock, type StockState } from './stock.js';
+import { openStock, stockEventOf, type StockState } from './stock.js';
 
 describe('an opening', () => {
   const stock: StockState = {
@@ -35,5 +35,27 @@ describe('an opening', () => {
 
   it('of a known or older incarnation is ignored', () => {
     for (const incarnation of [20, 19]) expect(openStock(stock, { ...opening, incarnation }, 42)).toBeUndefined();
+  });
+});
+
+describe('a change of free units', () => {
+  const at = new Date('2027-03-01T08:00:00.000Z');
+  it.each([
+    [10, 6, 5, undefined],
+    [10, 5, 5, 'stock.low'],
+    [6, 4, 5, 'stock.low'],
+    [5, 4, 5, undefined],
+    [4, 6, 5, undefined],
+    [6, 6, 6, undefined],
+    [10, 1, null, undefined],
+    [10, 0, 5, 'stock.out'],
+    [3, 0, null, 'stock.out'],
+    [0, 3, 5, 'stock.back'],
+    [0, 10, null, 'stock.back'],
+    [0, 0, 0, undefined],
+    [1, 0, 0, 'stock.out'],
+  ])('from %i to %i with the threshold %s has the event %s', (before, free, lowStockAt, event) => {
+    const data = { plantId: 7, free, ...(lowStockAt !== null && { lowStockAt }) };
+    expect(stockEventOf({ plantId: 7, free: before, lowStockAt }, free, at)).toEqual(event && { event, timestamp: at.toISOString(), data });
   });
 });

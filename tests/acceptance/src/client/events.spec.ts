@@ -4,7 +4,7 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createShop, type Credential, type EventsOptions, type ShopEvents, type ShopOptions, type StreamMessage, type StreamState } from '@plant-shop/client';
 import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
 import { createPlant, gatewayUrl, newCustomer, ok, placeOrder, send, until } from '../shop.js';
-import { streamUrl } from '../stream.js';
+import { pageOfEvents, streamUrl } from '../stream.js';
 
 /** Prints the handles and listeners that are left half a second after an abort; a WebSocket's closing handshake takes a moment. */
 const abortsEvents = `
@@ -123,6 +123,20 @@ describe('events of the client library', () => {
     await until(async () => ids.every((id) => statusesOf(got, id).length >= 2), 60_000);
     for (const id of ids) expect(statusesOf(got, id)).toEqual(['approved', 'delivered']);
     expect(states.some(({ state }) => state === 'disconnected')).toBe(true);
+  }, 90_000);
+
+  it.each([['WebSocket', {}], ['Server-Sent Events', { WebSocket: undefined }]] as const)('that do not match move the cursor of a waiting consumer, but of no other: %s', async (_, options) => {
+    const passed: string[] = [];
+    const { events, read, got } = listen({ plantId, orderId: 1, silenceMs: 1_000, onCursor: (cursor) => passed.push(cursor) }, options);
+    await events.opened();
+    const { id } = await placeOrder({ plantId });
+    const countAfter = async (cursor: string): Promise<number> => (await pageOfEvents({ cursor, orderId: id })).body.events.length;
+    const begin = events.cursor;
+    await until(async () => (await countAfter(begin)) === 2);
+    expect([events.cursor, passed]).toEqual([begin, []]);
+    read();
+    await until(async () => (await countAfter(events.cursor)) === 0, 60_000);
+    expect([passed.at(-1), got]).toEqual([events.cursor, []]);
   }, 90_000);
 
   it('arrive once when a connection becomes half-open', async () => {

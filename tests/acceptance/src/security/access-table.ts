@@ -2,6 +2,7 @@ import { createPlant, type Customer, fresh, newCustomer, ok, placeOrder, send, s
 
 export const permissions = [
   'write:plants',
+  'read:stock',
   'write:stock',
   'read:orders',
   'write:orders',
@@ -160,15 +161,15 @@ export const accessTable: readonly AccessRow[] = [
     row('deliverOrder', `POST ${order}/delivery`, ['write:shipments'], {
       change: async (request) => request('POST', `${await approvedOrder()}/delivery`),
     }),
-    row('readInventory', 'GET /v3/store/inventory', ['any key', 'write:orders', 'read:orders', 'write:stock']),
-    row('getStock', 'GET /v3/store/inventory/987654321987654', ['write:stock']),
+    row('readInventory', 'GET /v3/store/inventory', ['any key', 'write:orders', 'read:orders', 'read:stock', 'write:stock']),
+    row('getStock', 'GET /v3/store/inventory/987654321987654', ['read:stock', 'write:stock']),
   open('getAvailability', `GET ${plant}/availability`),
   open('listAvailability', 'GET /v3/plant/availability'),
     row('adjustStock', 'POST /v3/store/inventory/987654321987654/adjustment', ['write:stock'], {
       body: 'json',
       change: async (request) => request('POST', `/v3/store/inventory/${(await createPlant()).id}/adjustment`, { by: 1, reason: 'delivery' }),
     }),
-    row('listStockChanges', 'GET /v3/store/inventory/987654321987654/changes', ['write:stock']),
+    row('listStockChanges', 'GET /v3/store/inventory/987654321987654/changes', ['read:stock', 'write:stock']),
     row('setStock', 'PUT /v3/store/inventory/987654321987654', ['write:stock'], {
       body: 'json',
       change: async (request) => request('PUT', `/v3/store/inventory/${(await createPlant()).id}`, { free: 1 }),
@@ -230,6 +231,7 @@ export const accessTable: readonly AccessRow[] = [
     row('rotateWebhookSecret', `POST ${webhook}/rotateSecret`, ['webhooks'], { body: 'json' }),
     row('testWebhook', `POST ${webhook}/test`, ['webhooks']),
     row('listDeliveries', `GET ${webhook}/deliveries`, ['webhooks']),
+    row('getDelivery', `GET ${webhook}/deliveries/1`, ['webhooks']),
     row('resendDelivery', `POST ${webhook}/deliveries/00000000-0000-4000-8000-000000000001/resend`, ['webhooks']),
     row('replayEvents', `POST ${webhook}/replay`, ['webhooks'], { body: 'json' }),
 

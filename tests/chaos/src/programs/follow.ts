@@ -1,6 +1,6 @@
 import type * as Library from '@plant-shop/client';
 
-type EventType = Library.EventType;
+type EventType = Exclude<Library.EventType, `stock.${string}`>;
 
 export interface FollowOptions {
   readonly url: string;

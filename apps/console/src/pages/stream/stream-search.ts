@@ -1,14 +1,14 @@
-import type { EventType } from '@plant-shop/client';
+import type { OrderEventType } from '../../shop/live-events.js';
 import type { TailFilter } from './tail.js';
 
-export const eventTypes: readonly EventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
+export const eventTypes: readonly OrderEventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 type OrderStatus = (typeof orderStatuses)[number];
 
 /** The stream's filters, kept in the URL, so that a link shows the same. */
 export interface StreamSearch {
   /** Absent: all. */
-  readonly types?: readonly EventType[];
+  readonly types?: readonly OrderEventType[];
   readonly plant?: number;
   readonly order?: number;
   readonly status?: OrderStatus;

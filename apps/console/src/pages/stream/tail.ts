@@ -1,8 +1,9 @@
-import type { EventsOptions, EventType, Shop, ShopEvents, StreamMessage } from '@plant-shop/client';
+import type { EventsOptions, Shop, ShopEvents, StreamMessage } from '@plant-shop/client';
 import { Cell } from '../../shop/cell.js';
+import type { OrderEventType } from '../../shop/live-events.js';
 
-export type Frame = StreamMessage<EventType>;
-export type TailFilter = Pick<EventsOptions<EventType>, 'cursor' | 'types' | 'plantId' | 'orderId' | 'newStatus'>;
+export type Frame = StreamMessage<OrderEventType>;
+export type TailFilter = Pick<EventsOptions<OrderEventType>, 'cursor' | 'types' | 'plantId' | 'orderId' | 'newStatus'>;
 
 export interface TailEntry {
   /** Sequence number on this page, from 0. */
@@ -36,7 +37,7 @@ export class Tail {
   readonly snapshot = new Cell<TailSnapshot>({ state: 'connecting', isPaused: false, entries: [], received: 0, error: undefined });
   private entries: TailEntry[] = [];
   private received = 0;
-  private events: ShopEvents<EventType> | undefined;
+  private events: ShopEvents<OrderEventType> | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private pause: Gate | undefined;
 
@@ -68,7 +69,7 @@ export class Tail {
     this.draw();
   }
 
-  private async follow(events: ShopEvents<EventType>): Promise<void> {
+  private async follow(events: ShopEvents<OrderEventType>): Promise<void> {
     try {
       for await (const frame of events) {
         await this.pause?.opened;

@@ -10,8 +10,9 @@ export function useSetState(webhook: Webhook, etag: string | undefined): UseMuta
   const { id: webhookId } = webhook;
   return useMutation({
     mutationFn: async (state) => {
-      const { url, eventTypes, orderId, plantId, description } = webhook;
-      const body = { url, eventTypes, state, ...(orderId !== undefined && { orderId }), ...(plantId !== undefined && { plantId }), ...(description !== undefined && { description }) };
+      const { url, eventTypes, orderId, plantId, newStatuses, description } = webhook;
+      const filters = { ...(orderId !== undefined && { orderId }), ...(plantId !== undefined && { plantId }), ...(newStatuses !== undefined && { newStatuses }) };
+      const body = { url, eventTypes, state, ...filters, ...(description !== undefined && { description }) };
       return (await shop.PUT('/webhooks/{webhookId}', { params: { path: { webhookId }, header: etag === undefined ? {} : { 'If-Match': etag } }, body })).data;
     },
     onSuccess: ({ state }) => sayDone(state === 'enabled' ? 'The webhook is enabled. Held events are being sent.' : 'The webhook is disabled. Its events are held for 30 days.'),

@@ -1,17 +1,21 @@
-import { Alert, Button, Checkbox, Group, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, MultiSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { orderStatuses } from '../orders/order-filter.js';
 import type { EventType, Webhook } from './webhook-reads.js';
 
 /** The webhook's fields that users set. */
-export type WebhookInput = Pick<Webhook, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
+export type WebhookInput = Pick<Webhook, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'newStatuses' | 'description'>;
 
 const events: readonly { readonly type: EventType; readonly label: string; readonly text: string }[] = [
   { type: 'order.status_changed', label: 'An order changes its status', text: 'order.status_changed' },
   { type: 'order.placed', label: 'An order is placed', text: 'order.placed' },
   { type: 'order.shipped', label: 'An order is shipped', text: 'order.shipped' },
   { type: 'refund.due', label: 'A refund becomes due', text: 'refund.due' },
+  { type: 'stock.low', label: 'A plant is low on stock', text: 'stock.low' },
+  { type: 'stock.out', label: 'A plant is out of stock', text: 'stock.out' },
+  { type: 'stock.back', label: 'A plant is in stock again', text: 'stock.back' },
 ];
 
 export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit, onCancel }: {
@@ -28,6 +32,7 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
   const [eventTypes, setEventTypes] = useState<string[]>(initial?.eventTypes ?? ['order.status_changed']);
   const [orderId, setOrderId] = useState<number | string>(initial?.orderId ?? '');
   const [plantId, setPlantId] = useState<number | string>(initial?.plantId ?? '');
+  const [newStatuses, setNewStatuses] = useState<string[]>(initial?.newStatuses ?? []);
   const [description, setDescription] = useState(initial?.description ?? '');
 
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
@@ -37,6 +42,7 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
       eventTypes: events.flatMap(({ type }) => (eventTypes.includes(type) ? [type] : [])),
       ...(typeof orderId === 'number' && { orderId }),
       ...(typeof plantId === 'number' && { plantId }),
+      ...(newStatuses.length > 0 && { newStatuses: orderStatuses.filter((one) => newStatuses.includes(one)) }),
       ...(description.trim() !== '' && { description: description.trim() }),
     });
   };
@@ -54,6 +60,7 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
           <NumberInput label="Only plant" placeholder="all" min={1} allowDecimal={false} hideControls value={plantId} onChange={setPlantId} error={faultOf(error, 'plantId')} />
           <NumberInput label="Only order" placeholder="all" min={1} allowDecimal={false} hideControls value={orderId} onChange={setOrderId} error={faultOf(error, 'orderId')} />
         </Group>
+        <MultiSelect label="Only changes to" placeholder={newStatuses.length === 0 ? 'all' : ''} data={orderStatuses} value={newStatuses} onChange={setNewStatuses} error={faultOf(error, 'newStatuses')} />
         <Textarea label="Description" autosize minRows={2} maxRows={6} maxLength={1_000} value={description} onChange={(change) => setDescription(change.currentTarget.value)} error={faultOf(error, 'description')} />
         {conflict ?? <ProblemAlert error={error} />}
         <Group justify="flex-end">
@@ -68,7 +75,7 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
 /** Shows the current version after an edit conflict. */
 export const ChangedMeanwhile = ({ now }: { readonly now: Webhook }): ReactNode => (
   <Alert color="yellow" variant="light" title="Someone else has changed it" role="alert">
-    <Text size="sm">It is now: {now.url}, {now.eventTypes.join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}.</Text>
+    <Text size="sm">It is now: {now.url}, {now.eventTypes.join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}{now.newStatuses === undefined ? '' : `, to ${now.newStatuses.join(', ')}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}.</Text>
     <Text size="sm">Save again to replace it with your version, or cancel to keep it.</Text>
   </Alert>
 );

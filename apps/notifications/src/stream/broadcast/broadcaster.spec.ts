@@ -204,6 +204,12 @@ describe('rounds of the broadcaster', () => {
               scene.broadcaster.leave(connection);
             }
           }
+          // The cursor of a ping lets a client miss nothing.
+          for (const client of scene.clients) {
+            if (away.has(client.connection)) continue;
+            const passed = scene.broadcaster.positionOf(client.connection);
+            expect(client.writes.flat()).toEqual(expect.arrayContaining(scene.wanted(client).filter((position) => position <= passed)));
+          }
         }
         for (const connection of away) scene.resume(connection);
         await scene.settled();

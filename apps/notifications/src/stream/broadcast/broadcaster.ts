@@ -97,9 +97,14 @@ export class Broadcaster implements OnApplicationShutdown {
     this.live.add(connection);
   }
 
+  /** Returns the position up to which a connection was sent everything. */
+  positionOf({ state, pendingRound, position }: Connection): Position {
+    return state === 'live' && pendingRound === 0 ? this.matched : position;
+  }
+
   /** Removes a connection and sets its position to what it was sent. */
   leave(connection: Connection): void {
-    if (connection.pendingRound === 0) connection.position = this.matched;
+    connection.position = this.positionOf(connection);
     connection.pendingRound = 0;
     this.live.delete(connection);
   }

@@ -5,7 +5,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { Semaphore } from '@plant-shop/platform/patterns/semaphore';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { pageEntries, readPage } from '../../log/event-log.repository.js';
-import type { Position } from '../../log/history.js';
+import { encodeCursor, type Position } from '../../log/history.js';
 import { LogEntry, type GapReason } from '../../log/log-entry.js';
 import { LogTail } from '../../log/log-tail.js';
 import { Broadcaster } from './broadcaster.js';
@@ -51,6 +51,15 @@ export class CatchUp {
   /** Continues from the position at `hold`. */
   release(connection: Connection): void {
     this.begin(connection, connection.position);
+  }
+
+  /**
+   * Returns the cursor after everything that a connection was sent, also where nothing matched its filter: an idle client that resumes
+   * with its last event's would find it older than the log. Undefined while a gap notice is still to be sent.
+   */
+  cursorOf(connection: Connection): string | undefined {
+    if (connection.gap) return undefined;
+    return encodeCursor(this.tail.history.cursorAt(this.broadcaster.positionOf(connection)));
   }
 
   end(connection: Connection): void {

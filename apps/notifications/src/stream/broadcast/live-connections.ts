@@ -1,3 +1,4 @@
+import { noSubject } from '@plant-shop/contracts/events';
 import type { LogEntry } from '../../log/log-entry.js';
 import { type EventTypes, isVisibleTo } from '../../log/subscription.js';
 import type { Connection } from '../connection.js';
@@ -51,22 +52,25 @@ export class LiveConnections {
   private readonly bySubject = new Groups<string>();
 
   add(connection: Connection): void {
-    const { all, subject } = connection.visibility;
-    if (all) this.ofAllOrders.add(connection.filter.types, connection);
+    const { visibility: { all, stock, subject }, filter: { types } } = connection;
+    if (all) this.ofAllOrders.add(types, connection);
     else this.bySubject.add(subject, connection);
+    if (!all && stock && types.haveStock) this.bySubject.add(noSubject, connection);
   }
 
   delete(connection: Connection): void {
     this.ofAllOrders.delete(connection.filter.types, connection);
     this.bySubject.delete(connection.visibility.subject, connection);
+    this.bySubject.delete(noSubject, connection);
   }
 
+  /** A connection may occur twice. */
   *all(): Iterable<Connection> {
     yield* this.ofAllOrders.all();
     yield* this.bySubject.all();
   }
 
-  /** Yields connections that may see an event of the batch and asked for its type. Their other filters may still exclude it. */
+  /** Yields connections that may see an event of the batch and asked for its type, perhaps twice. Their other filters may still exclude it. */
   *interestedIn({ entries }: EntryBatch): Iterable<Connection> {
     const typesBySubject = new Map<string, Set<string>>();
     for (const { event, fields } of entries) {
@@ -120,6 +124,7 @@ class Groups<Key> {
 
 export function selectionFor(connection: Connection, batch: EntryBatch): Selection {
   const format = connection.transport?.format ?? 'plain';
-  if (connection.visibility.all && !connection.isFiltered) return batch.ofTypes(format, connection.filter.types);
+  const { visibility, filter: { types } } = connection;
+  if (visibility.all && (visibility.stock || !types.haveStock) && !connection.isFiltered) return batch.ofTypes(format, types);
   return batch.only(format, (entry) => isVisibleTo(connection, entry));
 }

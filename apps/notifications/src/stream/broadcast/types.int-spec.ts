@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventTypes } from '@plant-shop/contracts/events';
 import { until } from '@plant-shop/testing/until';
 import { customer, type FeedEvent, type HttpAnswer, type Move, type Replica, Shop, updates, userId } from '../stream.spec.fixture.js';
 
@@ -97,8 +98,56 @@ describe('event types of the stream', () => {
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.body)).toMatchObject({
       code: 'invalid-input',
-      errors: [{ parameter: 'types', detail: 'types must be some of order.status_changed, order.placed, order.shipped, refund.due' }],
+      errors: [{ parameter: 'types', detail: `types must be some of ${eventTypes.join(', ')}` }],
     });
+  });
+
+  it('of stock are sent to those who may read stock, and request them: live, from memory and from the log', async () => {
+    shop.identity.addCredential('keeper', { userId: userId(40), permissions: ['write:orders', 'read:stock'] });
+    shop.identity.addCredential('manager', { userId: userId(41), permissions: ['read:orders', 'write:stock'] });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    const types = `types=${all},stock.low,stock.out,stock.back`;
+    const [keeper, manager, filtered, byDefault, only] = await Promise.all(
+      [`api_key=keeper&${types}`, `api_key=manager&${types}`, `api_key=manager&${types}&plantId=8&newStatus=delivered`, 'api_key=manager', 'api_key=keeper&types=stock.out'].map((query) => replica.opened(query)),
+    );
+    const events = shop.move([
+      { orderId: 1 },
+      { type: 'stock.low' },
+      { orderId: 2, subject: userId(40), type: 'order.placed' },
+      { type: 'stock.out', plantId: 8 },
+      { type: 'stock.back', plantId: 8 },
+    ]);
+    const of = (...numbers: number[]): string[] => numbers.map((n) => events[n]!.body);
+    await Promise.all([keeper!.has(4), manager!.has(5), filtered!.has(2), byDefault!.has(1), only!.has(1)]);
+    expect([keeper, manager, filtered, byDefault, only].map((client) => client!.frames)).toEqual([of(1, 2, 3, 4), bodies(events), of(3, 4), of(0), of(3)]);
+    const idsOf = async (query: string): Promise<string[]> => (JSON.parse((await replica.ask(`${updates}?cursor=earliest&${query}`)).body) as Page).events.map(({ id }) => id);
+    const ids = (...numbers: number[]): string[] => numbers.map((n) => events[n]!.id);
+    const readAll = async () => Promise.all([idsOf(`api_key=keeper&${types}`), idsOf(`api_key=manager&${types}`), idsOf(`api_key=keeper&types=stock.low,stock.out`), idsOf(`api_key=key&types=${all}`)]);
+    const expected = [ids(1, 2, 3, 4), ids(0, 1, 2, 3, 4), ids(1, 3), ids(0)];
+    expect(await readAll()).toEqual(expected);
+    // Now they are only in the log.
+    shop.move(Array.from({ length: 20 }, () => ({ subject: userId(9), newStatus: 'delivered' })));
+    await shop.isLogged();
+    const [first, , ...others] = await readAll();
+    expect([first, ...others]).toEqual([expected[0], expected[2], expected[3]]);
+  });
+
+  it('of stock are refused without the permission, and end with it', async () => {
+    const replica = await shop.start();
+    for (const key of ['key', 'admin']) {
+      const answer = await replica.ask(`${updates}?api_key=${key}&types=order.placed,stock.out`);
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([403, expect.objectContaining({ code: 'forbidden', detail: expect.stringContaining('read:stock') })]);
+      await expect(replica.connect(`api_key=${key}&types=stock.out`).isOpen).rejects.toThrow('403');
+    }
+    shop.identity.addCredential('keeper', { userId: userId(40), permissions: ['read:stock'] });
+    const client = await replica.opened('api_key=keeper&types=stock.out,order.placed');
+    const [first] = shop.move([{ type: 'stock.out' }]);
+    await client.has(1);
+    shop.identity.changeUser(userId(40), { permissions: ['write:orders'] });
+    await until(async () => (await replica.ask(`${updates}?api_key=keeper&types=stock.out`)).status === 403);
+    const [, own] = shop.move([{ type: 'stock.out' }, { type: 'order.placed', subject: userId(40) }]);
+    await client.has(2);
+    expect(client.frames).toEqual([first?.body, own?.body]);
   });
 
   it('are published to other replicas, which do not read the log for them', async () => {

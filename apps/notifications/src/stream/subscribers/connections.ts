@@ -4,7 +4,7 @@ import { type Authentication, CredentialRefused } from '@plant-shop/credentials/
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
-import type { Filter } from '../../log/subscription.js';
+import { assertMaySee, type Filter } from '../../log/subscription.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { CatchUp } from '../broadcast/catch-up.js';
 import { FrameSender } from '../broadcast/frame-sender.js';
@@ -124,6 +124,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   async register(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
     this.checkRoom();
     return this.watch.check(credentials, requestId, (authentication) => {
+      assertMaySee(filter.types.types, authentication.principal);
       this.count(authentication);
       const connection = new Connection(credentials, authentication, filter);
       this.all.add(connection);
@@ -260,10 +261,13 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   private tick(): void {
-    this.heartbeat.tick((connection) => {
-      connection.transport?.socket.destroy();
-      this.disconnected(connection, 'none');
-    });
+    this.heartbeat.tick(
+      (connection) => this.catchUp.cursorOf(connection),
+      (connection) => {
+        connection.transport?.socket.destroy();
+        this.disconnected(connection, 'none');
+      },
+    );
     this.sender.slowClients.sweep(performance.now(), (connection, code) => this.close(connection, code));
     this.closeTogether(this.expiries.sweep(this.revocations.identityTime()), 4201);
     this.closeTogether(this.ages.sweep(performance.now()), 4200);

@@ -65,14 +65,14 @@ export class Heartbeat {
   }
 
   /** Call once a second. Calls `onSilent` for clients that have not answered. */
-  tick(onSilent: (connection: Connection) => void): void {
+  tick(cursorOf: (connection: Connection) => string | undefined, onSilent: (connection: Connection) => void): void {
     const { periodSeconds, slots } = this;
     this.second = (this.second + 1) % periodSeconds;
     const pinged = slots[(this.second - this.answerSeconds + periodSeconds) % periodSeconds] ?? [];
     for (const connection of pinged) if (connection.awaitsPong) onSilent(connection);
     for (const connection of slots[this.second] ?? []) {
       connection.messagesSincePing = 0;
-      connection.awaitsPong = connection.transport?.ping() ?? false;
+      connection.awaitsPong = connection.transport?.ping(cursorOf(connection)) ?? false;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
 import { encodeCursor } from '../../log/history.js';
-import { type Client, customer, type FeedEvent, Shop, userId } from '../stream.spec.fixture.js';
+import { type Client, customer, type FeedEvent, Shop, updates, userId } from '../stream.spec.fixture.js';
 
 describe('resuming', () => {
   let shop: Shop;
@@ -99,6 +99,39 @@ describe('resuming', () => {
     await earliest.has(16);
     expect(received(earliest)).toEqual(idsOf(shop.feed.slice(14)));
   });
+
+  it('sends no gap notice to a client that was idle for longer than the log is kept: pings have its cursor', async () => {
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10', STREAM_PING_SECONDS: '2' });
+    const [client, plain] = await Promise.all([replica.opened(`${from('latest')}&plantId=8`), replica.opened('api_key=key&plantId=8')]);
+    shop.move(30);
+    await shop.isLogged();
+    const { cursor } = JSON.parse((await replica.ask(`${updates}?${from('latest')}`)).body) as { cursor: string };
+    await until(() => client.pinged === cursor);
+    expect([client.frames, plain.frames, plain.pinged]).toEqual([[], [], '']);
+    await shop.forgetLog();
+    const again = await replica.opened(`${from(client.pinged)}&plantId=8`);
+    const [, wanted] = shop.move([{}, { plantId: 8 }]);
+    await again.has(1);
+    expect(received(again)).toEqual([wanted?.id]);
+  });
+
+  it('pings a client with no cursor beyond an event that it was not sent', async () => {
+    shop.move(3_000, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10', STREAM_PING_SECONDS: '2' });
+    await shop.isLogged();
+    const { cursor } = JSON.parse((await replica.ask(`${updates}?${from('latest')}`)).body) as { cursor: string };
+    const [slow, live] = await Promise.all([replica.opened(from('earliest')), replica.opened(from('latest'))]);
+    const check = (client: Client, begin: string): string[] => {
+      const wrong: string[] = [];
+      client.socket.on('ping', () => client.pinged !== (client.events.at(-1)?.cursor ?? begin) && wrong.push(client.pinged));
+      return wrong;
+    };
+    const checks = [check(slow, encodeCursor({ epoch: shop.epoch, seq: 0 })), check(live, cursor)];
+    const moving = setInterval(() => shop.move(5), 20);
+    await until(() => slow.pings > 3 && live.pings > 3, 20_000);
+    clearInterval(moving);
+    expect(checks).toEqual([[], []]);
+  }, 30_000);
 
   it('sends one gap notice for a cursor of an unknown epoch, then all events', async () => {
     shop.move(5, { silently: true });

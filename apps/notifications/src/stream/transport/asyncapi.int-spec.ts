@@ -47,10 +47,11 @@ describe('frames of the stream', () => {
 
   it('match the served document for every event type', async () => {
     const types = eventTypes.join();
-    const [plain, resumable] = [await replica.opened(`api_key=key&types=${types}`), await replica.opened(`api_key=key&types=${types}&cursor=latest`)];
-    shop.move([{}, { type: 'order.placed' }, { type: 'order.shipped' }, { type: 'refund.due' }]);
-    await Promise.all([plain.has(4), resumable.has(4)]);
-    const names = ['OrderStatusChanged', 'OrderPlaced', 'OrderShipped', 'RefundDue'];
+    shop.identity.addCredential('keeper', { permissions: ['write:orders', 'read:stock'] });
+    const [plain, resumable] = [await replica.opened(`api_key=keeper&types=${types}`), await replica.opened(`api_key=keeper&types=${types}&cursor=latest`)];
+    shop.move([{}, { type: 'order.placed' }, { type: 'order.shipped' }, { type: 'refund.due' }, { type: 'stock.low' }, { type: 'stock.out' }, { type: 'stock.back' }]);
+    await Promise.all([plain.has(7), resumable.has(7)]);
+    const names = ['OrderStatusChanged', 'OrderPlaced', 'OrderShipped', 'RefundDue', 'StockLow', 'StockOut', 'StockBack'];
     for (const [n, name] of names.entries()) {
       expect([name, errorsOf(name, plain.frames[n]), errorsOf(`Resumable${name}`, resumable.frames[n])]).toEqual([name, null, null]);
       for (const other of names) if (other !== name) expect(errorsOf(other, plain.frames[n])).not.toBeNull();

@@ -34,7 +34,7 @@ class SseClient {
   }
 
   get messages(): Message[] {
-    const blocks = this.text.split('\n\n').filter((block) => block.startsWith('id:') || block.startsWith('event:'));
+    const blocks = this.text.split('\n\n').filter((block) => /^data:/m.test(block));
     return blocks.map((block) => Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2))) as Message);
   }
 
@@ -71,13 +71,21 @@ describe('the stream by Server-Sent Events', () => {
     expect(again.messages.map(({ data }) => data)).toEqual(shop.feed.slice(3).map(({ body }) => body));
   });
 
-  it('filters, and pings with comments', async () => {
+  it('filters, and sends an idle client its cursor, so that it resumes without a gap notice after its last event has left the log', async () => {
     const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
     const client = await SseClient.open(replica, 'api_key=key&plantId=8');
     const [, wanted] = shop.move([{}, { plantId: 8 }]);
     await client.has(1);
-    await until(() => client.text.includes(':\n\n'));
+    shop.move(30);
+    await shop.isLogged();
+    const { cursor } = JSON.parse((await replica.ask(`${updates}?api_key=key`)).body) as { cursor: string };
+    await until(() => client.text.endsWith(`\n\nid: ${cursor}\n\n`));
     expect(client.messages.map(({ data }) => data)).toEqual([wanted?.body]);
+    await shop.forgetLog();
+    const again = await SseClient.open(replica, 'api_key=key&plantId=8', { 'last-event-id': cursor });
+    const [next] = shop.move([{ plantId: 8 }]);
+    await again.has(1);
+    expect(again.messages.map(({ data }) => data)).toEqual([next?.body]);
   });
 
   it('sends the reason of its end', async () => {

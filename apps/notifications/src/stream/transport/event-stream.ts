@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { weightOf } from '@plant-shop/contracts/request-checks';
 import { type ClientTransport, type CloseCode, closeLimitMs, closeReasons, type Connection } from '../connection.js';
 import type { Connections } from '../subscribers/connections.js';
-import { retryLine, sseComment } from '../frames.js';
+import { retryLine, sseComment, sseCursor } from '../frames.js';
 import { brokenRetryMs } from '../subscribers/reconnect.js';
 import type { StartingPosition } from '../subscribers/starting-positions.js';
 
@@ -49,9 +49,9 @@ class EventStreamTransport implements ClientTransport {
     if (!this.response.writableEnded) this.response.write(bytes);
   }
 
-  /** Sends a comment: it keeps proxies from closing an idle connection, and reveals a client that is gone. Clients do not answer it. */
-  ping(): boolean {
-    this.send(sseComment);
+  /** Keeps proxies from closing an idle connection, and reveals a client that is gone. Clients do not answer it. */
+  ping(cursor: string | undefined): boolean {
+    this.send(cursor === undefined ? sseComment : sseCursor(cursor));
     return false;
   }
 

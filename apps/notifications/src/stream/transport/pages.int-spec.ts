@@ -46,6 +46,19 @@ describe('order events by page', () => {
     expect(events).toEqual([seen[21]]);
   });
 
+  it('move the cursor of an idle client, so that it resumes without a gap notice after its last event has left the log', async () => {
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    const begin = await page(replica, 'api_key=key&plantId=8');
+    shop.move(30);
+    await shop.isLogged();
+    const idle = await page(replica, `api_key=key&plantId=8&wait=1&cursor=${begin.cursor}`);
+    expect(idle.events).toEqual([]);
+    await shop.forgetLog();
+    const [wanted] = shop.move([{ plantId: 8 }]);
+    const { events } = await page(replica, `api_key=key&plantId=8&wait=5&cursor=${idle.cursor}`);
+    expect(events.map(({ id }) => id)).toEqual([wanted?.id]);
+  });
+
   it('starts at the end of the log without a cursor', async () => {
     shop.move(3);
     const replica = await shop.start();

@@ -7,7 +7,7 @@ import { encodeCursor, type Position } from '../../log/history.js';
 import { pageEntries, readPage } from '../../log/event-log.repository.js';
 import { LogEntry } from '../../log/log-entry.js';
 import { LogTail } from '../../log/log-tail.js';
-import { isVisibleTo, visibilityOf, type Subscription } from '../../log/subscription.js';
+import { assertMaySee, isVisibleTo, visibilityOf, type Subscription } from '../../log/subscription.js';
 import { Connections } from '../subscribers/connections.js';
 import { CredentialWatch } from '../subscribers/credential-watch.js';
 import { StreamMetrics } from '../metrics.js';
@@ -71,6 +71,7 @@ export class Pages {
   ): Promise<Checked> {
     const checkedAt = this.knownRevocations;
     return this.watch.check(credentials, requestId, (authentication) => {
+      assertMaySee(filter.types.types, authentication.principal);
       take?.(authentication);
       return { subscription: { visibility: visibilityOf(authentication.principal), filter }, checkedAt };
     });

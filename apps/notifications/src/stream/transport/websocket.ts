@@ -52,8 +52,8 @@ export class WebSocketTransport implements ClientTransport {
     if (this.client.readyState === this.client.OPEN) this.socket.write(bytes);
   }
 
-  ping(): boolean {
-    this.send(pingFrame);
+  ping(cursor = ''): boolean {
+    this.send(pingFrame(this.format === 'resumable' ? cursor : ''));
     return true;
   }
 

@@ -1,5 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { Delivery, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
+import { isStockEvent } from '@plant-shop/contracts/events';
+import { permits, readingStock } from '@plant-shop/contracts/permissions';
+import type { Delivery, DeliveryDetails, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
@@ -22,6 +24,7 @@ import { replayEvents } from '../queue/replay.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type PendingLimits } from '../../options.js';
 import type { WebhookEntity } from '../../database.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
+import { fixedHeaders, signedHeaders } from './signing-secrets.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
 
 /** The operations on deliveries of the principal's own endpoints. */
@@ -54,6 +57,21 @@ export class DeliveriesService {
     const bounds = paging.bounds(requested);
     const rows = await listDeliveriesOf(this.database, id, state, bounds);
     return paging.page(rows, bounds, { entry: toDelivery, position: (row) => row.id });
+  }
+
+  /** Hides what an event says from a credential that may not read other users' orders, or stock. */
+  async get({ principal }: RpcContext, webhookId: string, deliveryId: number): Promise<DeliveryDetails> {
+    assertMayUseWebhooks(principal);
+    const { id } = existingWebhook(await findWebhook(this.database, principal.subject, webhookId));
+    const delivery = existingDelivery(await findDelivery(this.database, id, deliveryId));
+    const { eventId, body, response, attempts } = delivery;
+    const last = attempts.at(-1);
+    const isHidden = isStockEvent((JSON.parse(body) as { event: string }).event)
+      ? !permits(readingStock, principal)
+      : delivery.ofOthers && !principal.permissions.includes('read:orders');
+    if (!last || isHidden) return toDelivery(delivery);
+    const headers = { ...fixedHeaders, ...signedHeaders(eventId, new Date(last.at), body, []), 'webhook-signature': '[redacted]' };
+    return { ...toDelivery(delivery), request: { headers, body }, ...(response && { response }) };
   }
 
   /** Sends an event again at once, as a new delivery outside the order's lane: it waits for none, and none waits for it. */

@@ -1,5 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { eventTypes, isStockEvent } from '@plant-shop/contracts/events';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
+import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import { type ForgetReason, revocationKey, type RevocationListener, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -8,6 +10,7 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import type { WebhookEntity } from '../../database.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { deleteWebhooks } from './webhooks.repository.js';
@@ -17,14 +20,17 @@ type Reader = Pick<Transaction, 'query'>;
 /** A user with webhooks. */
 export interface Owner {
   readonly id: string;
-  /** At least one of the webhooks was created for all orders, so what it sees depends on the owner's permissions. */
-  readonly hasAllOrders: boolean;
+  /** What at least one of the webhooks sees depends on the owner's permissions: all orders, or stock. */
+  readonly needsPermissions: boolean;
 }
+
+/** SQL: events of stock are among an endpoint's types. */
+const hasStock = `event_types && ARRAY[${eventTypes.filter(isStockEvent).map((type) => `'${type}'`).join()}]`;
 
 /** Returns those of these users that have webhooks. */
 function ownersAmong(db: Reader, userIds: readonly string[]): Promise<Owner[]> {
   return db.query<Owner>(
-    `SELECT owner_id AS id, bool_or(made_for_all) AS "hasAllOrders" FROM webhooks
+    `SELECT owner_id AS id, bool_or(made_for_all OR ${hasStock}) AS "needsPermissions" FROM webhooks
      WHERE owner_id = ANY($1) AND state <> 'deleted' GROUP BY owner_id`,
     [userIds],
   );
@@ -33,18 +39,18 @@ function ownersAmong(db: Reader, userIds: readonly string[]): Promise<Owner[]> {
 /** Returns a page of owners, by ascending id. */
 function findOwners(db: Reader, after: string | undefined, limit: number): Promise<Owner[]> {
   return db.query<Owner>(
-    `SELECT owner_id AS id, bool_or(made_for_all) AS "hasAllOrders" FROM webhooks
+    `SELECT owner_id AS id, bool_or(made_for_all OR ${hasStock}) AS "needsPermissions" FROM webhooks
      WHERE state <> 'deleted' AND ($1::uuid IS NULL OR owner_id > $1) GROUP BY owner_id ORDER BY owner_id LIMIT $2`,
     [after ?? null, limit],
   );
 }
 
-/** Sets whether the owner's webhooks of all orders see all orders. Returns the number of webhooks that changed. */
-function updateVisibility(tx: Transaction, ownerId: string, mayReadAll: boolean): Promise<number> {
+/** Sets whether the owner's webhooks of all orders see all orders, and those of stock see stock. Returns the number of webhooks that changed. */
+function updateVisibility(tx: Transaction, ownerId: string, { seesAll, seesStock }: Pick<WebhookEntity, 'seesAll' | 'seesStock'>): Promise<number> {
   return tx.execute(
-    `UPDATE webhooks SET sees_all = made_for_all AND $2
-     WHERE owner_id = $1 AND state <> 'deleted' AND sees_all <> (made_for_all AND $2)`,
-    [ownerId, mayReadAll],
+    `UPDATE webhooks SET sees_all = made_for_all AND $2, sees_stock = ${hasStock} AND $3
+     WHERE owner_id = $1 AND state <> 'deleted' AND (sees_all, sees_stock) <> (made_for_all AND $2, ${hasStock} AND $3)`,
+    [ownerId, seesAll, seesStock],
   );
 }
 
@@ -138,7 +144,7 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   }
 
   /**
-   * Checks a user's webhooks soon. Call after the commit that created one: if the user was deleted or lost permissions after the request
+   * Checks a user's webhooks soon. Call after the commit that created or changed one: if the user was deleted or lost permissions after the request
    * was authenticated, the entry in the revocation log was handled before there was a webhook. If this process crashes before the check,
    * the next check of all owners finds the webhook.
    */
@@ -219,18 +225,18 @@ export class OwnerSync extends BackgroundLoop implements RevocationListener {
   }
 
   /** Brings an owner's webhooks into step. Returns false, and changes nothing, if the owner is missing for no known reason. */
-  private async isInStep({ id: ownerId, hasAllOrders }: Owner): Promise<boolean> {
+  private async isInStep({ id: ownerId, needsPermissions }: Owner): Promise<boolean> {
     const permissions = await this.permissionsOf(ownerId);
     if (permissions === undefined) {
       if (!this.log.isRevoked(revocationKey('user', ownerId))) return false;
       await this.deleteOf(ownerId);
       return true;
     }
-    // A webhook created for all orders since then is checked after its own creation.
-    if (!hasAllOrders) return true;
-    const seesAll = permissions.includes('read:orders');
-    const changed = await this.database.transaction((tx) => updateVisibility(tx, ownerId, seesAll));
-    if (changed > 0) this.logger.info({ owner: ownerId, seesAll, webhooks: changed }, 'visibility of webhooks changed');
+    // A webhook created or changed since then is checked after that.
+    if (!needsPermissions) return true;
+    const sees = { seesAll: permissions.includes('read:orders'), seesStock: permits(readingStock, { permissions, shown: [] }) };
+    const changed = await this.database.transaction((tx) => updateVisibility(tx, ownerId, sees));
+    if (changed > 0) this.logger.info({ owner: ownerId, ...sees, webhooks: changed }, 'visibility of webhooks changed');
     return true;
   }
 

@@ -60,6 +60,9 @@ export async function countOutdatedSecrets(db: Pick<Transaction, 'query'>, keyId
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }
 
+/** Headers of every attempt. */
+export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'plant-shop-webhooks/1' };
+
 // Standard Webhooks 1.0 (standardwebhooks.com), symmetric signatures.
 
 /**

@@ -1,5 +1,5 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import { defaultEventType } from '@plant-shop/contracts/events';
+import { defaultEventType, isStockEvent } from '@plant-shop/contracts/events';
 import type { NewWebhook, Webhook } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { networkOf } from '@plant-shop/platform/http/request';
@@ -10,15 +10,18 @@ import { hostOf } from './target-guard.js';
 export const defaultGraceSeconds = 86_400;
 
 /** The fields that the owner sets. */
-export type WebhookInput = Pick<WebhookEntity, 'url' | 'host' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
+export type WebhookInput = Pick<WebhookEntity, 'url' | 'host' | 'eventTypes' | 'orderId' | 'plantId' | 'newStatuses' | 'description' | 'seesStock'>;
 
 /** Applies defaults: no filters, no description, and the default event type. */
-export const toInput = ({ url, eventTypes = [defaultEventType], orderId, plantId, description }: NewWebhook): WebhookInput => ({
+export const toInput = ({ url, eventTypes = [defaultEventType], orderId, plantId, newStatuses, description }: NewWebhook): WebhookInput => ({
   url,
   host: networkOf(hostOf(new URL(url))),
   eventTypes,
   orderId: orderId ?? null,
   plantId: plantId ?? null,
+  newStatuses: newStatuses ?? null,
+  // Whoever sets such types may read stock (`assertMaySee`).
+  seesStock: eventTypes.some(isStockEvent),
   description: description ?? null,
 });
 
@@ -29,6 +32,7 @@ export const toWebhook = (record: WebhookEntity, isBehind = false): Webhook => (
   eventTypes: record.eventTypes,
   ...(record.orderId !== null && { orderId: record.orderId }),
   ...(record.plantId !== null && { plantId: record.plantId }),
+  ...(record.newStatuses !== null && { newStatuses: record.newStatuses }),
   ...(record.description !== null && { description: record.description }),
   state: record.state,
   ...(record.disabledReason !== null && { disabledReason: record.disabledReason }),

@@ -4,6 +4,8 @@ import {
   type CreateWebhook,
   type DeleteWebhook,
   type Delivery,
+  type DeliveryDetails,
+  type GetDelivery,
   type GetWebhook,
   type ListDeliveries,
   type ListWebhooks,
@@ -68,6 +70,11 @@ export class WebhooksController {
   @Answers(notifications.listDeliveries)
   listDeliveries(request: ListDeliveries, context: RpcContext): Promise<Page<Delivery>> {
     return this.deliveries.list(context, request);
+  }
+
+  @Answers(notifications.getDelivery)
+  getDelivery({ webhookId, deliveryId }: GetDelivery, context: RpcContext): Promise<DeliveryDetails> {
+    return this.deliveries.get(context, webhookId, deliveryId);
   }
 
   @Answers(notifications.resendDelivery)

@@ -17,6 +17,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
+import { assertMaySee } from '../../log/subscription.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { AllOrdersEnqueuer } from '../queue/enqueuers.js';
 import { DueSignal } from '../queue/due-signal.js';
@@ -67,6 +68,7 @@ export class WebhooksService {
 
   async create({ principal, idempotency }: RpcContext, webhook: NewWebhook): Promise<Versioned<CreatedWebhook> | Replayed> {
     assertMayUseWebhooks(principal);
+    assertMaySee(webhook.eventTypes ?? [], principal);
     try {
       await this.assertReachable(webhook.url);
     } catch (refusal) {
@@ -113,6 +115,7 @@ export class WebhooksService {
    */
   async replace({ principal }: RpcContext, { webhookId, webhook, ifVersion }: ReplaceWebhook): Promise<Versioned<Webhook>> {
     assertMayUseWebhooks(principal);
+    assertMaySee(webhook.eventTypes ?? [], principal);
     await this.assertReachable(webhook.url);
     const replaced = await this.clock.transaction(async (tx) => {
       const before = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
@@ -127,6 +130,7 @@ export class WebhooksService {
       }
       return versioned(after);
     });
+    this.owners.checkSoon(principal.subject);
     this.due.notify();
     this.allOrdersEnqueuer.notify();
     return replaced;

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Delivery, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
+import { type Delivery, type DeliveryDetails, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
-import { type Change, customer, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { type Change, customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const fiveDays = 5 * 86_400_000;
 
@@ -68,6 +68,43 @@ describe('deliveries, 250 times as fast', () => {
     const [first, second, third] = receiver.received.map(({ at }) => at) as [number, number, number];
     expect(second - first).toBeGreaterThanOrEqual(18);
     expect(third - second).toBeGreaterThanOrEqual(1_080);
+  });
+
+  it('show the last attempt’s request, and the answer to it if it failed', async () => {
+    const details = async (): Promise<DeliveryDetails> =>
+      shop.call(notifications.getDelivery, { webhookId: webhook.id, deliveryId: (await deliveries())[0]!.id }, principal);
+    receiver.answer = (_received, response) => {
+      const count = receiver.received.length;
+      response.writeHead(count < 3 ? 500 : 200, { 'x-count': count, 'set-cookie': 'secret=1' }).end(`answer ${count}`);
+    };
+    const [event] = happen({ orderId: 1 });
+    await until(async () => (await deliveries())[0]?.attempts.length === 2);
+    const { request, response, ...delivery } = await details();
+    expect([delivery]).toEqual(await deliveries());
+    const { headers, body } = receiver.received[1]!;
+    expect(request?.headers).toEqual({ ...Object.fromEntries(Object.keys(request?.headers ?? {}).map((name) => [name, headers[name]])), 'webhook-signature': '[redacted]' });
+    expect(Object.keys(request?.headers ?? {})).toEqual(['content-type', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
+    expect([request?.body, body]).toEqual([event!.body, event!.body]);
+    expect(response).toMatchObject({ headers: { 'x-count': '2', 'set-cookie': '[redacted]' }, body: 'answer 2' });
+    await allDelivered(1);
+    expect(await details()).toEqual({ ...(await deliveries())[0], request: expect.objectContaining({ body: event!.body }) });
+    const resent = await shop.call(notifications.resendDelivery, { webhookId: webhook.id, deliveryId: delivery.id }, principal);
+    expect(resent).not.toHaveProperty('request');
+  });
+
+  it('hide other users’ orders from a credential that may not read them', async () => {
+    const clerk = staff(owner);
+    const all = await shop.create(receiver.url, {}, clerk);
+    answer(500);
+    shop.happen({ orderId: 1, owner: 999 });
+    await until(async () => (await shop.deliveries(all, clerk))[0]?.attempts.length === 1);
+    const [{ id }] = (await shop.deliveries(all, clerk)) as [Delivery];
+    const read = (as: Principal): Promise<DeliveryDetails> => shop.call(notifications.getDelivery, { webhookId: all.id, deliveryId: id }, as);
+    expect(await read(clerk)).toMatchObject({ request: { body: expect.any(String) }, response: { body: '' } });
+    const without = await read(principal);
+    expect([without.request, without.response]).toEqual([undefined, undefined]);
+    await expect(read(customer(998))).rejects.toMatchObject({ code: 'webhook-not-found' });
+    await expect(shop.call(notifications.getDelivery, { webhookId: all.id, deliveryId: 999_999 }, clerk)).rejects.toMatchObject({ code: 'delivery-not-found' });
   });
 
   it('show when they are retried', async () => {

@@ -1,6 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { WebhookTest } from '@plant-shop/contracts/events';
-import type { Delivery, DeliveryAttempt, DeliveryState } from '@plant-shop/contracts/notifications';
+import { defaultEventType, type WebhookTest } from '@plant-shop/contracts/events';
+import type { Delivery, DeliveryAttempt, DeliveryResponse, DeliveryState } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
@@ -29,7 +29,7 @@ export const toDelivery = (record: DeliveryRecord): Delivery => ({
 });
 
 /** Throws `delivery-not-found` if there is no delivery. */
-export function existingDelivery(delivery: DeliveryRecord | undefined): DeliveryRecord {
+export function existingDelivery(delivery: DeliveryDetailsRecord | undefined): DeliveryDetailsRecord {
   if (!delivery) throw new DomainError('delivery-not-found', 'The webhook has no such delivery, or it has been deleted because of its age.');
   return delivery;
 }
@@ -40,9 +40,20 @@ export const testBody = (webhookId: string, now: Date): string =>
 
 type Reader = Pick<Transaction, 'query'>;
 
+/** SQL: event `l` is of stock. It belongs to no user, so an endpoint may have it that does not see all orders. */
+const isOfStock = `l.event_type LIKE 'stock.%'`;
+
+/** SQL: endpoint `w` may see the order or the stock of event `l`, if it subscribes to it. */
+export const mayHave = `(w.sees_all OR l.subject = w.owner_id OR ${isOfStock})`;
+
+/** SQL: event `l` is of another user's order. */
+export const isOfOthers = `(l.subject <> w.owner_id AND NOT ${isOfStock})`;
+
 /** SQL: endpoint `w` subscribes to event `l`. */
 export const isSubscribed = `l.event_type = ANY (w.event_types) AND w.state <> 'deleted'
-  AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)`;
+  AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)
+  AND (w.new_statuses IS NULL OR l.event_type <> '${defaultEventType}' OR l.new_status = ANY (w.new_statuses))
+  AND (w.sees_stock OR NOT ${isOfStock})`;
 
 /**
  * SQL: appends rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent, created_at) to their
@@ -87,15 +98,20 @@ const isKnown = (after: string): string => `l.repeats AND EXISTS (
         UNION ALL
         SELECT 1 FROM event_log o WHERE o.event_id = l.event_id AND o.seq > ${after} AND o.seq < l.seq)`;
 
+/** SQL: the first events of a range for endpoints that do not see all orders. */
+const ownEvents = (isTheirs: string): string => `(
+      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body, l.traceparent, l.logged_at AS created_at
+      FROM event_log l JOIN webhooks w ON ${isTheirs} AND NOT w.made_for_all
+      WHERE l.seq > $1 AND l.seq <= $2 AND ($3::bigint IS NULL OR (l.seq, w.id) > ($3, $4::uuid))
+        AND ${isSubscribed} AND NOT (${isKnown('$1')})
+      ORDER BY l.seq, w.id LIMIT $5::bigint)`;
+
 const enqueueOwnRange: Statement = {
   name: 'webhooks-enqueue',
   text: `
     WITH wanted AS MATERIALIZED (
-      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body, l.traceparent, l.logged_at AS created_at
-      FROM event_log l JOIN webhooks w ON w.owner_id = l.subject AND NOT w.made_for_all
-      WHERE l.seq > $1 AND l.seq <= $2 AND ($3::bigint IS NULL OR (l.seq, w.id) > ($3, $4::uuid))
-        AND ${isSubscribed} AND NOT (${isKnown('$1')})
-      ORDER BY l.seq, w.id LIMIT $5::bigint
+      ${ownEvents('w.owner_id = l.subject')} UNION ALL ${ownEvents(`w.sees_stock AND ${isOfStock}`)}
+      ORDER BY seq, webhook_id LIMIT $5::bigint
     ) ${enqueueWanted}, enqueued AS (
       SELECT seq, webhook_id FROM wanted ORDER BY seq DESC, webhook_id DESC LIMIT 1
     ), counted AS (
@@ -141,12 +157,12 @@ const enqueueByCursor: Statement = {
           SELECT FROM webhook_deliveries d WHERE d.webhook_id = c.webhook_id AND d.due_at <= ${queueNow} LIMIT $6::bigint) AS first
       ) AS due
     ), wanted AS MATERIALIZED (
-      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent,
+      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, ${isOfOthers} AS of_others, l.body, l.traceparent,
         l.logged_at AS created_at
       FROM places p JOIN webhooks w ON w.id = p.webhook_id
       CROSS JOIN LATERAL (
         SELECT * FROM event_log l
-        WHERE l.seq > p.after AND l.seq <= p.up_to AND (w.sees_all OR l.subject = w.owner_id)
+        WHERE l.seq > p.after AND l.seq <= p.up_to AND ${mayHave}
           AND ${isSubscribed} AND NOT (${isKnown('p.after')})
         ORDER BY l.seq LIMIT p.room
       ) AS l
@@ -219,9 +235,16 @@ const publicColumns = `d.id, d.event_id AS "eventId", d.order_id AS "orderId", d
   CASE WHEN d.state = 'pending' AND w.state = 'disabled' THEN 'held' ELSE d.state END AS state,
   CASE WHEN w.state = 'enabled' AND d.lease IS NULL THEN d.due_at - ${queueAhead} END AS "nextAttemptAt"`;
 
-export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryRecord | undefined> {
-  const [delivery] = await db.query<DeliveryRecord>(
-    `SELECT ${publicColumns} FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+/** A delivery with what its last attempt sent and received. */
+export interface DeliveryDetailsRecord extends DeliveryRecord {
+  readonly ofOthers: boolean;
+  readonly body: string;
+  readonly response: DeliveryResponse | null;
+}
+
+export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryDetailsRecord | undefined> {
+  const [delivery] = await db.query<DeliveryDetailsRecord>(
+    `SELECT ${publicColumns}, d.of_others AS "ofOthers", d.body, d.response FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
      WHERE d.id = $2 AND d.webhook_id = $1 AND (w.sees_all OR NOT d.of_others)`,
     [webhookId, id],
   );

@@ -1,3 +1,4 @@
+import { noSubject } from '@plant-shop/contracts/events';
 import type { Advance } from '@plant-shop/events/follower';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
@@ -132,6 +133,7 @@ const defer: Statement = {
     ), passed AS (
       UPDATE webhook_watermark m SET watermark = $2 FROM place
       WHERE NOT EXISTS (SELECT 1 FROM webhooks WHERE owner_id = ANY ($3::uuid[]) AND NOT made_for_all AND state <> 'deleted')
+        AND NOT ('${noSubject}' = ANY ($3) AND EXISTS (SELECT 1 FROM webhooks WHERE sees_stock AND NOT made_for_all AND state <> 'deleted'))
       RETURNING 1
     )
     SELECT NOT EXISTS (SELECT 1 FROM passed) AS own, EXISTS (SELECT 1 FROM webhook_cursors) AS all`,

@@ -1,4 +1,5 @@
-import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
+import { defaultEventType } from '@plant-shop/contracts/events';
+import type { DeliveryAttempt, DeliveryResponse } from '@plant-shop/contracts/notifications';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { QueueLimits } from '../../options.js';
 import { queueNow } from './queue-clock.js';
@@ -26,9 +27,14 @@ const lockTurns: Statement = {
 /** SQL: endpoint `w` may see the order of delivery `d`. */
 const maySee = '(w.sees_all OR NOT d.of_others)';
 
-/** SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends (not in a lane) were asked for one by one. */
-const isWanted = `(NOT d.in_lane OR (d.body::jsonb ->> 'event') = ANY (w.event_types)
-  AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint))`;
+/**
+ * SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends of orders' events (not in a lane) were asked for one by one; stock events
+ * are in no lane, and always need the permission.
+ */
+const isWanted = `(NOT d.in_lane AND (d.seq IS NULL OR d.order_id IS NOT NULL) OR (d.body::jsonb ->> 'event') = ANY (w.event_types)
+  AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint)
+  AND (w.new_statuses IS NULL OR (d.body::jsonb ->> 'event') <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses))
+  AND (w.sees_stock OR (d.body::jsonb ->> 'event') NOT LIKE 'stock.%'))`;
 
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
@@ -148,6 +154,7 @@ export interface Outcome {
   readonly delivery: Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
   readonly lease: string;
   readonly attempt: DeliveryAttempt;
+  readonly response?: DeliveryResponse;
   /** A `pending` delivery is due again after `pauseMs`. */
   readonly state: 'delivered' | 'failed' | 'pending';
   readonly pauseMs: number;
@@ -167,10 +174,10 @@ const lockLanes: Statement = {
 const record: Statement = {
   name: 'webhooks-record-outcomes',
   text: `
-    UPDATE webhook_deliveries d SET state = t.state, attempts = d.attempts || t.attempt, lease = NULL,
+    UPDATE webhook_deliveries d SET state = t.state, attempts = d.attempts || t.attempt, response = t.response, lease = NULL,
       due_at = CASE WHEN t.state = 'pending' THEN ${queueNow} + t.pause_ms * interval '1 millisecond' END,
       ended_at = CASE WHEN t.state <> 'pending' THEN now() END
-    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[]) AS t (id, lease, state, attempt, pause_ms)
+    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[], $6::jsonb[]) AS t (id, lease, state, attempt, pause_ms, response)
     WHERE d.id = t.id AND d.lease = t.lease RETURNING d.id`,
 };
 
@@ -205,6 +212,7 @@ export function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): (
     outcomes.map((one) => one.state),
     outcomes.map((one) => JSON.stringify(one.attempt)),
     outcomes.map((one) => one.pauseMs),
+    outcomes.map(({ response }) => (response ? JSON.stringify(response) : null)),
   ]);
   advanceLanes(tx, lanes);
   return () => new Set(written().map((row) => row.id));

@@ -5,7 +5,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { decodeCursor, encodeCursor, noEpoch } from '../../log/history.js';
-import { enqueueWanted, isSubscribed } from './deliveries.repository.js';
+import { enqueueWanted, isOfOthers, isSubscribed, mayHave } from './deliveries.repository.js';
 import { assertNoReplay, noteReplay } from './pending-limits.js';
 import { findEnqueuedUpTo } from './positions.repository.js';
 
@@ -37,10 +37,10 @@ const counted = 'SELECT count(*) AS scheduled, coalesce((SELECT max(seq) FROM wa
 /** Events of the log that the endpoint subscribes to and may see now. A repeated event is sent once, with its first number. */
 const logged = `
   WITH wanted AS MATERIALIZED (
-    SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent,
+    SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, ${isOfOthers} AS of_others, l.body, l.traceparent,
       now() AS created_at
     FROM webhooks w JOIN event_log l ON l.seq > $2 AND l.seq <= $3
-    WHERE w.id = $1 AND (l.subject = w.owner_id OR w.sees_all) AND ${isSubscribed} AND NOT l.repeats AND ${inTime('l')}
+    WHERE w.id = $1 AND ${mayHave} AND ${isSubscribed} AND NOT l.repeats AND ${inTime('l')}
     ORDER BY l.seq LIMIT $6
   ) ${enqueueWanted} ${counted}`;
 

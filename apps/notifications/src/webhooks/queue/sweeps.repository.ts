@@ -35,7 +35,7 @@ export async function endDeliveries(tx: Transaction, found: readonly Pending[], 
   holdLanes(tx, lanes);
   const attempt = JSON.stringify({ at: new Date().toISOString(), durationMs: 0, error });
   await tx.execute(
-    `UPDATE webhook_deliveries d SET state = 'failed', due_at = NULL, lease = NULL, ended_at = now(), attempts = attempts || $2::jsonb
+    `UPDATE webhook_deliveries d SET state = 'failed', due_at = NULL, lease = NULL, ended_at = now(), attempts = attempts || $2::jsonb, response = NULL
      WHERE id = ANY($1) AND ended_at IS NULL AND ${isFree}`,
     [found.map((one) => one.id), attempt],
   );

@@ -108,9 +108,10 @@ describe('attempts in progress, on every replica', () => {
     ['types', { eventTypes: ['order.status_changed'] }, { type: 'order.placed' as const }],
     ['plant', { eventTypes: [...allTypes], plantId: 8 }, { plantId: 7 }],
     ['order', { eventTypes: [...allTypes], orderId: 1_000 }, {}],
+    ['status', { eventTypes: [...allTypes], newStatuses: ['delivered'] }, {}],
   ])('are cut when the filters (%s) exclude their events, which fail', async (_what, filter, excluded) => {
     const webhook = await hang(customer(1), orders(6, excluded));
-    const wanted = { orderId: 1_000, plantId: 8 };
+    const wanted = { orderId: 1_000, plantId: 8, newStatus: 'delivered' };
     await shop.replace(webhook, filter);
     expect(await cut()).toEqual([]);
     answerAll();

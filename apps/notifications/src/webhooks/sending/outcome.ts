@@ -19,7 +19,7 @@ const askedPauseMs = ({ status, retryAfterMs = 0 }: SendResult): number =>
 
 /** @param random from 0 to 1 */
 export function outcomeOf(delivery: ClaimedDelivery, lease: string, sent: SendResult, timeScale: number, random: number): Outcome {
-  const base = { delivery, lease, attempt: toAttempt(sent) };
+  const base = { delivery, lease, attempt: toAttempt(sent), ...(sent.response && { response: sent.response }) };
   if (isDelivered(sent)) return { ...base, state: 'delivered', pauseMs: 0 };
   const pauseMs = pauseAfter(delivery.recordedAttempts + 1, timeScale, random);
   // After a 410 the endpoint is disabled, and the delivery is held like later ones.

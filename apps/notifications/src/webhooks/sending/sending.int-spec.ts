@@ -54,6 +54,33 @@ describe('sending to webhooks', () => {
     await Promise.all([owner.allEnded(all, 4), owner.allEnded(order, 2), owner.allEnded(plant, 2)]);
   });
 
+  it('covers status changes to the endpoint’s statuses, and all events of its other types, also in a replay and after a change', async () => {
+    const all = await owner.create();
+    const filtered = await owner.create({ eventTypes: ['order.status_changed', 'order.placed'], newStatuses: ['approved', 'cancelled'] });
+    const [placed, approved, , cancelled] = owner.happen({ orderId: 1, type: 'order.placed' }, { orderId: 1 }, { orderId: 1, newStatus: 'delivered' }, { orderId: 2, newStatus: 'cancelled' });
+    const expected = [placed, approved, cancelled].map((event) => event!.id);
+    await Promise.all([owner.allEnded(all, 3), owner.allEnded(filtered, 3)]);
+    const sent = async (): Promise<string[]> => (await owner.deliveries(filtered)).map(({ eventId }) => eventId).reverse();
+    expect(await sent()).toEqual(expected);
+    expect(await owner.replay(filtered.id)).toEqual({ scheduled: 3 });
+    await owner.allEnded(filtered, 6);
+    expect(await sent()).toEqual([...expected, ...expected]);
+    await owner.replace(filtered, { newStatuses: ['delivered'] });
+    expect(await owner.replay(filtered.id)).toEqual({ scheduled: 2 });
+    await owner.replace(filtered, {});
+    expect(await owner.get(filtered.id)).not.toHaveProperty('newStatuses');
+  });
+
+  it('covers the statuses of all orders for an endpoint that sees them', async () => {
+    const { shop, receiver } = owner;
+    const clerk = staff(owner.no);
+    shop.users.set(clerk.subject, permissionsOfRole.staff);
+    await shop.create(receiver.url, { newStatuses: ['delivered'] }, clerk);
+    const [, wanted] = shop.happen({ orderId: 1, owner: 998 }, { orderId: 1, owner: 998, newStatus: 'delivered' });
+    await until(() => receiver.received.length === 1);
+    expect(receiver.ids).toEqual([wanted!.id]);
+  });
+
   it('covers all orders while the owner may see them', async () => {
     const { shop, receiver } = owner;
     const clerk = staff(owner.no);

@@ -54,11 +54,43 @@ describe('the webhook sender', () => {
     expect(await send()).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status });
   });
 
-  it.each([400, 401, 404, 410, 429, 500, 503])('counts %i as a failure, without the text of the receiver', async (status) => {
-    receiver.answer = (_received, response) => response.writeHead(status, 'secret reason').end('secret of the receiver');
-    const sent = await send();
+  it.each([400, 401, 404, 410, 429, 500, 503])('counts %i as a failure, with the text of the receiver only in its response', async (status) => {
+    receiver.answer = (_received, response) => response.writeHead(status, 'odd reason', { 'x-odd': 'odd' }).end('odd text of the receiver');
+    const { response, ...sent } = await send();
     expect(sent).toMatchObject({ status, error: `The receiver answered ${status}.` });
-    expect(JSON.stringify(sent)).not.toContain('secret');
+    expect(JSON.stringify(sent)).not.toContain('odd');
+    expect(response).toMatchObject({ headers: { 'x-odd': 'odd' }, body: 'odd text of the receiver' });
+    expect(response).not.toHaveProperty('truncated');
+  });
+
+  it('keeps the beginning of a long failure, as text that Postgres stores', async () => {
+    const text = `a\0b${'🌼'.repeat(4_000)}`;
+    receiver.answer = (_received, response) => response.writeHead(500, { 'x-long': 'l'.repeat(1_000), ...Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`x-${n}`, 'x'.repeat(200)])) }).end(text);
+    const { response } = await send();
+    expect(response).toMatchObject({ truncated: true, body: `a\ufffdb${'🌼'.repeat(2_046)}\ufffd` });
+    expect(response?.headers['x-long']).toBe('l'.repeat(256));
+    expect(JSON.stringify(response?.headers).length).toBeLessThan(2_600);
+  });
+
+  it('redacts secrets and signatures of a failure, before it cuts them', async () => {
+    const signature = `v1,${Buffer.alloc(32, 7).toString('base64')}`;
+    const secrets = ['whsec_bm90LWEtc2VjcmV0', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl', 'opaque', 'hunter2', 'user:pass', signature.slice(3)];
+    const body = `got ${signature} ${secrets[0]} Authorization: Bearer ${secrets[2]} {"clientSecret": "${secrets[3]}"} ?api_key=${secrets[3]} https://${secrets[4]}@db ${secrets[1]} `;
+    const long = `${'x'.repeat(4_090 - body.length)} ${secrets[0]}`;
+    receiver.answer = (_received, response) => response.writeHead(500, { 'set-cookie': ['a=opaque', 'b=hunter2'], 'x-hub-signature': signature, 'x-echo': signature }).end(body + long);
+    const { response } = await send();
+    expect(response?.headers).toMatchObject({ 'set-cookie': '[redacted]', 'x-hub-signature': '[redacted]', 'x-echo': 'v1,[redacted]' });
+    for (const secret of secrets) expect(JSON.stringify(response)).not.toContain(secret);
+    expect(JSON.stringify(response)).not.toContain('whsec_');
+  });
+
+  it.each(['"', 'password', '://', 'eyJ-', 'whsec_', '"token":', 'x', 'Bearer '])('is not slowed down by a failure full of %s', async (text) => {
+    receiver.answer = (_received, response) => response.writeHead(500).end(text.repeat(10_000 / text.length));
+    const one = sender();
+    await one.send({ ...post, url: new URL(receiver.url) });
+    const begun = performance.now();
+    for (let n = 0; n < 10; n++) await one.send({ ...post, url: new URL(receiver.url) });
+    expect(performance.now() - begun).toBeLessThan(1_000);
   });
 
   it.each([301, 302, 303, 307, 308])('does not follow a %i', async (status) => {
@@ -93,7 +125,7 @@ describe('the webhook sender', () => {
       pour();
     };
     const sent = await send();
-    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, ...(error && { error }) });
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, ...(error && { error, response: expect.objectContaining({ body: '\ufffd'.repeat(4_096), truncated: true }) }) });
     await until(() => !isOpen);
     // What the buffers of the two sockets hold, and no more.
     expect(written).toBeLessThan(16 * 1024 * 1024);
@@ -145,7 +177,7 @@ describe('the webhook sender', () => {
       response.flushHeaders();
     };
     const sent = await send(receiver.url, { bodyLimitMs: 200 });
-    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, isUnfinished: true, ...(error && { error }) });
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, isUnfinished: true, ...(error && { error, response: expect.objectContaining({ truncated: true }) }) });
     expect(sent.durationMs).toBeGreaterThanOrEqual(190);
     expect(sent.durationMs).toBeLessThan(4_000);
     await until(() => !isOpen);

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { DeliveryResponse } from '@plant-shop/contracts/notifications';
 import { Agent, type Dispatcher, errors } from 'undici';
 import { type TargetGuard, TargetRefused } from '../endpoints/target-guard.js';
+import { fixedHeaders } from '../endpoints/signing-secrets.js';
 import { guardedConnector } from './connector.js';
 import { retryAfterMs } from './schedule.js';
 
@@ -23,6 +25,8 @@ export interface SendResult {
   /** A text for people, undefined for a success. Contains nothing that the receiver sent. */
   readonly error?: string;
   readonly retryAfterMs?: number;
+  /** Of a failure, for the endpoint's owner. Must not be logged. */
+  readonly response?: DeliveryResponse;
   /** Set if the body of the response had not ended within its time limit. */
   readonly isUnfinished?: true;
   /** Set if `signal` or `mayBegin` ended the attempt before a response: it says nothing about the receiver. */
@@ -43,7 +47,10 @@ export interface Post {
 
 /** The response body is discarded; reading it to the end lets the connection be reused. */
 const maxResponseBytes = 64 * 1024;
-const userAgent = 'plant-shop-webhooks/1';
+/** Characters of a response that are shown. */
+const shownChars = { headers: 2_048, header: 256, body: 4_096 };
+/** Bytes kept of a response: more than is shown, so that a secret is redacted before it is cut. */
+const keptBytes = 2 * shownChars.body;
 
 const timedOut = new Error('time limit');
 const tooLong = new Error('response too long');
@@ -93,6 +100,9 @@ class Attempt implements Dispatcher.DispatchHandler {
   private status: number | undefined;
   private retryAfterMs: number | undefined;
   private bytes = 0;
+  /** Of a response that is no success. */
+  private headers: IncomingHttpHeaders | undefined;
+  private readonly chunks: Buffer[] = [];
 
   constructor(
     private readonly post: Post,
@@ -112,7 +122,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json', 'user-agent': userAgent },
+      headers: { ...headers, ...fixedHeaders },
       body,
     } as const;
     try {
@@ -133,6 +143,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.status = status;
+    if (status >= 300) this.headers = headers;
     this.retryAfterMs = retryAfterMs(headers['retry-after'], new Date(this.post.at.getTime() + performance.now() - this.startedAt));
     // The status decides. The body is read only to reuse the connection, within its own limit: a receiver that sends it slowly must not
     // occupy the slot.
@@ -142,6 +153,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.headers && this.bytes < keptBytes) this.chunks.push(chunk);
     this.bytes += chunk.length;
     if (this.bytes > maxResponseBytes) this.stop(tooLong);
   }
@@ -176,9 +188,34 @@ class Attempt implements Dispatcher.DispatchHandler {
       ...(status !== undefined && { status }),
       ...(text !== undefined && { error: text }),
       ...(this.retryAfterMs !== undefined && { retryAfterMs: this.retryAfterMs }),
+      ...(this.headers && { response: shown(this.headers, this.chunks, error === undefined && this.bytes <= keptBytes) }),
       ...(status !== undefined && error === timedOut && { isUnfinished: true }),
     });
   }
+}
+
+const censored = '[redacted]';
+const secretHeader = /auth|cookie|credential|key|password|secret|signature|token/i;
+// Repetitions are bounded: a receiver chooses the text, and must not make its redaction slow.
+const secretMembers = /("[^"]{0,64}(?:password|secret|token|api[-_]?key|signature)[^"]{0,64}"\s{0,8}:\s{0,8}")[^"]{0,1024}/gi;
+const secretParameters = /((?:password|secret|token|api[-_]?key|signature)=)[^&\s"']{1,1024}/gi;
+const userInfo = /(:\/\/)[^\s"'<>@/]{1,256}@/g;
+const secrets = /whsec_[\w+/=]{1,1024}|(?<![\w+/])[\w+/]{43}=|\bBearer\s{1,8}\S{1,1024}|(?<![\w.-])eyJ[\w-]{1,1024}\.[\w-]{1,1024}\.[\w-]{0,1024}/g;
+const withoutSecrets = (text: string): string =>
+  text.replaceAll(secretMembers, `$1${censored}`).replaceAll(secretParameters, `$1${censored}`).replaceAll(userInfo, `$1${censored}@`).replaceAll(secrets, censored);
+
+/** Returns the beginning of a response without what may be secret. Postgres stores no NUL. */
+function shown(received: IncomingHttpHeaders, chunks: readonly Buffer[], isWhole: boolean): DeliveryResponse {
+  const headers: Record<string, string> = {};
+  let left = shownChars.headers;
+  for (const [name, value = ''] of Object.entries(received)) {
+    const text = secretHeader.test(name) ? censored : withoutSecrets([value].flat().join(', ').slice(0, 2 * shownChars.header)).slice(0, shownChars.header);
+    if ((left -= name.length + text.length) < 0) break;
+    headers[name] = text;
+  }
+  const all = withoutSecrets(new TextDecoder().decode(Buffer.concat(chunks).subarray(0, keptBytes), { stream: true }));
+  const body = all.slice(0, shownChars.body).toWellFormed().replaceAll('\0', '\ufffd');
+  return { headers, body, ...((!isWhole || all.length > body.length) && { truncated: true }) };
 }
 
 function statusText(status: number): string | undefined {
