@@ -8,6 +8,7 @@ import { DueOrdersLoop, DueOrdersService, SetAsideGauge } from './checkout/due-o
 import { STORE_OPTIONS, type StoreConfig, storeDatabase, type StoreOptions, toOptions } from './config.js';
 import { CustomersController, CustomersService } from './customers/customers.js';
 import { FeedController, OrderFeed } from './feed/order-feed.js';
+import { BasketsController, BasketsService } from './orders/baskets.service.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { StaffCancellationsController, StaffCancellationsService } from './cancellations/staff-cancellations.js';
 import { OrdersService } from './orders/orders.service.js';
@@ -25,11 +26,12 @@ class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
+      controllers: [FeedController, OrdersController, BasketsController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
         OrdersService,
+        BasketsService,
         StaffCancellationsService,
         PaymentsService,
         RefundsService,

@@ -17,7 +17,7 @@ import type { TimelineRow } from './order.views.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-const orderColumns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
+const orderColumns = `id, basket_id AS "basketId", plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   placed_at AS "placedAt", due_at AS "dueAt", due_transition AS "dueTransition", paid_at AS "paidAt", carrier,
   tracking_number AS "trackingNumber", refund`;
 
@@ -29,6 +29,11 @@ export async function findOrder(db: Reader, orderId: number): Promise<OrderState
   const [order] = await db.query<OrderState>(findOrderById, [orderId]);
   return order;
 }
+
+const findOrdersByBasket: Statement = { name: 'find-orders-of-basket', text: `SELECT ${orderColumns} FROM orders WHERE basket_id = $1 ORDER BY id` };
+
+/** Finds the orders of a basket, in the order of its lines. */
+export const findOrdersOfBasket = (db: Reader, basketId: number): Promise<OrderState[]> => db.query(findOrdersByBasket, [basketId]);
 
 /** Returns an order's timeline, oldest first, one step more than the page holds. */
 export function findTransitions(db: Reader, orderId: number, { after, limit }: PageBounds): Promise<TimelineRow[]> {
@@ -285,6 +290,7 @@ const keepPlacedAt = `placed_at = CASE WHEN placed_at < $4::timestamptz + ${maxA
 
 const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
   ['id', 'bigint', ({ order }) => order.id],
+  ['basket_id', 'bigint', ({ order }) => order.basketId],
   ['plant_id', 'bigint', ({ order }) => order.plantId],
   ['quantity', 'integer', ({ order }) => order.quantity],
   ['ship_date', 'timestamptz', ({ order }) => order.shipDate?.toISOString()],
@@ -304,8 +310,8 @@ const writePlaced: Statement = {
       SELECT * FROM ${placedRows.numberedFrom(15)}
     ), numbers AS (${assignNumbers('$1::bigint', keepPlacedAt)}
     ), new_orders AS (
-      INSERT INTO orders (id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since)
-      SELECT id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now() FROM placed
+      INSERT INTO orders (id, basket_id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since)
+      SELECT id, basket_id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now() FROM placed
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, event_id, body, traceparent, feed_seq)
       SELECT id, $3, $2, $4, actor, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
