@@ -45,6 +45,7 @@ export const snapshot: Snapshot = {
   plants: [{ plantId, free: 6, reserved: 0, sold: 4, placed: 0, taken: 4 }],
   inventoryDrift: { available: 0, pending: 0, sold: 0 },
   orphans: [],
+  splitBaskets: [],
 };
 
 /** An order that was shipped and transferred to client `d` before it was delivered. */

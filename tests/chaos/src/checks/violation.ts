@@ -14,6 +14,7 @@ export type Rule =
   | 'expiry'
   | 'payments'
   | 'refusals'
+  | 'baskets'
   | 'stock'
   | 'owners'
   | 'own-writes'
