@@ -85,6 +85,12 @@ export class Databases {
     });
   }
 
+  /** Deadlocks in the store's database since its server was started or had crashed. */
+  deadlocks(): Promise<number> {
+    return this.in('store', async (client) =>
+      (await client.query<{ deadlocks: number }>('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')).rows[0]?.deadlocks ?? 0);
+  }
+
   /** Ids of all events in the log. */
   loggedEvents(): Promise<ReadonlySet<string>> {
     return this.in('notifications', async (client) => new Set((await client.query<{ id: string }>('SELECT event_id AS id FROM event_log')).rows.map(({ id }) => id)));

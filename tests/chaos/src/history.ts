@@ -139,6 +139,8 @@ export interface Follower {
 }
 
 export interface FinalState {
+  /** Deadlocks in the store's database during the trial. */
+  readonly deadlocks: number;
   readonly orders: readonly FinalOrder[];
   readonly payments: readonly { readonly orderId: number; readonly reference: string; readonly state: 'accepted' | 'failed' | 'refund-due' }[];
   /** The refunds that the API lists as due. */

@@ -36,6 +36,7 @@ const checks: readonly ((history: History) => Violation[])[] = [
   checkInventory,
   checkOwnWrites,
   checkEvents,
+  ({ final: { deadlocks } }) => (deadlocks === 0 ? [] : [{ rule: 'deadlocks', what: `transactions of the store were in ${deadlocks} deadlocks` }]),
   ({ unsettled }) => unsettled.map((what) => ({ rule: 'settled', what })),
 ];
 

@@ -128,6 +128,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
     deadlineMs: 11_000,
     unsettled: [],
     final: {
+      deadlocks: 0,
       orders: [transferredOrder(), { ...orderThrough(2, 'placed', 'approved') }, refundDueOrder()],
       payments: [{ orderId: 1, reference: 'r', state: 'accepted' }, { orderId: 2, reference: 's', state: 'accepted' }, { orderId: 3, reference: 't', state: 'refund-due' }],
       refundsDue: [{ orderId: 3, paymentReference: 't' }],

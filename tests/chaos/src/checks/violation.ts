@@ -15,6 +15,7 @@ export type Rule =
   | 'payments'
   | 'refusals'
   | 'baskets'
+  | 'deadlocks'
   | 'stock'
   | 'owners'
   | 'own-writes'
