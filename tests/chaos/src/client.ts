@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { contentOf, type Credentials, request as sendRequest, type RequestOptions } from '@plant-shop/testing/http';
 import { now } from './clock.js';
-import { type Answered, type ShopRequest, type Call, isAnswered, keyOfRequest, type OrderStatus, type Resource } from './history.js';
+import { type Answered, type ShopRequest, type Call, isDone, keyOfRequest, type OrderStatus, type Resource } from './history.js';
 
 /** The API key of the demo data; it has every permission. */
 export const staffKey = { apiKey: 'special-key' };
@@ -20,16 +20,18 @@ interface Body {
   readonly name?: string;
 }
 
-/** A basket as the load uses it, or the problem that refused it. */
-interface BasketBody {
+interface BasketOrder {
   readonly id: number;
-  readonly orders: readonly { readonly id: number; readonly status: OrderStatus }[];
+  readonly status: OrderStatus;
 }
 
-/** The ids of a problem that are at fault. */
-interface Refusal {
+/** A basket, or the problem that refused a request about it. */
+interface BasketBody {
+  readonly id?: number;
+  /** In a problem: the ids of those at fault. */
+  readonly orders?: readonly (BasketOrder | number)[];
+  /** In a problem: those at fault. */
   readonly lines?: readonly { readonly pointer: string }[];
-  readonly orders?: readonly number[];
 }
 
 export interface PlacedBasket {
@@ -70,14 +72,14 @@ export class Client {
     const request: ShopRequest = { kind: 'other', what: 'place basket', ...withKey(key) };
     const outcome = await this.send<BasketBody>(request, { method: 'POST', path: '/v3/store/basket', json: { lines, externalId: mark } }, (call, body) =>
       lines.map((line, n) => {
-        const isRefused = (body as Refusal | undefined)?.lines?.some(({ pointer }) => pointer === `/lines/${n}`) ?? false;
+        const isRefused = body?.lines?.some(({ pointer }) => pointer === `/lines/${n}`) ?? false;
         // The lines of a plant are refused together.
         const quantity = isRefused ? lines.reduce((sum, one) => sum + (one.plantId === line.plantId ? one.quantity : 0), 0) : line.quantity;
         const wanted: ShopRequest = { kind: 'place', plantId: line.plantId, quantity, basket: { mark, lines: lines.length }, ...withKey(key && `${key}#${n}`) };
-        return lineOf(call, wanted, body?.orders?.[n], isRefused);
+        return lineOf(call, wanted, ordersIn(body)[n], isRefused);
       }));
-    const { body } = outcome;
-    return { ...outcome, ...(isDoneWith(outcome) && body && { basket: { id: body.id, mark, orderIds: body.orders.map(({ id }) => id) } }) };
+    const id = isDone(outcome.call) ? outcome.body?.id : undefined;
+    return { ...outcome, ...(id !== undefined && { basket: { id, mark, orderIds: ordersIn(outcome.body).map((order) => order.id) } }) };
   }
 
   cancelBasket(basket: PlacedBasket): Promise<Outcome<BasketBody>> {
@@ -209,10 +211,10 @@ export class Client {
 
 const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
 
-const isDoneWith = ({ call }: Outcome): boolean => isAnswered(call) && call.answer.status === 200;
+const ordersIn = (body: BasketBody | undefined): BasketOrder[] => (body?.orders ?? []).filter((one) => typeof one === 'object');
 
 /** Returns the call for one order of a basket. @param isAtFault whether the refusal of the basket names it */
-function lineOf(call: Call, request: ShopRequest, order: BasketBody['orders'][number] | undefined, isAtFault: boolean): Call {
+function lineOf(call: Call, request: ShopRequest, order: BasketOrder | undefined, isAtFault: boolean): Call {
   const { answer } = call;
   if (answer === 'lost') return { ...call, request };
   const isRefused = answer.status === 404 || answer.status === 409;
@@ -227,10 +229,9 @@ function lineOf(call: Call, request: ShopRequest, order: BasketBody['orders'][nu
 const ordersOf = ({ mark, orderIds }: PlacedBasket, requestOf: (orderId: number, basket: { mark: string; lines: number }, n: number) => ShopRequest) =>
   (call: Call, body: BasketBody | undefined): Call[] =>
     orderIds.map((orderId, n) => {
-      const order = body?.orders?.find(({ id }) => id === orderId);
-      const named = (body as Refusal | undefined)?.orders;
+      const order = ordersIn(body).find(({ id }) => id === orderId);
       // A refused payment of a basket names no order: it is refused for all of them.
-      const isAtFault = named === undefined || (named as readonly unknown[]).includes(orderId);
+      const isAtFault = body?.orders?.includes(orderId) ?? true;
       return lineOf(call, requestOf(orderId, { mark, lines: orderIds.length }, n), order, isAtFault);
     });
 

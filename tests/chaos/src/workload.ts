@@ -117,8 +117,13 @@ async function actAsCustomer(client: Client, random: Random, plantIds: readonly 
 async function placeBasket(client: Client, random: Random, plantIds: readonly number[]): Promise<PlacedBasket | undefined> {
   const lines = Array.from({ length: random.between(2, 4) }, () => ({ plantId: random.pick(plantIds), quantity: random.between(1, 2) }));
   const mark = newMark(random);
-  const placed = await (random.chance(0.5) ? client.placeBasket(lines, mark) : withNewKey(random, (key) => client.placeBasket(lines, mark, key)));
-  return (placed as Awaited<ReturnType<Client['placeBasket']>> | undefined)?.basket;
+  let basket: PlacedBasket | undefined;
+  await withOptionalKey(random, async (key) => {
+    const outcome = await client.placeBasket(lines, mark, key);
+    basket ??= outcome.basket;
+    return outcome;
+  });
+  return basket;
 }
 
 /** @returns the order's id if the order was accepted */

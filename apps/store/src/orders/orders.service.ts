@@ -138,8 +138,9 @@ export class OrdersService {
    */
   placeBasket(context: RpcContext, { lines, shipDate, externalId, metadata }: NewBasket): Promise<Basket | Replayed> {
     const basket: BasketRequest = { externalId: externalId ?? null, metadata: metadata ?? null };
-    const orders = lines.map((line) => ({ ...toQueued(context, { ...line, ...(shipDate !== undefined && { shipDate }) }), basket }));
-    return this.batcher.submit(lines[0]?.plantId ?? 0, { orders, deadline: context.deadline }) as Promise<Basket | Replayed>;
+    const shipping = shipDate === undefined ? {} : { shipDate };
+    const orders = lines.map(({ plantId, quantity = 1 }) => ({ ...toQueued(context, { plantId, quantity, ...shipping }), basket }));
+    return this.batcher.submit(lines[0]?.plantId ?? 0, { orders, deadline: context.deadline });
   }
 
   async get(context: RpcContext, orderId: number): Promise<Versioned<Order>> {
@@ -284,12 +285,14 @@ export async function placeBatch(
   const stockOf = (plantId: number): PlacingFacts['stock'] => stockLeft.get(plantId) ?? unknownPlantStock;
   const placed: Traced<Placement>[] = [];
   const baskets: BasketState[] = [];
-  const take = (order: BatchOrder, step: Placement): void => {
+  const take = (step: Placement, traceparent: string | undefined): OrderState => {
+    const { order, units } = step;
     takenIds.add(order.id);
     unpaid.get(order.ownerId)?.push(order);
     const stock = stockOf(order.plantId);
-    stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });
-    placed.push({ ...step, traceparent: order.traceparent });
+    stockLeft.set(order.plantId, { ...stock, free: stock.free + units.free });
+    placed.push({ ...step, traceparent });
+    return order;
   };
   const results = requestsOf(orders).map((lines) => {
     const [order] = lines;
@@ -298,17 +301,16 @@ export async function placeBatch(
     const customer = { isCustomerClosed: closedCustomers.has(ownerId), seesStock, unpaid: order.isLimited ? unpaid.get(ownerId) : undefined };
     return answers.answerOnce(order.idempotency, () => {
       if (!basket) {
-        const step = place(order, { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id) }, context, policy);
-        take(order, step);
-        return versionedOrder(step.order);
+        const facts = { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id) };
+        return versionedOrder(take(place(order, facts, context, policy), order.traceparent));
       }
       const [name] = nameOf(order);
       const steps = placeBasket(lines, { ...customer, stockOf, sameExternalId: name && names.find(name) }, context, policy);
-      steps.forEach((step, n) => take(lines[n]!, step));
+      const taken = steps.map((step) => take(step, order.traceparent));
       const state = { ...basket, id: order.id, ownerId, placedAt: times.at };
       baskets.push(state);
       if (name) names.add(name, order.id);
-      return toBasket(state, steps.map((step) => step.order));
+      return toBasket(state, taken);
     });
   });
   const [first, ...others] = placed;
@@ -345,7 +347,7 @@ function requestsOf(batch: readonly BatchOrder[]): [BatchOrder, ...BatchOrder[]]
 }
 
 /** Returns the external id of an order's basket, if it has one. */
-const nameOf = ({ ownerId, basket }: BatchOrder): BasketName[] => (basket?.externalId != null ? [{ ownerId, externalId: basket.externalId }] : []);
+const nameOf = ({ ownerId, basket }: BatchOrder): BasketName[] => (basket && basket.externalId !== null ? [{ ownerId, externalId: basket.externalId }] : []);
 
 /** Identifies the list that a cursor belongs to: a cursor of another filter is refused. */
 const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore }: OrderFilter): string[] => [

@@ -32,14 +32,15 @@ export class SequentialModel {
     if (this.closed.has(ownerId)) return 'customer-closed';
     if (listings.some((listing) => listing !== 'available')) return 'plant-not-available';
     const left = new Map([...this.stock].map(([plantId, { free }]) => [plantId, free]));
-    for (const { plantId, quantity } of lines) left.set(plantId, left.get(plantId)! - quantity);
+    for (const { plantId, quantity } of lines) left.set(plantId, (left.get(plantId) ?? 0) - quantity);
     if ([...left.values()].some((free) => free < 0)) return 'insufficient-stock';
     lines.forEach((line, n) => this.reserve(firstId + n, line));
     return 'placed';
   }
 
   private reserve(orderId: number, { plantId, quantity }: ModelLine): void {
-    const plant = this.stock.get(plantId)!;
+    const plant = this.stock.get(plantId);
+    if (!plant) throw new Error(`there is no plant ${plantId}`);
     plant.free -= quantity;
     plant.reserved += quantity;
     this.orders.set(orderId, { plantId, quantity });

@@ -56,7 +56,7 @@ describe('payments that are reported together', () => {
     const basket = (await findBasket(database, basketId))!;
     const run = randomUUID();
     const reports = all.map(({ order, reference, outcome, key }): PaymentReport => ({
-      ...(order === 'basket' ? { basket, orderIds: ids.slice(1) } : { orderIds: [ids[order] ?? unknownOrder] }),
+      ...(order === 'basket' ? { basket, orderIds: [ids[1]!, ids[2]!] } : { orderIds: [ids[order] ?? unknownOrder] }),
       reference: `p-${reference} of ${run}`,
       outcome,
       actor: { requestId: run, credentials: [] },

@@ -34,7 +34,7 @@ import { findPayments, findRefundIds, lockReferences, type PaymentId, savePaymen
 
 /** What a payment pays. */
 interface Payee {
-  readonly orderIds: readonly number[];
+  readonly orderIds: readonly [number, ...number[]];
   /** Absent: it pays one order. */
   readonly basket?: BasketState;
 }
@@ -102,8 +102,9 @@ export class PaymentsService {
   async reportForBasket(context: RpcContext, basketId: number, payment: Payment): Promise<Basket | Replayed> {
     // Orders never join or leave a basket.
     const [basket, orders] = await Promise.all([findBasket(this.database, basketId), findOrdersOfBasket(this.database, basketId)]);
-    if (!basket) throw new DomainError('basket-not-found', `There is no basket ${basketId}.`);
-    return this.submit(context, { basket, orderIds: orders.map(({ id }) => id) }, payment) as Promise<Basket | Replayed>;
+    const [first, ...others] = orders.map(({ id }) => id);
+    if (!basket || first === undefined) throw new DomainError('basket-not-found', `There is no basket ${basketId}.`);
+    return this.submit(context, { basket, orderIds: [first, ...others] }, payment);
   }
 
   private submit(context: RpcContext, payee: Payee, { outcome, reference }: Payment): Promise<Answer> {
@@ -181,14 +182,16 @@ function applyReport(
   policy: CheckoutPolicy,
 ): Versioned<Order> | Basket {
   const { orderIds, basket, reference, reportedBy, traceparent } = report;
-  const paid = orderIds.map((orderId) => requireOrder(orderId, orders.get(orderId)));
+  const [firstId, ...otherIds] = orderIds;
+  const orderOf = (orderId: number): OrderState => requireOrder(orderId, orders.get(orderId));
+  const paid: readonly [OrderState, ...OrderState[]] = [orderOf(firstId), ...otherIds.map(orderOf)];
   const known = payments.find(reference);
   if (known.length > 0 && !isOf(known, orderIds)) throw referenceUsed(reference);
   const blocking = paid.find((order) => !canTransition(order, 'approve'));
   const { kind, state } = decidePayment(stateOf(known), report.outcome, blocking === undefined);
   if (kind === 'new') {
     payments.record(reference, orderIds, state);
-    audit(tx, report.actor, basket ? store.reportBasketPayment : store.reportPayment, basket?.id ?? orderIds[0]!);
+    audit(tx, report.actor, basket ? store.reportBasketPayment : store.reportPayment, basket?.id ?? firstId);
     for (const order of paid) {
       const steps = order.status === 'placed' ? unpaid : settled;
       if (state === 'refund-due') steps.push({ ...markRefundDue(order, reportedBy), refundOf: { orderId: order.id, reference }, traceparent });
@@ -198,9 +201,8 @@ function applyReport(
       if (after) orders.set(order.id, after.order);
     }
   }
-  if (state === 'refund-due' || state === 'refunded') throw notPayable(basket, blocking ?? paid[0]!, state);
-  const [order, ...others] = orderIds.map((orderId) => requireOrder(orderId, orders.get(orderId)));
-  return basket ? toBasket(basket, [order!, ...others]) : versionedOrder(order!);
+  if (state === 'refund-due' || state === 'refunded') throw notPayable(basket, blocking ?? paid[0], state);
+  return basket ? toBasket(basket, orderIds.map(orderOf)) : versionedOrder(orderOf(firstId));
 }
 
 /** Whether the payments are of exactly these orders. */

@@ -406,7 +406,6 @@ export const bugs: readonly Bug[] = [
     edits: [
       { file: basket, find: 'if (lacking.length > 0) {', replace: 'if (lacking.length === lines.length) {' },
       { file: basket, find: 'return [placed(first), ...others.map(placed)];', replace: 'return lines.filter(({ plantId }) => lacking.every((line) => line.plantId !== plantId)).map(placed);' },
-      { file: orders, find: 'take(lines[n], step)', replace: 'take(lines.find(({ id }) => id === step.order.id), step)' },
     ],
     breaks: ['baskets'],
     // Cancellations make some plants nearly sold out repeatedly.
