@@ -129,7 +129,7 @@ export const problemSchema = {
       },
     },
     available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units left in stock, if they are few or the caller has `write:stock`.' },
-    orders: { type: 'array', items: { type: 'integer' }, maxItems: 100, description: 'The first 100 open orders that prevent the operation.' },
+    orders: { type: 'array', items: { type: 'integer' }, maxItems: 100, description: 'The first 100 orders that prevent the operation.' },
     lines: {
       type: 'array',
       maxItems: maxBasketLines,

@@ -250,9 +250,9 @@ export class OrdersService {
 }
 
 /**
- * Places a batch in one transaction with the result of placing its orders one by one: each order sees the stock that the accepted
- * orders before it left, and a refused order changes nothing. Takes two round trips, unless drawn ids are locked:
- * 1. all locks, in the order that every transaction keeps: idempotency keys, customers, ids, stock by ascending plant id;
+ * Places a batch in one transaction with the result of placing its orders and baskets one by one: each sees the stock that the accepted
+ * ones before it left, and a refused one changes nothing. Takes two round trips, unless drawn ids are locked:
+ * 1. all locks, in the order that every transaction keeps: idempotency keys, external ids, customers, ids, stock by ascending plant id;
  * 2. one write, pipelined with the COMMIT.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
  * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
