@@ -82,6 +82,8 @@ CREATE SEQUENCE order_ids START 1000000001 INCREMENT 1000 MAXVALUE 999999999999;
 
 CREATE TABLE orders (
   id              safe_id        PRIMARY KEY,
+  -- Null: it was placed alone. No foreign key: the statement that writes an order checks nothing else.
+  basket_id       safe_id,
   plant_id        safe_id        NOT NULL,
   quantity        integer        NOT NULL CHECK (quantity BETWEEN 1 AND 1000000),
   ship_date       timestamptz,
@@ -135,6 +137,19 @@ CREATE TABLE order_metadata (
 CREATE INDEX order_metadata_by_pair ON order_metadata (pair, placed_at DESC, order_id DESC);
 CREATE INDEX order_metadata_by_owner ON order_metadata (owner_id, pair, placed_at DESC, order_id DESC);
 
+CREATE INDEX orders_by_basket ON orders (basket_id, id) WHERE basket_id IS NOT NULL;
+
+-- Orders that were placed together. A basket has the id of its first order.
+CREATE TABLE baskets (
+  id          safe_id        PRIMARY KEY,
+  owner_id    uuid           NOT NULL,
+  external_id text,
+  metadata    jsonb,
+  placed_at   timestamptz(3) NOT NULL
+);
+-- Also finds what to erase with a customer.
+CREATE UNIQUE INDEX baskets_by_owner ON baskets (owner_id, external_id);
+
 -- Due orders whose transition Postgres rejected because of their data. The store skips them until their version changes or an
 -- operator retries them (`npm run reconcile`); otherwise every poll would fail on the same oldest orders.
 CREATE TABLE orders_set_aside (
@@ -152,19 +167,20 @@ CREATE TABLE orders_set_aside (
 CREATE SEQUENCE refund_ids;
 CREATE TABLE payments (
   order_id         safe_id     NOT NULL REFERENCES orders,
-  -- The provider's: one reference pays one order, whatever the outcome.
-  reference        text        PRIMARY KEY,
+  -- The provider's: one reference pays one order, or the orders of one basket, whatever the outcome.
+  reference        text        NOT NULL,
   state            text        NOT NULL CHECK (state IN ('accepted', 'failed', 'refund-due', 'refunded')),
   at               timestamptz NOT NULL DEFAULT now(),
   -- Identifies the refund for clients.
   refund_id        bigint,
   refunded_at      timestamptz,
   refund_reference text,
+  PRIMARY KEY (reference, order_id),
   CONSTRAINT refunds_have_ids CHECK (state NOT IN ('refund-due', 'refunded') OR refund_id IS NOT NULL),
   CONSTRAINT refunds_are_whole CHECK ((state = 'refunded') = (refunded_at IS NOT NULL) AND (refunded_at IS NULL) = (refund_reference IS NULL))
 );
 CREATE UNIQUE INDEX refunds_by_id ON payments (refund_id) WHERE refund_id IS NOT NULL;
-CREATE UNIQUE INDEX refunds_by_reference ON payments (refund_reference) WHERE refund_reference IS NOT NULL;
+CREATE INDEX refunds_by_reference ON payments (refund_reference) WHERE refund_reference IS NOT NULL;
 CREATE INDEX payments_by_order ON payments (order_id);
 CREATE INDEX payments_refund_due ON payments (at) WHERE state = 'refund-due';
 CREATE UNIQUE INDEX refunds_by_state ON payments (state, refund_id DESC) WHERE state IN ('refund-due', 'refunded');

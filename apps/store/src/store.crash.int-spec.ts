@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Order, store } from '@plant-shop/contracts/store';
+import { type Basket, type Order, store } from '@plant-shop/contracts/store';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } from '@plant-shop/service-testing/crash/every-point';
 import { contextFor } from '@plant-shop/service-testing/service';
@@ -149,6 +149,78 @@ describe('wherever the store crashes or loses a connection', () => {
       eventually: async ({ plantId, orderId }) => {
         await expectMovedOnce(orderId, 'cancelled');
         expect(await stockOf(plantId)).toEqual({ free: 10, reserved: 0, sold: 0 });
+      },
+    });
+  }, crashTestTimeoutMs);
+
+  const lines = async (): Promise<number[]> => [await shop.plant(10), await shop.plant(10)];
+  const placeBasketBy = async (client: RpcClient, { plantIds, key }: { plantIds: readonly number[]; key: string }, withinMs = 10_000): Promise<Basket> => {
+    const basket = { lines: plantIds.map((plantId) => ({ plantId, quantity: 2 })), externalId: key };
+    return JSON.parse(Buffer.from((await client.callRaw(store.placeBasket, { basket }, contextFor(customer(1), withinMs), key)).payload).toString()) as Basket;
+  };
+  const placedBasket = async () => {
+    const plantIds = await lines();
+    return { plantIds, basket: await placeBasketBy(shop.caller.client, { plantIds, key: randomUUID() }) };
+  };
+  /** Expects that all orders of the plants have one status, or that there is none. @returns the status */
+  const statusOfAll = async (plantIds: readonly number[]): Promise<string | undefined> => {
+    const statuses = (await Promise.all(plantIds.map(ordersOf))).flat().map(({ status }) => status);
+    expect([0, plantIds.length]).toContain(statuses.length);
+    expect(new Set(statuses).size).toBeLessThan(2);
+    return statuses[0];
+  };
+  const expectStocks = async (plantIds: readonly number[], stock: object): Promise<void> => {
+    for (const plantId of plantIds) expect(await stockOf(plantId)).toEqual(stock);
+  };
+
+  it('a basket is placed once and whole, and repeating the Idempotency-Key returns it', async () => {
+    await atEveryPoint(testbed, {
+      name: 'place a basket',
+      minCalls: 10,
+      given: async () => ({ plantIds: await lines(), key: randomUUID() }),
+      when: (victim, given, withinMs) => placeBasketBy(victim.caller, given, withinMs),
+      immediately: async ({ plantIds }, outcome) => expectTruth(outcome, (await statusOfAll(plantIds)) !== undefined),
+      eventually: async (given, outcome) => {
+        const again = await placeBasketBy(shop.caller.client, given);
+        if (outcome.kind === 'answered') expect(again).toEqual(outcome.answer);
+        expect(await statusOfAll(given.plantIds)).toBe('placed');
+        expect(await shop.rows('SELECT id FROM baskets WHERE external_id = $1', [given.key])).toEqual([{ id: again.id }]);
+        await expectStocks(given.plantIds, { free: 8, reserved: 2, sold: 0 });
+      },
+    });
+  }, crashTestTimeoutMs);
+
+  it('a basket is paid, cancelled and expired whole', async () => {
+    const pay = (client: RpcClient, { id }: Basket, withinMs = 10_000) =>
+      client.call(store.reportBasketPayment, { basketId: id, payment: { outcome: 'succeeded' as const, reference: `pay basket ${id}` } }, contextFor(staff, withinMs));
+    const cancel = (client: RpcClient, { id }: Basket, withinMs = 10_000) => client.call(store.cancelBasket, { basketId: id }, contextFor(customer(1), withinMs));
+    for (const { name, act, status, stock } of [
+      { name: 'pay for a basket', act: pay, status: 'approved', stock: { free: 8, reserved: 0, sold: 2 } },
+      { name: 'cancel a basket', act: cancel, status: 'cancelled', stock: { free: 10, reserved: 0, sold: 0 } },
+    ]) {
+      await atEveryPoint(testbed, {
+        name,
+        minCalls: 8,
+        given: placedBasket,
+        when: (victim, { basket }, withinMs) => act(victim.caller, basket, withinMs),
+        immediately: async ({ plantIds }, outcome) => expectTruth(outcome, (await statusOfAll(plantIds)) === status),
+        eventually: async ({ plantIds, basket }) => {
+          await expect(act(shop.caller.client, basket)).resolves.toMatchObject({ id: basket.id, status });
+          for (const { id } of basket.orders) await expectMovedOnce(id, status);
+          await expectStocks(plantIds, stock);
+        },
+      });
+    }
+    await atEveryPoint(testbed, {
+      name: 'expire a basket',
+      minCalls: 12,
+      given: placedBasket,
+      makeDue: ({ basket }) => shop.rows('UPDATE orders SET due_at = now() WHERE basket_id = $1', [basket.id]),
+      when: async ({ app }) => void (await app.get(DueOrdersLoop).run()),
+      immediately: async ({ plantIds }) => void (await statusOfAll(plantIds)),
+      eventually: async ({ plantIds, basket }) => {
+        for (const { id } of basket.orders) await expectMovedOnce(id, 'cancelled');
+        await expectStocks(plantIds, { free: 10, reserved: 0, sold: 0 });
       },
     });
   }, crashTestTimeoutMs);

@@ -9,6 +9,7 @@ import { STORE_OPTIONS, type StoreConfig, storeDatabase, type StoreOptions, toOp
 import { CustomersController, CustomersService } from './customers/customers.js';
 import { FeedController, OrderFeed } from './feed/order-feed.js';
 import { OrderCounter } from './orders/order-counts.js';
+import { BasketsController, BasketsService } from './orders/baskets.service.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { StaffCancellationsController, StaffCancellationsService } from './cancellations/staff-cancellations.js';
 import { OrdersService } from './orders/orders.service.js';
@@ -27,13 +28,14 @@ class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, TimelineController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
+      controllers: [FeedController, OrdersController, BasketsController, TimelineController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
         OrdersService,
         OrderCounter,
         TimelineService,
+        BasketsService,
         StaffCancellationsService,
         PaymentsService,
         RefundsService,

@@ -229,7 +229,9 @@ const kinds = {
   'insufficient-stock': {
     status: 409,
     title: 'Not enough stock',
-    meaning: 'The order asks for more units than are in stock. If few are left, or with the permission read:stock, the member available is their number.',
+    meaning:
+      'The order asks for more units than are in stock. If few are left, or with the permission read:stock, the member available is their ' +
+      'number. For a basket, the member lines names each line that lacks units; nothing was ordered.',
     remedy: 'Order fewer units, or try again later: cancelled orders return their units to stock.',
   },
   'order-not-found': {
@@ -244,16 +246,22 @@ const kinds = {
     meaning: 'Another order has this id.',
     remedy: 'Choose another id, or omit it to have one assigned. To repeat a request safely, send an Idempotency-Key.',
   },
+  'basket-not-found': {
+    status: 404,
+    title: 'No such basket',
+    meaning: 'You have no basket with this id.',
+    remedy: "Look the basketId up in your list of orders. Other users' baskets require the permission read:orders.",
+  },
   'external-id-exists': {
     status: 409,
     title: 'External id taken',
-    meaning: 'Another resource of the same kind has this external id. The problem names it if you may see it: an order as `orderId`.',
+    meaning: 'Another resource of the same kind has this external id. The problem names it if you may see it.',
     remedy: 'If that is the one you meant to create, use it. Otherwise choose another external id. To repeat a request safely, send an Idempotency-Key.',
   },
   'order-not-cancellable': {
     status: 409,
     title: 'Order can no longer be cancelled',
-    meaning: 'Only placed orders can be cancelled. This order was approved or delivered.',
+    meaning: 'Only placed orders can be cancelled. This order was approved or delivered. For a basket, the member orders lists such orders; nothing was cancelled.',
     remedy: 'Contact the shop to return it.',
   },
   'idempotency-key-reused': {
@@ -265,13 +273,13 @@ const kinds = {
   'order-not-payable': {
     status: 409,
     title: 'Order cannot be paid',
-    meaning: 'The order is cancelled or already paid, so the payment came too late or twice.',
-    remedy: 'Return the money and complete the refund that was created for it (GET /v3/store/refund?status=due).',
+    meaning: 'The order, or one of the basket, is cancelled or already paid, so the payment came too late or twice.',
+    remedy: 'Return the money and complete the refund that was created for each order (GET /v3/store/refund?status=due).',
   },
   'payment-reference-used': {
     status: 409,
     title: 'Payment reported for another order',
-    meaning: 'The reference belongs to a payment of another order. One reference pays one order, whatever its outcome.',
+    meaning: 'The reference belongs to a payment of another order or basket. One reference pays one of them, whatever its outcome.',
     remedy: 'Report the payment for the order that it was made for. If the provider made two payments, report each with its own reference.',
   },
   'refund-not-found': {
@@ -289,7 +297,7 @@ const kinds = {
   'refund-reference-used': {
     status: 409,
     title: 'Transfer completed another refund',
-    meaning: 'Another refund was completed with this reference. One transfer returns the money of one refund.',
+    meaning: 'Another refund was completed with this reference. One transfer returns the money of one refund, or of several of one basket.',
     remedy: 'Check whether the money of this refund was returned, and report the reference of its own transfer.',
   },
   'order-transition-refused': {

@@ -253,7 +253,7 @@ export class TransferOrder {
   ifVersion?: number;
 }
 
-const orderStatus = oneOf<OrderStatus>(orderStatuses);
+export const orderStatus = oneOf<OrderStatus>(orderStatuses);
 export const refundStatus = oneOf<RefundStatus>(refundStatuses);
 
 const shipToAnswer = objectOf('OrderShipTo')({
@@ -269,6 +269,7 @@ export type OrderPlant = AnswerOf<typeof orderPlantAnswer>;
 
 export const orderAnswer = objectOf('Order')({
   id,
+  basketId: optional(described(id, 'The basket that it was placed in. Absent: it was placed alone.')),
   plantId: id,
   quantity: integer(1, 1_000_000),
   shipDate: optional(instant),

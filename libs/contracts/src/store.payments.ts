@@ -17,13 +17,13 @@ export class Payment {
   outcome: 'succeeded' | 'failed';
 
   @Text()
-  @Description("The provider's reference of this payment, which is of one order. Reporting it twice has no further effect.")
+  @Description("The provider's reference of this payment, which is of one order or one basket. Reporting it twice has no further effect.")
   reference: string;
 }
 
 export class RefundCompletion {
   @Text()
-  @Description("The provider's reference of the transfer that returned the money of this refund alone. Reporting it twice has no further effect.")
+  @Description("The provider's reference of the transfer that returned the money of this refund, or of several of one basket. Reporting it twice has no further effect.")
   reference: string;
 }
 

@@ -1,4 +1,5 @@
 import { readAuditOf } from './audit.js';
+import { basketOperations } from './store.baskets.js';
 import { feedOperations } from './store.feed.js';
 import { fulfilmentOperations } from './store.fulfilment.js';
 import { lifecycleOperations } from './store.lifecycles.js';
@@ -9,6 +10,7 @@ import { stockOperations } from './store.stock.js';
 
 export const store = {
   ...orderOperations,
+  ...basketOperations,
   ...paymentOperations,
   ...fulfilmentOperations,
   ...stockOperations,
@@ -18,6 +20,7 @@ export const store = {
   readAudit: readAuditOf('store'),
 };
 
+export * from './store.baskets.js';
 export * from './store.fulfilment.js';
 export * from './store.lifecycles.js';
 export * from './store.orders.js';

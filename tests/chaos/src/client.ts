@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { contentOf, type Credentials, request as sendRequest, type RequestOptions } from '@plant-shop/testing/http';
 import { now } from './clock.js';
-import { type Answered, type ShopRequest, type Call, keyOfRequest, type OrderStatus, type Resource } from './history.js';
+import { type Answered, type ShopRequest, type Call, isDone, keyOfRequest, type OrderStatus, type Resource } from './history.js';
 
 /** The API key of the demo data; it has every permission. */
 export const staffKey = { apiKey: 'special-key' };
@@ -18,6 +18,26 @@ interface Body {
   readonly status?: unknown;
   readonly code?: string;
   readonly name?: string;
+}
+
+interface BasketOrder {
+  readonly id: number;
+  readonly status: OrderStatus;
+}
+
+/** A basket, or the problem that refused a request about it. */
+interface BasketBody {
+  readonly id?: number;
+  /** In a problem: the ids of those at fault. */
+  readonly orders?: readonly (BasketOrder | number)[];
+  /** In a problem: those at fault. */
+  readonly lines?: readonly { readonly pointer: string }[];
+}
+
+export interface PlacedBasket {
+  readonly id: number;
+  readonly mark: string;
+  readonly orderIds: readonly number[];
 }
 
 export interface Outcome<B = unknown> {
@@ -45,6 +65,36 @@ export class Client {
     const { plantId, quantity, id } = order;
     const request: ShopRequest = { kind: 'place', plantId, quantity, ...(id !== undefined && { orderId: id }), ...withKey(key) };
     return this.send(request, { method: 'POST', path: '/v3/store/order', json: order });
+  }
+
+  /** @returns the basket if it was placed */
+  async placeBasket(lines: readonly { plantId: number; quantity: number }[], mark: string, key?: string): Promise<Outcome<BasketBody> & { readonly basket?: PlacedBasket }> {
+    const request: ShopRequest = { kind: 'other', what: 'place basket', ...withKey(key) };
+    const outcome = await this.send<BasketBody>(request, { method: 'POST', path: '/v3/store/basket', json: { lines, externalId: mark } }, (call, body) =>
+      lines.map((line, n) => {
+        const isRefused = body?.lines?.some(({ pointer }) => pointer === `/lines/${n}`) ?? false;
+        // The lines of a plant are refused together.
+        const quantity = isRefused ? lines.reduce((sum, one) => sum + (one.plantId === line.plantId ? one.quantity : 0), 0) : line.quantity;
+        const wanted: ShopRequest = { kind: 'place', plantId: line.plantId, quantity, basket: { mark, lines: lines.length }, ...withKey(key && `${key}#${n}`) };
+        return lineOf(call, wanted, ordersIn(body)[n], isRefused);
+      }));
+    const id = isDone(outcome.call) ? outcome.body?.id : undefined;
+    return { ...outcome, ...(id !== undefined && { basket: { id, mark, orderIds: ordersIn(outcome.body).map((order) => order.id) } }) };
+  }
+
+  cancelBasket(basket: PlacedBasket): Promise<Outcome<BasketBody>> {
+    const request: ShopRequest = { kind: 'other', what: 'cancel basket' };
+    return this.send<BasketBody>(request, { method: 'DELETE', path: `/v3/store/basket/${basket.id}` }, ordersOf(basket, (orderId, of) => ({ kind: 'cancel', orderId, basket: of })));
+  }
+
+  payBasket(basket: PlacedBasket, reference: string, { outcome = 'succeeded', key }: { outcome?: 'succeeded' | 'failed'; key?: string } = {}): Promise<Outcome<BasketBody>> {
+    const request: ShopRequest = { kind: 'other', what: 'pay basket', ...withKey(key) };
+    const http = { method: 'POST', path: `/v3/store/basket/${basket.id}/payment`, json: { outcome, reference } };
+    return this.send<BasketBody>(request, http, ordersOf(basket, (orderId, of, n) => ({ kind: 'pay', orderId, reference, outcome, basket: of, ...withKey(key && `${key}#${n}`) })));
+  }
+
+  readBasket({ id }: PlacedBasket): Promise<Outcome<BasketBody>> {
+    return this.send({ kind: 'other', what: 'read basket' }, { method: 'GET', path: `/v3/store/basket/${id}` });
   }
 
   cancel(orderId: number): Promise<Outcome<Body>> {
@@ -134,13 +184,18 @@ export class Client {
     return this.send({ kind: 'other', what: `${method} ${path.split('?')[0] ?? ''}`, ...withKey(key) }, { method, path, json });
   }
 
-  private async send<B>(request: ShopRequest, { method, path, as = this.credentials, json, form }: HttpRequest): Promise<Outcome<B>> {
+  /** @param callsOf returns what the history records of the call; by default itself */
+  private async send<B>(
+    request: ShopRequest,
+    { method, path, as = this.credentials, json, form }: HttpRequest,
+    callsOf: (call: Call, body: B | undefined) => readonly Call[] = (call) => [call],
+  ): Promise<Outcome<B>> {
     const requestId = `${requestIdPrefix}-${++requestsSent}`;
     const key = keyOfRequest(request);
     const from = now();
     const done = (answer: Answered | 'lost', body: B | undefined, why?: string): Outcome<B> => {
       const call: Call = { client: this.name, request, from, to: now(), answer, requestId, ...(why !== undefined && { why }) };
-      this.record(call);
+      for (const one of callsOf(call, body)) this.record(one);
       return { call, body };
     };
     try {
@@ -155,6 +210,30 @@ export class Client {
 }
 
 const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
+
+const ordersIn = (body: BasketBody | undefined): BasketOrder[] => (body?.orders ?? []).filter((one) => typeof one === 'object');
+
+/** Returns the call for one order of a basket. @param isAtFault whether the refusal of the basket names it */
+function lineOf(call: Call, request: ShopRequest, order: BasketOrder | undefined, isAtFault: boolean): Call {
+  const { answer } = call;
+  if (answer === 'lost') return { ...call, request };
+  const isRefused = answer.status === 404 || answer.status === 409;
+  return {
+    ...call,
+    request,
+    answer: { ...answer, ...(answer.status === 200 && order && { order: { id: order.id, status: order.status } }), ...(isRefused && !isAtFault && { code: 'another-order' }) },
+  };
+}
+
+/** Returns a function that makes a call for each order of a basket. */
+const ordersOf = ({ mark, orderIds }: PlacedBasket, requestOf: (orderId: number, basket: { mark: string; lines: number }, n: number) => ShopRequest) =>
+  (call: Call, body: BasketBody | undefined): Call[] =>
+    orderIds.map((orderId, n) => {
+      const order = ordersIn(body).find(({ id }) => id === orderId);
+      // A refused payment of a basket names no order: it is refused for all of them.
+      const isAtFault = body?.orders?.includes(orderId) ?? true;
+      return lineOf(call, requestOf(orderId, { mark, lines: orderIds.length }, n), order, isAtFault);
+    });
 
 function answered(request: ShopRequest, { status, headers }: Response, body: unknown, text: string): Answered {
   const { id, status: state, code } = (body ?? {}) as Body;

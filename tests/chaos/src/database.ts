@@ -74,10 +74,21 @@ export class Databases {
         `SELECT o.id FROM orders o LEFT JOIN customers c ON c.user_id = o.owner_id LEFT JOIN stock s ON s.plant_id = o.plant_id
          WHERE o.status IN ('placed', 'approved') AND (c.closed OR s.listing = 'retired')`,
       );
+      const split = await client.query<{ id: number }>(
+        `SELECT basket_id AS id FROM orders WHERE basket_id IS NOT NULL AND plant_id = ANY($1)
+         GROUP BY basket_id HAVING bool_or(status = 'placed') AND bool_or(status <> 'placed')`,
+        [plantIds],
+      );
       const [inventoryDrift] = drift.rows;
       if (!inventoryDrift) throw new Error('inventory_total has no row');
-      return { at: now(), plants: plants.rows, inventoryDrift, orphans: orphans.rows.map(({ id }) => id) };
+      return { at: now(), plants: plants.rows, inventoryDrift, orphans: orphans.rows.map(({ id }) => id), splitBaskets: split.rows.map(({ id }) => id) };
     });
+  }
+
+  /** Deadlocks in the store's database since its server was started or had crashed. */
+  deadlocks(): Promise<number> {
+    return this.in('store', async (client) =>
+      (await client.query<{ deadlocks: number }>('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')).rows[0]?.deadlocks ?? 0);
   }
 
   /** Ids of all events in the log. */
@@ -97,8 +108,9 @@ export class Databases {
     const store = await this.in('store', async (client) => {
       const { toMs } = await clockOf(client);
       const orders = await client.query<StoredOrder>(
-        `SELECT o.id, o.plant_id AS "plantId", o.quantity, o.status, o.version, coalesce(t.transitions, '[]') AS transitions
-         FROM orders o LEFT JOIN LATERAL (
+        `SELECT o.id, o.plant_id AS "plantId", o.quantity, o.status, o.version, coalesce(t.transitions, '[]') AS transitions,
+           CASE WHEN b.id IS NOT NULL THEN json_build_object('id', b.id, 'mark', coalesce(b.external_id, '')) END AS basket
+         FROM orders o LEFT JOIN baskets b ON b.id = o.basket_id LEFT JOIN LATERAL (
            SELECT json_agg(json_build_object('version', order_version, 'previousStatus', previous_status,
              'newStatus', new_status, 'eventId', event_id, 'at', extract(epoch FROM at) * 1000, 'reason', reason, 'owner', owner_id,
              'actor', CASE WHEN actor = 'store' THEN 'store' WHEN actor = owner_id::text THEN 'owner' ELSE 'staff' END)

@@ -5,13 +5,20 @@
 
 export type OrderStatus = 'placed' | 'approved' | 'delivered' | 'cancelled';
 
+/** One line of a request for a basket: the history holds a call for each, with the request's times. `mark`: the basket's external id. */
+export interface LineOfBasket {
+  readonly mark: string;
+  readonly lines: number;
+}
+
 export type ShopRequest =
-  | { readonly kind: 'place'; readonly plantId: number; readonly quantity: number; readonly orderId?: number; readonly key?: string }
-  | { readonly kind: 'cancel' | 'read'; readonly orderId: number }
+  | { readonly kind: 'place'; readonly plantId: number; readonly quantity: number; readonly orderId?: number; readonly key?: string; readonly basket?: LineOfBasket }
+  | { readonly kind: 'cancel'; readonly orderId: number; readonly basket?: LineOfBasket }
+  | { readonly kind: 'read'; readonly orderId: number }
   | { readonly kind: 'deliver' | 'ship'; readonly orderId: number; readonly key?: string }
   /** `to`: client name of the new owner. */
   | { readonly kind: 'transfer'; readonly orderId: number; readonly to: string; readonly key?: string }
-  | { readonly kind: 'pay'; readonly orderId: number; readonly reference: string; readonly outcome: 'succeeded' | 'failed'; readonly key?: string }
+  | { readonly kind: 'pay'; readonly orderId: number; readonly reference: string; readonly outcome: 'succeeded' | 'failed'; readonly key?: string; readonly basket?: LineOfBasket }
   /** `value`: counts up from 1. Each name has a single writer. */
   | { readonly kind: 'write-name'; readonly name: string; readonly value: number; readonly key?: string }
   | { readonly kind: 'read-name'; readonly name: string }
@@ -75,6 +82,8 @@ export interface Snapshot {
   readonly inventoryDrift: { readonly available: number; readonly pending: number; readonly sold: number };
   /** Open orders of closed customers or retired plants. */
   readonly orphans: readonly number[];
+  /** Baskets of which some orders are placed and others are not. */
+  readonly splitBaskets: readonly number[];
 }
 
 /** One step of an order's timeline. */
@@ -111,6 +120,8 @@ export interface FinalOrder {
   readonly quantity: number;
   readonly status: OrderStatus;
   readonly version: number;
+  /** The basket that it was placed in, with its external id. */
+  readonly basket?: { readonly id: number; readonly mark: string } | null;
   readonly transitions: readonly Transition[];
 }
 
@@ -128,6 +139,8 @@ export interface Follower {
 }
 
 export interface FinalState {
+  /** Deadlocks in the store's database during the trial. */
+  readonly deadlocks: number;
   readonly orders: readonly FinalOrder[];
   readonly payments: readonly { readonly orderId: number; readonly reference: string; readonly state: 'accepted' | 'failed' | 'refund-due' }[];
   /** The refunds that the API lists as due. */

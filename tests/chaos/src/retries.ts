@@ -1,4 +1,4 @@
-import type { Client, Outcome } from './client.js';
+import type { Client, Outcome, PlacedBasket } from './client.js';
 import { now, pause } from './clock.js';
 import { type Call, isAnswered, isDone } from './history.js';
 import type { Random } from './random.js';
@@ -10,6 +10,17 @@ const retryForMs = 60_000;
 export async function placeWithRetries(client: Client, random: Random, wanted: { plantId: number; quantity: number; id?: number }, key: string): Promise<number | undefined> {
   const outcome = await withRetries(random, () => client.place(wanted, key));
   return outcome && isDone(outcome.call) ? outcome.call.answer.order?.id : undefined;
+}
+
+/** Places a basket, with retries under the same key. @returns the basket if it was accepted */
+export async function placeBasketWithRetries(client: Client, random: Random, lines: readonly { plantId: number; quantity: number }[], key: string): Promise<PlacedBasket | undefined> {
+  let basket: PlacedBasket | undefined;
+  await withRetries(random, async () => {
+    const outcome = await client.placeBasket(lines, `basket of ${key}`, key);
+    basket = outcome.basket;
+    return outcome;
+  });
+  return basket;
 }
 
 /** Pauses before a retry. Shorter than `Retry-After` asks for, to repeat more requests. */

@@ -120,6 +120,7 @@ export class Trial {
     readonly sockets: readonly FollowingSocket[],
     /** Events that were in the log before. An earlier trial may have lost orders with the store's database, whose ids are assigned again. */
     private readonly earlierEvents: ReadonlySet<string>,
+    private readonly earlierDeadlocks: number,
   ) {
     this.faults = new Faults(testbed.stack, testbed.balancer, testbed.say);
     this.staff = this.client('staff', staffKey);
@@ -129,7 +130,7 @@ export class Trial {
   static async open(testbed: Testbed, random: Random, { receivers = 2, sockets = 4 } = {}): Promise<Trial> {
     const listening = await Promise.all(Array.from({ length: sockets }, (_, n) => FollowingSocket.open(`socket ${n + 1}`, testbed.streamUrls, n, n % 2 === 1 ? undefined : eventTypes)));
     const receiving = await Promise.all(Array.from({ length: receivers }, (_, n) => FlakyReceiver.start(`receiver ${n + 1}`, random.fork(), n === 0 ? 0.02 : 0.1, n === 0 ? eventTypes : undefined)));
-    const trial = new Trial(testbed, random, receiving, listening, await testbed.databases.loggedEvents());
+    const trial = new Trial(testbed, random, receiving, listening, await testbed.databases.loggedEvents(), await testbed.databases.deadlocks());
     for (const receiver of receiving) {
       const { id, secret } = await trial.untilDone((key) =>
         trial.staff.other<{ id: string; secret: string }>('POST', '/v3/webhooks', { url: receiver.url, ...(receiver.types && { eventTypes: receiver.types }) }, key));
@@ -214,6 +215,7 @@ export class Trial {
     const plantIds = [...this.supplied.keys()];
     this.snapshots.push(await this.testbed.databases.snapshot(plantIds));
     const final = await this.testbed.databases.final(plantIds, this.accounts, this.calls, this.earlierEvents);
+    const deadlocks = Math.max(0, (await this.testbed.databases.deadlocks()) - this.earlierDeadlocks);
     for (const follower of [...this.sockets, ...this.consumers]) follower.stop();
     const undeleted = await this.deleteWebhooks();
     await Promise.all(this.receivers.map((one) => one.stop()));
@@ -222,7 +224,7 @@ export class Trial {
     const history: History = {
       calls: this.calls,
       snapshots: this.snapshots,
-      final: { ...final, refundsDue: refunds.found, receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => withIds(one, final.log))], revokedSockets: this.revokedSockets },
+      final: { ...final, deadlocks, refundsDue: refunds.found, receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => withIds(one, final.log))], revokedSockets: this.revokedSockets },
       supplied: this.supplied,
       deletedUsers: this.deletedUsers,
       timers: this.timers,

@@ -1,10 +1,10 @@
 import type { Trial, Customer } from './trial.js';
-import type { Client } from './client.js';
+import type { Client, PlacedBasket } from './client.js';
 import { now, pause } from './clock.js';
 import { isDone } from './history.js';
 import { createAsStaff } from './staff-creations.js';
 import type { Random } from './random.js';
-import { withNewKey, withOptionalKey } from './retries.js';
+import { newMark, withNewKey, withOptionalKey } from './retries.js';
 import { revokeOneCredential } from './credential-holders.js';
 
 export interface WorkloadOptions {
@@ -27,6 +27,14 @@ export interface KnownOrders {
   readonly placed: number[];
   readonly approved: number[];
   readonly cancelled: number[];
+  readonly baskets: PlacedBasket[];
+  readonly cancelledBaskets: PlacedBasket[];
+}
+
+/** What a customer ordered. */
+interface OwnOrders {
+  readonly orders: number[];
+  readonly baskets: PlacedBasket[];
 }
 
 let orderIds = 0;
@@ -34,8 +42,8 @@ let orderIds = 0;
 const nextOrderId = (): number => 1_000 + orderIds++;
 
 /**
- * The workload of most goals. Customers place, read and cancel orders, with and without ids and keys. Staff take payments, some of
- * them late, ship, deliver and transfer orders, and create plants, users and OAuth clients. Plants are renamed and read; users are
+ * The workload of most goals. Customers place, read and cancel orders and baskets, with and without ids and keys. Staff take payments,
+ * some of them late, ship, deliver and transfer orders, and create plants, users and OAuth clients. Plants are renamed and read; users are
  * deleted; credentials are revoked.
  */
 export async function runWorkload(trial: Trial, options: WorkloadOptions): Promise<void> {
@@ -46,7 +54,7 @@ export async function runWorkload(trial: Trial, options: WorkloadOptions): Promi
   const plantIds: number[] = [];
   for (let n = 0; n < plants; n++) plantIds.push(await trial.plant(unitsEach, [tag]));
   const people = await Promise.all(Array.from({ length: customers }, (_, n) => trial.customer(`customer${n + 1}`)));
-  const known: KnownOrders = { placed: [], approved: [], cancelled: [] };
+  const known: KnownOrders = { placed: [], approved: [], cancelled: [], baskets: [], cancelledBaskets: [] };
   const end = now() + seconds * 1_000;
   // Calls during recoveries count as calls outside faults, so on a slow machine a fixed time would be mostly recovery.
   const isOver = (): boolean => now() >= end + trial.faults.delayMs;
@@ -55,7 +63,7 @@ export async function runWorkload(trial: Trial, options: WorkloadOptions): Promi
   const asStaff = (perSecond: number, step: (random: Random) => Promise<unknown>): Promise<void>[] => [1, 2].map(() => work(perSecond / 2, step));
   await Promise.all([
     ...people.map(({ client }) => {
-      const own: number[] = [];
+      const own: OwnOrders = { orders: [], baskets: [] };
       return work(perSecond, (random) => actAsCustomer(client, random, plantIds, own, known));
     }),
     ...asStaff(2 * perSecond, (random) => takePayment(trial.staff, random, known)),
@@ -81,19 +89,41 @@ async function repeat(random: Random, isOver: () => boolean, perSecond: number, 
   }
 }
 
-async function actAsCustomer(client: Client, random: Random, plantIds: readonly number[], own: number[], known: KnownOrders): Promise<void> {
+async function actAsCustomer(client: Client, random: Random, plantIds: readonly number[], own: OwnOrders, known: KnownOrders): Promise<void> {
   const dice = random.next();
-  if (dice < 0.55 || own.length === 0) {
+  if (dice < 0.4 || own.orders.length === 0) {
     const id = await order(client, random, random.pick(plantIds));
     if (id === undefined) return;
-    own.push(id);
+    own.orders.push(id);
     known.placed.push(id);
     await client.read(id);
-  } else if (dice < 0.75) {
-    const id = random.pick(own);
+  } else if (dice < 0.55) {
+    const basket = await placeBasket(client, random, plantIds);
+    if (!basket) return;
+    own.baskets.push(basket);
+    known.baskets.push(basket);
+    await client.readBasket(basket);
+  } else if (dice < 0.7) {
+    const id = random.pick(own.orders);
     if (isDone((await client.cancel(id)).call)) known.cancelled.push(id);
-  } else if (dice < 0.95) await client.read(random.pick(own));
+  } else if (dice < 0.75 && own.baskets.length > 0) {
+    const basket = random.pick(own.baskets);
+    if (isDone((await client.cancelBasket(basket)).call)) known.cancelledBaskets.push(basket);
+  } else if (dice < 0.95) await client.read(random.pick(own.orders));
   else await client.inventory();
+}
+
+/** A basket of two to four lines, of which some have the same plant. @returns it if it was accepted */
+async function placeBasket(client: Client, random: Random, plantIds: readonly number[]): Promise<PlacedBasket | undefined> {
+  const lines = Array.from({ length: random.between(2, 4) }, () => ({ plantId: random.pick(plantIds), quantity: random.between(1, 2) }));
+  const mark = newMark(random);
+  let basket: PlacedBasket | undefined;
+  await withOptionalKey(random, async (key) => {
+    const outcome = await client.placeBasket(lines, mark, key);
+    basket ??= outcome.basket;
+    return outcome;
+  });
+  return basket;
 }
 
 /** @returns the order's id if the order was accepted */
@@ -108,7 +138,9 @@ async function order(client: Client, random: Random, plantId: number): Promise<n
   return outcome && isDone(outcome.call) ? outcome.call.answer.order?.id : undefined;
 }
 
-async function takePayment(staff: Client, random: Random, { placed, approved, cancelled }: KnownOrders): Promise<void> {
+async function takePayment(staff: Client, random: Random, known: KnownOrders): Promise<void> {
+  if (random.chance(0.2)) return takePaymentOfBasket(staff, random, known);
+  const { placed, approved, cancelled } = known;
   // Some payments come after the cancellation.
   if (random.chance(0.1) && cancelled.length > 0) {
     const [late, reference] = [random.pick(cancelled), `late-${random.between(0, 2 ** 31)}-${random.between(0, 2 ** 31)}`];
@@ -122,6 +154,21 @@ async function takePayment(staff: Client, random: Random, { placed, approved, ca
   if (random.chance(0.15)) await staff.pay(orderId, reference, { outcome: 'failed' });
   const outcome = await withOptionalKey(random, (key) => staff.pay(orderId, reference, withKey(key)));
   if (outcome && isDone(outcome.call)) approved.push(orderId);
+}
+
+/** As `takePayment`, for a basket. Its orders are fulfilled and transferred like others once they are paid. */
+async function takePaymentOfBasket(staff: Client, random: Random, { baskets, cancelledBaskets, approved }: KnownOrders): Promise<void> {
+  const reference = newMark(random);
+  if (random.chance(0.2) && cancelledBaskets.length > 0) {
+    const late = random.pick(cancelledBaskets);
+    await withOptionalKey(random, (key) => staff.payBasket(late, reference, withKey(key)));
+    return;
+  }
+  const basket = take(random, baskets);
+  if (!basket || random.chance(0.3)) return;
+  if (random.chance(0.15)) await staff.payBasket(basket, reference, { outcome: 'failed' });
+  const outcome = await withOptionalKey(random, (key) => staff.payBasket(basket, reference, withKey(key)));
+  if (outcome && isDone(outcome.call)) approved.push(...basket.orderIds);
 }
 
 async function fulfil(staff: Client, random: Random, { approved }: KnownOrders): Promise<void> {
@@ -143,7 +190,7 @@ async function transfer(staff: Client, random: Random, { placed, approved }: Kno
 const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
 
 /** Removes a random element. */
-const take = (random: Random, all: number[]): number | undefined => all.splice(random.between(0, all.length - 1), 1)[0];
+const take = <T>(random: Random, all: T[]): T | undefined => all.splice(random.between(0, all.length - 1), 1)[0];
 
 /** Renames plants. It is the only writer of their names. */
 async function rename({ staff, random }: Trial, plantIds: readonly number[], isOver: () => boolean): Promise<void> {

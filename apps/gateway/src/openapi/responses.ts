@@ -1,6 +1,7 @@
 import { isRateLimited } from '@plant-shop/contracts/permissions';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
+import { maxBasketLines } from '@plant-shop/contracts/store';
 import { isPaged } from '../http/route.js';
 import type { ServedRoute } from '../http/routes.js';
 import { exampleOf } from '../http/problem.js';
@@ -129,8 +130,23 @@ export const problemSchema = {
       },
     },
     available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units left in stock, if they are few or the caller has `read:stock`.' },
-    orders: { type: 'array', items: { type: 'integer' }, maxItems: 100, description: 'The first 100 open orders that prevent the operation.' },
+    orders: { type: 'array', items: { type: 'integer' }, maxItems: 100, description: 'The first 100 orders that prevent the operation.' },
     orderId: { type: 'integer', minimum: 1, description: 'With `external-id-exists`: the order that has it, if the caller may see that order.' },
+    basketId: { type: 'integer', minimum: 1, description: 'With `external-id-exists`: the basket that has the external id.' },
+    lines: {
+      type: 'array',
+      maxItems: maxBasketLines,
+      description: 'The lines of a basket that prevent it. The lines of one plant count together.',
+      items: {
+        type: 'object',
+        properties: {
+          pointer: { type: 'string', format: 'json-pointer' },
+          plantId: { type: 'integer' },
+          available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: as `available` of an order.' },
+        },
+        required: ['pointer', 'plantId'],
+      },
+    },
     payment: { type: 'string', const: 'refund-due', description: 'With `order-not-payable`: the payment must be refunded.' },
     retryAfter: { type: 'number', description: 'With `too-many-logins`: seconds to wait.' },
   },

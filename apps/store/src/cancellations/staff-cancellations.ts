@@ -48,7 +48,7 @@ export class StaffCancellationsService {
         const payment = await findAcceptedPayment(tx, orderId);
         if (!payment) return versionedOrder(change.order);
         savePayments(tx, [{ ...payment, state: 'refund-due' }]);
-        const [refundId = 0] = await findRefundIds(tx, [payment.reference]);
+        const [refundId = 0] = await findRefundIds(tx, [payment]);
         const step = markRefundDue(change.order, { actor, at });
         writeAmendments(tx, [{ ...step, refundId, event: refundDueEvent(refundId, step.order, at) }], at);
         return versionedOrder(step.order);

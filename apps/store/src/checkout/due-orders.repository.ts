@@ -56,15 +56,32 @@ export async function bringForwardDue(tx: Transaction): Promise<number> {
   return tx.execute(bringForward);
 }
 
+type DueOfBasket = DueOrder & { readonly basketId: number | null };
+
+const dueColumns = 'id, version, due_transition AS transition, basket_id AS "basketId"';
+const isDue = `due_at <= now() AND ${isNotSetAside}`;
+
 const lockDue: Statement = {
   name: 'lock-due-orders',
-  text: `SELECT id, version, due_transition AS transition FROM orders WHERE due_at <= now() AND ${isNotSetAside}
-         ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
+  text: `SELECT ${dueColumns} FROM orders WHERE ${isDue} ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
 };
+const dueOfBaskets = `SELECT ${dueColumns} FROM orders WHERE basket_id = ANY($1) AND ${isDue} ORDER BY id`;
+const findDueOfBaskets: Statement = { name: 'find-due-orders-of-baskets', text: dueOfBaskets };
+const lockDueOfBaskets: Statement = { name: 'lock-due-orders-of-baskets', text: `${dueOfBaskets} FOR NO KEY UPDATE SKIP LOCKED` };
 
-/** Locks and returns due orders, the longest due first. Skips orders that another replica has locked or that are set aside. */
-export function lockDueOrders(tx: Transaction, limit: number): Promise<DueOrder[]> {
-  return tx.query(lockDue, [limit]);
+/**
+ * Locks and returns due orders, the longest due first. Skips orders that another replica has locked or that are set aside. The due
+ * orders of a basket are returned together, also beyond the limit: a basket is skipped while one of them is locked, since a wait for it
+ * could be a deadlock.
+ */
+export async function lockDueOrders(tx: Transaction, limit: number): Promise<DueOrder[]> {
+  const due = await tx.query<DueOfBasket>(lockDue, [limit]);
+  const basketIds = [...new Set(due.flatMap(({ basketId }) => basketId ?? []))];
+  if (basketIds.length === 0) return due;
+  const [all, locked] = await Promise.all([tx.query<DueOfBasket>(findDueOfBaskets, [basketIds]), tx.query<DueOfBasket>(lockDueOfBaskets, [basketIds])]);
+  const held = new Set(locked.map(({ id }) => id));
+  const incomplete = new Set(all.flatMap(({ id, basketId }) => (held.has(id) ? [] : basketId)));
+  return [...due.filter(({ basketId }) => basketId === null), ...locked.filter(({ basketId }) => !incomplete.has(basketId))];
 }
 
 const lockDueById: Statement = {

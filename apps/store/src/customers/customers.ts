@@ -66,8 +66,10 @@ async function recordRefusedAttempt(tx: Transaction, userId: string, attempt: nu
   await tx.execute('UPDATE customers SET refused_attempt = $2 WHERE user_id = $1', [userId, attempt]);
 }
 
+/** Closes a customer and erases what the customer wrote: it may name people. */
 async function markClosed(tx: Transaction, userId: string): Promise<void> {
   await tx.execute('UPDATE customers SET closed = true WHERE user_id = $1', [userId]);
+  await tx.execute('UPDATE baskets SET external_id = NULL, metadata = NULL WHERE owner_id = $1', [userId]);
 }
 
 /** Returns the ids of the first 100 open orders, so that the answer stays small. */

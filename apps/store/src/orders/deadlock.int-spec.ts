@@ -25,6 +25,21 @@ describe('the lock order', () => {
       return (await shop.rows(waits, [`%FROM ${table} WHERE %FOR NO KEY UPDATE`])).length === transactions;
     });
 
+  // The test holds the stock of the first plant, for which both baskets wait: neither has locked the other plant.
+  it('keeps two baskets in opposite order from a deadlock', async () => {
+    const [a, b] = [await shop.plant(), await shop.plant()];
+    const before = await deadlocks();
+    const place = (who: number, ...plantIds: number[]) => outcomeOf(shop.caller.call(store.placeBasket, { basket: { lines: plantIds.map((plantId) => ({ plantId })) } }, customer(who)));
+    const placing = await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [a], async () => {
+      // In two lanes, so in two transactions.
+      const both = [place(3, a, b), place(4, b, a)];
+      await waitingFor('stock', 2);
+      return { both };
+    });
+    expect(await Promise.all(placing.both)).toEqual(['placed', 'placed']);
+    expect(await deadlocks()).toBe(before);
+  });
+
   // Placing holds the stock and waits for the newcomer's row, which the transfer has inserted; the transfer waits for the order, which
   // the cancellation holds; and the cancellation waits for the stock. Each queues behind a row that the test holds, in this order.
   // The newcomer's unpaid orders are not limited: otherwise placing inserts the row before it locks the stock.

@@ -90,7 +90,9 @@ export class OrderIds {
  */
 export async function withLockedIds<Request extends IdChoice>(tx: Transaction, orders: readonly WithId<Request>[]): Promise<WithId<Request>[]> {
   const drawn = orders.filter(hasNoChosenId).map((one) => one.id);
-  return withIds(orders, await lockDrawnIds(tx, drawn, new Set(chosenIdsOf(orders))));
+  const locked = await lockDrawnIds(tx, drawn, new Set(chosenIdsOf(orders)));
+  // Ascending, as they are drawn: the orders of a basket are in the order of its lines.
+  return withIds(orders, locked.sort((a, b) => a - b));
 }
 
 export function chosenIdsOf(requests: readonly IdChoice[]): number[] {

@@ -31,6 +31,8 @@ export interface OwnerData {
 
 interface OrderFields extends OwnerData {
   readonly id: number;
+  /** The basket that it was placed in; null: it was placed alone. */
+  readonly basketId: number | null;
   readonly plantId: number;
   readonly quantity: number;
   readonly shipDate: Date | null;
@@ -203,11 +205,12 @@ export interface UnpaidOrder {
  * `unpaid-limit`; the first that applies, in this order
  */
 export function place(
-  { id, plantId, quantity, shipDate, externalId, metadata, shipTo }: OrderRequest,
+  request: OrderRequest,
   { stock, isCustomerClosed, isIdTaken, orderWithExternalId, unpaid, seesStock }: PlacingFacts,
-  { actor, at, now }: PlacingContext,
+  context: PlacingContext,
   policy: CheckoutPolicy,
 ): Placement {
+  const { id, plantId, quantity, externalId } = request;
   if (stock.listing === 'retired') {
     throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
   }
@@ -222,12 +225,23 @@ export function place(
     throw new DomainError('plant-not-available', `Plant ${plantId} is listed ${stock.listing} and cannot be ordered.`);
   }
   if (quantity > stock.free) throw insufficientStock(plantId, stock.free, seesStock || stock.free <= policy.shownUpTo);
-  if (unpaid) assertWithinUnpaid(unpaid, quantity, policy);
+  if (unpaid) assertWithinUnpaid(unpaid, [request], policy);
+  return placementOf(request, null, context, policy);
+}
+
+/** Returns the placing of an order for which there is stock. */
+export function placementOf(
+  { id, plantId, quantity, shipDate, externalId, metadata, shipTo }: OrderRequest,
+  basketId: number | null,
+  { actor, at, now }: PlacingContext,
+  policy: CheckoutPolicy,
+): Placement {
   const due = dueAfterPlacing(policy);
   const dueAt = new Date(now.getTime() + due.inMs);
   return {
     order: {
       id,
+      basketId,
       plantId,
       quantity,
       shipDate,
@@ -272,14 +286,18 @@ const insufficientStock = (plantId: number, free: number, isShown: boolean): Dom
     isShown ? { available: free } : {},
   );
 
-/** Whoever pays nothing cannot reserve all stock. The first unpaid order may be of any size. */
-function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], quantity: number, { unpaid: limits }: CheckoutPolicy): void {
-  const [first, ...beyond] = unpaid;
-  const units = beyond.reduce((sum, one) => sum + one.quantity, quantity);
-  if (!first || (beyond.length < limits.orders && units <= limits.units)) return;
+/**
+ * Whoever pays nothing cannot reserve all stock. The first unpaid order may be of any size.
+ * @throws DomainError `unpaid-limit`
+ */
+export function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], added: readonly UnpaidOrder[], { unpaid: limits }: CheckoutPolicy): void {
+  const beyond = [...unpaid, ...added].slice(1);
+  if (beyond.length <= limits.orders && beyond.reduce((sum, one) => sum + one.quantity, 0) <= limits.units) return;
   throw new DomainError(
     'unpaid-limit',
-    `You have ${unpaid.length} unpaid orders. Pay or cancel some of them first: beyond the first, unpaid orders may be ${limits.orders}, with ${limits.units} units.`,
+    `You have ${unpaid.length} unpaid orders. ` +
+      (added.length > 1 ? `The basket adds ${added.length}: order less, or pay or cancel orders first. ` : 'Pay or cancel some of them first. ') +
+      `Beyond the first, unpaid orders may be ${limits.orders}, with ${limits.units} units.`,
     { orders: unpaid.slice(0, 100).map((one) => one.id) },
   );
 }
@@ -468,7 +486,7 @@ function statusChange<After extends OrderState>(
   return { order, previousStatus, ...rest, event: { event: 'order.status_changed', timestamp: at.toISOString(), data } };
 }
 
-const customerClosed = (): DomainError =>
+export const customerClosed = (): DomainError =>
   new DomainError('customer-closed', 'This account is being deleted and can have no new orders.');
 
 /** @param orderId undefined: the caller may not see the other order */

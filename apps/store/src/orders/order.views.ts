@@ -1,15 +1,20 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Order, OrderPlant } from '@plant-shop/contracts/store';
+import type { Basket, Order, OrderPlant } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal } from '@plant-shop/platform/rpc/context';
+import { type BasketState, statusOf } from './basket.js';
 import { isoText, type OrderState } from './order.js';
+
+/** Whether the principal may read what belongs to this user. */
+export const isVisible = (principal: Principal, { ownerId }: Pick<OrderState, 'ownerId'>): boolean =>
+  ownerId === principal.subject || principal.permissions.includes('read:orders');
 
 /**
  * Returns the order if the principal may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
  * @throws DomainError `order-not-found`
  */
 export function requireVisible(principal: Principal, orderId: number, order: OrderState | undefined): OrderState {
-  if (order && (order.ownerId === principal.subject || principal.permissions.includes('read:orders'))) return order;
+  if (order && isVisible(principal, order)) return order;
   throw new DomainError('order-not-found', `There is no order ${orderId} that you may read.`);
 }
 
@@ -21,6 +26,7 @@ export function requireVisible(principal: Principal, orderId: number, order: Ord
 export function toOrder(state: OrderState, owner?: string, plant?: OrderPlant): Order {
   return {
     id: state.id,
+    ...(state.basketId !== null && { basketId: state.basketId }),
     plantId: state.plantId,
     quantity: state.quantity,
     ...(state.shipDate && { shipDate: state.shipDate.toISOString() }),
@@ -42,3 +48,16 @@ export function toOrder(state: OrderState, owner?: string, plant?: OrderPlant): 
 
 /** Returns the answer of operations that change an order. It omits the owner: answers are saved for repetitions, and names change. */
 export const versionedOrder = (state: OrderState): Versioned<Order> => new Versioned(toOrder(state), state.version);
+
+/**
+ * Returns a basket as clients see it, of the given orders.
+ * @param owners usernames by user id, as `toOrder` shows them
+ */
+export const toBasket = ({ id, externalId, metadata, placedAt }: BasketState, orders: readonly OrderState[], owners?: ReadonlyMap<string, string>): Basket => ({
+  id,
+  status: statusOf(orders),
+  orders: orders.map((order) => toOrder(order, owners?.get(order.ownerId))),
+  ...(externalId !== null && { externalId }),
+  ...(metadata && { metadata }),
+  placedAt: isoText(placedAt),
+});

@@ -16,7 +16,7 @@ import type { Amendment, OrderState, Placement, StatusChange, Step, UnpaidOrder 
 
 type Reader = Pick<Transaction, 'query'>;
 
-export const orderColumns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
+export const orderColumns = `id, basket_id AS "basketId", plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   placed_at AS "placedAt", due_at AS "dueAt", due_transition AS "dueTransition", paid_at AS "paidAt", carrier,
   tracking_number AS "trackingNumber", refund, updated_at AS "updatedAt", external_id AS "externalId", metadata, ship_to AS "shipTo"`;
 
@@ -28,6 +28,11 @@ export async function findOrder(db: Reader, orderId: number): Promise<OrderState
   const [order] = await db.query<OrderState>(findOrderById, [orderId]);
   return order;
 }
+
+const findOrdersByBasket: Statement = { name: 'find-orders-of-basket', text: `SELECT ${orderColumns} FROM orders WHERE basket_id = $1 ORDER BY id` };
+
+/** Finds the orders of a basket, in the order of its lines. */
+export const findOrdersOfBasket = (db: Reader, basketId: number): Promise<OrderState[]> => db.query(findOrdersByBasket, [basketId]);
 
 // Locks and clocks
 
@@ -224,6 +229,7 @@ const keepPlacedAt = `placed_at = CASE WHEN placed_at < $4::timestamptz + ${maxA
 
 const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
   ['id', 'bigint', ({ order }) => order.id],
+  ['basket_id', 'bigint', ({ order }) => order.basketId],
   ['plant_id', 'bigint', ({ order }) => order.plantId],
   ['quantity', 'integer', ({ order }) => order.quantity],
   ['ship_date', 'timestamptz', ({ order }) => order.shipDate?.toISOString()],
@@ -246,9 +252,9 @@ const writePlaced: Statement = {
       SELECT * FROM ${placedRows.numberedFrom(15)}
     ), numbers AS (${assignNumbers('$1::bigint', keepPlacedAt)}
     ), new_orders AS (
-      INSERT INTO orders (id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since,
+      INSERT INTO orders (id, basket_id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since,
                           external_id, metadata, ship_to)
-      SELECT id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now(),
+      SELECT id, basket_id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now(),
              external_id, metadata, ship_to
       FROM placed
     ), timeline AS (

@@ -3,7 +3,7 @@ import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permits, readingStock } from '@plant-shop/contracts/permissions';
-import { type CountOrders, type GetOrder, type ListOrders, type NewOrder, type Order, type OrderCounts, type OrderPlant, store, type TransferOrder } from '@plant-shop/contracts/store';
+import { type Basket, type CountOrders, type GetOrder, type ListOrders, type NewBasket, type NewOrder, type Order, type OrderCounts, type OrderPlant, store, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
@@ -34,7 +34,9 @@ import {
 } from './order.js';
 import { isCounted, readCounts } from './order-counts.js';
 import { countListed, listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
-import { requireVisible, toOrder, versionedOrder } from './order.views.js';
+import { requireVisible, toBasket, toOrder, versionedOrder } from './order.views.js';
+import { type BasketState, placeBasket } from './basket.js';
+import { type BasketName, NamedBaskets, writeBaskets } from './baskets.repository.js';
 import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
 import { claimExternalIds, externalIdKey, transferMetadata } from './owner-data.js';
 import {
@@ -50,6 +52,9 @@ import {
   writeStatusChanges,
 } from './orders.repository.js';
 
+/** What the client says of a basket beside its lines. The orders of one basket share the object. */
+type BasketRequest = Pick<BasketState, 'externalId' | 'metadata'>;
+
 /** A new order that waits for its batch. */
 interface QueuedOrder extends Omit<OrderRequest, 'id'> {
   /** The client's id; undefined: the store draws one. */
@@ -63,15 +68,23 @@ interface QueuedOrder extends Omit<OrderRequest, 'id'> {
   /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent?: string | undefined;
   readonly deadline: Deadline;
+  /** Absent: the order is placed alone. */
+  readonly basket?: BasketRequest;
 }
 
-/** An order of a batch. */
+/** The orders of a new basket. */
+interface QueuedBasket {
+  readonly orders: readonly QueuedOrder[];
+  readonly deadline: Deadline;
+}
+
+/** An order of a batch. The orders of a basket are next to each other. */
 export type BatchOrder = WithId<Omit<QueuedOrder, 'deadline'>>;
 
-type Answer = Versioned<Order> | Replayed;
+type Answer = Versioned<Order> | Basket | Replayed;
 
 interface BatchOutcome {
-  /** One per order: the placed order, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
+  /** One per order that is placed alone, and per basket: what was placed, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
   readonly results: readonly (Answer | CodedError)[];
   /** The function that `writePlacedOrders` returns; undefined: no order was placed. */
   readonly numberedEvents: (() => FeedMessage | undefined) | undefined;
@@ -90,7 +103,7 @@ const allOwners = '*';
 /** Places, reads, lists, transfers and cancels orders. */
 @Injectable()
 export class OrdersService {
-  private readonly batcher: Batcher<QueuedOrder, Answer>;
+  private readonly batcher: Batcher<QueuedOrder | QueuedBasket, Answer>;
   private readonly ids: OrderIds;
   private readonly policy: CheckoutPolicy;
 
@@ -105,7 +118,7 @@ export class OrdersService {
     this.ids = new OrderIds(database);
     const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders per batch');
     const batching: BatcherOptions = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
-    this.batcher = new Batcher(batching, dropExpired<QueuedOrder, Answer>('store', (queued) => this.placeQueued(queued)));
+    this.batcher = new Batcher(batching, dropExpired<QueuedOrder | QueuedBasket, Answer>('store', (queued) => this.placeQueued(queued)));
   }
 
   /** The number of new orders that wait for a batch. */
@@ -117,22 +130,19 @@ export class OrdersService {
    * Places an order in the next batch of its plant's lane. Resolves after the batch has committed.
    * @throws DomainError as `place`; CodedError `idempotency-key-reused`
    */
-  placeOrder({ principal, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Answer> {
-    return this.batcher.submit(order.plantId, {
-      chosenId: order.id === 0 ? undefined : order.id,
-      plantId: order.plantId,
-      quantity: order.quantity ?? 1,
-      shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
-      externalId: order.externalId ?? null,
-      metadata: order.metadata ?? null,
-      shipTo: order.shipTo ?? null,
-      ownerId: principal.subject,
-      seesStock: permits(readingStock, principal),
-      isLimited: !principal.permissions.includes('manage:orders'),
-      idempotency,
-      traceparent,
-      deadline,
-    });
+  placeOrder(context: RpcContext, order: NewOrder): Promise<Versioned<Order> | Replayed> {
+    return this.batcher.submit(order.plantId, toQueued(context, order)) as Promise<Versioned<Order> | Replayed>;
+  }
+
+  /**
+   * Places a basket in the next batch of its first plant's lane.
+   * @throws DomainError as `placeBasket`; CodedError `idempotency-key-reused`
+   */
+  placeBasket(context: RpcContext, { lines, shipDate, externalId, metadata }: NewBasket): Promise<Basket | Replayed> {
+    const basket: BasketRequest = { externalId: externalId ?? null, metadata: metadata ?? null };
+    const shipping = shipDate === undefined ? {} : { shipDate };
+    const orders = lines.map(({ plantId, quantity = 1 }) => ({ ...toQueued(context, { plantId, quantity, ...shipping }), basket }));
+    return this.batcher.submit(lines[0]?.plantId ?? 0, { orders, deadline: context.deadline });
   }
 
   async get(context: RpcContext, { orderId, expand }: GetOrder): Promise<Versioned<Order>> {
@@ -223,8 +233,9 @@ export class OrdersService {
   }
 
   /** Places a batch and announces its events. */
-  private async placeQueued(queued: readonly QueuedOrder[]): Promise<BatchOutcome['results']> {
-    const { results, numberedEvents } = await this.ids.assign(queued, (orders, options) =>
+  private async placeQueued(queued: readonly (QueuedOrder | QueuedBasket)[]): Promise<BatchOutcome['results']> {
+    const all = queued.flatMap((one) => ('orders' in one ? one.orders : one));
+    const { results, numberedEvents } = await this.ids.assign(all, (orders, options) =>
       this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options)),
     );
     if (numberedEvents) this.feed.publishPlaced(numberedEvents());
@@ -261,7 +272,7 @@ export class OrdersService {
   }
 
   /** Resolves the owners' current usernames in one call, if the principal may see them. Omits deleted users. */
-  private async ownerNames(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
+  async ownerNames(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
     const userIds = unique(orders.map((order) => order.ownerId));
     if (!maySeeOwners(context) || userIds.length === 0) return new Map();
     const users = await this.rpc.call(identity.resolveUserIds, { userIds }, context);
@@ -270,8 +281,8 @@ export class OrdersService {
 }
 
 /**
- * Places a batch in one transaction with the result of placing its orders one by one: each order sees the stock that the accepted
- * orders before it left, and a refused order changes nothing. Takes two round trips, unless drawn ids are locked:
+ * Places a batch in one transaction with the result of placing its orders and baskets one by one: each sees the stock that the accepted
+ * ones before it left, and a refused one changes nothing. Takes two round trips, unless drawn ids are locked:
  * 1. all locks, in the order that every transaction keeps: idempotency keys, external ids, customers, ids, stock by ascending plant id;
  * 2. one write, pipelined with the COMMIT.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
@@ -290,6 +301,7 @@ export async function placeBatch(
 ): Promise<BatchOutcome> {
   const lockedKeys = IdempotentResults.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? []));
   const claimedExternalIds = claimExternalIds(tx, batch.flatMap(({ ownerId, externalId }) => (externalId === null ? [] : { ownerId, externalId })));
+  const lockedNames = NamedBaskets.lockAndFind(tx, batch.flatMap(nameOf));
   const limitedOwners = unique(batch.flatMap((one) => (one.isLimited ? [one.ownerId] : [])));
   lockUnpaid(tx, limitedOwners);
   const lockedCustomers = lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId)));
@@ -297,39 +309,84 @@ export async function placeBatch(
   const lockedStock = lockStock(tx, unique(batch.map((one) => one.plantId)));
   const readTimes = readPlacingTimes(tx);
   const foundUnpaid = findUnpaid(tx, limitedOwners, policy.unpaid.orders + 1);
-  const [answers, externalIds, closedCustomers, takenIds, stocks, times, unpaid] = await Promise.all([
-    lockedKeys, claimedExternalIds, lockedCustomers, claimedIds, lockedStock, readTimes, foundUnpaid,
+  const [answers, externalIds, names, closedCustomers, takenIds, stocks, times, unpaid] = await Promise.all([
+    lockedKeys, claimedExternalIds, lockedNames, lockedCustomers, claimedIds, lockedStock, readTimes, foundUnpaid,
   ]);
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
+  const stockOf = (plantId: number): PlacingFacts['stock'] => stockLeft.get(plantId) ?? unknownPlantStock;
   const placed: Traced<Placement>[] = [];
-  const results = orders.map((order) =>
-    answers.answerOnce(order.idempotency, () => {
-      const stock = stockLeft.get(order.plantId) ?? unknownPlantStock;
-      const { ownerId, externalId } = order;
-      const externalKey = externalId === null ? undefined : externalIdKey({ ownerId, externalId });
-      const facts = {
-        stock,
-        isCustomerClosed: closedCustomers.has(order.ownerId),
-        isIdTaken: takenIds.has(order.id),
-        orderWithExternalId: externalKey === undefined ? undefined : externalIds.get(externalKey),
-        seesStock: order.seesStock,
-        unpaid: order.isLimited ? unpaid.get(order.ownerId) : undefined,
-      };
-      const step = place(order, facts, { actor: order.ownerId, ...times }, policy);
-      takenIds.add(order.id);
-      if (externalKey !== undefined) externalIds.set(externalKey, order.id);
-      unpaid.get(order.ownerId)?.push(order);
-      stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });
-      placed.push({ ...step, traceparent: order.traceparent });
-      return versionedOrder(step.order);
-    }),
-  );
+  const baskets: BasketState[] = [];
+  const take = (step: Placement, traceparent: string | undefined): OrderState => {
+    const { order, units } = step;
+    takenIds.add(order.id);
+    unpaid.get(order.ownerId)?.push(order);
+    const stock = stockOf(order.plantId);
+    stockLeft.set(order.plantId, { ...stock, free: stock.free + units.free });
+    placed.push({ ...step, traceparent });
+    return order;
+  };
+  const results = requestsOf(orders).map((lines) => {
+    const [order] = lines;
+    const { ownerId, externalId, basket, seesStock } = order;
+    const context = { actor: ownerId, ...times };
+    const customer = { isCustomerClosed: closedCustomers.has(ownerId), seesStock, unpaid: order.isLimited ? unpaid.get(ownerId) : undefined };
+    return answers.answerOnce(order.idempotency, () => {
+      if (!basket) {
+        const externalKey = externalId === null ? undefined : externalIdKey({ ownerId, externalId });
+        const orderWithExternalId = externalKey === undefined ? undefined : externalIds.get(externalKey);
+        const facts = { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id), orderWithExternalId };
+        const step = place(order, facts, context, policy);
+        if (externalKey !== undefined) externalIds.set(externalKey, order.id);
+        return versionedOrder(take(step, order.traceparent));
+      }
+      const [name] = nameOf(order);
+      const steps = placeBasket(lines, { ...customer, stockOf, sameExternalId: name && names.find(name) }, context, policy);
+      const taken = steps.map((step) => take(step, order.traceparent));
+      const state = { ...basket, id: order.id, ownerId, placedAt: times.at };
+      baskets.push(state);
+      if (name) names.add(name, order.id);
+      return toBasket(state, taken);
+    });
+  });
   const [first, ...others] = placed;
   const numberedEvents = first && writePlacedOrders(tx, stocks, [first, ...others]);
+  writeBaskets(tx, baskets);
   answers.write(tx);
   return { results, numberedEvents };
 }
+
+function toQueued({ principal, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): QueuedOrder {
+  return {
+    chosenId: order.id === 0 ? undefined : order.id,
+    plantId: order.plantId,
+    quantity: order.quantity ?? 1,
+    shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
+    ownerId: principal.subject,
+    externalId: order.externalId ?? null,
+    metadata: order.metadata ?? null,
+    shipTo: order.shipTo ?? null,
+    seesStock: permits(readingStock, principal),
+    isLimited: !principal.permissions.includes('manage:orders'),
+    idempotency,
+    traceparent,
+    deadline,
+  };
+}
+
+/** Returns the orders of each request: one, or those of a basket. */
+function requestsOf(batch: readonly BatchOrder[]): [BatchOrder, ...BatchOrder[]][] {
+  const requests: [BatchOrder, ...BatchOrder[]][] = [];
+  for (const order of batch) {
+    const last = requests.at(-1);
+    if (order.basket && last?.[0].basket === order.basket) last.push(order);
+    else requests.push([order]);
+  }
+  return requests;
+}
+
+/** Returns the external id of an order's basket, if it has one. */
+const nameOf = ({ ownerId, basket }: BatchOrder): BasketName[] => (basket && basket.externalId !== null ? [{ ownerId, externalId: basket.externalId }] : []);
 
 /** Identifies the list that a cursor belongs to: a cursor of another filter is refused. */
 const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore, externalId, metadata, shipped, refund, search }: OrderFilter): string[] => [

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Order, store } from '@plant-shop/contracts/store';
+import { type Basket, type Order, store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { until } from '@plant-shop/testing/until';
 import fc from 'fast-check';
+import { findBasket } from '../orders/baskets.repository.js';
 import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 import { applyPaymentReports, type PaymentReport, type PaymentResult } from './payments.service.js';
 
@@ -30,7 +31,8 @@ describe('payments that are reported together', () => {
 
   /** A generated report. Order, reference and key are small numbers, so that reports repeat each other. */
   interface GeneratedReport {
-    readonly order: number;
+    /** `basket`: the second and the third order. */
+    readonly order: number | 'basket';
     readonly reference: number;
     readonly outcome: 'succeeded' | 'failed';
     readonly key: number | undefined;
@@ -38,7 +40,7 @@ describe('payments that are reported together', () => {
   const orders = 3;
   const unknownOrder = 999_999_999;
   const generatedReport = fc.record<GeneratedReport>({
-    order: fc.nat({ max: orders }),
+    order: fc.oneof(fc.nat({ max: orders }), fc.constant('basket' as const)),
     reference: fc.nat({ max: 2 }),
     outcome: fc.constantFrom('succeeded', 'failed'),
     key: fc.option(fc.nat({ max: 2 }), { nil: undefined }),
@@ -48,10 +50,13 @@ describe('payments that are reported together', () => {
   async function reportsOf(all: readonly GeneratedReport[]): Promise<{ ids: number[]; reports: PaymentReport[] }> {
     const plantId = await shop.plant(orders);
     const ids: number[] = [];
-    for (let n = 0; n < orders; n++) ids.push(await place(plantId));
+    ids.push(await place(plantId));
+    const { id: basketId, orders: inBasket } = await shop.caller.call(store.placeBasket, { basket: { lines: [{ plantId }, { plantId }] } }, customer(1));
+    ids.push(...inBasket.map(({ id }) => id));
+    const basket = (await findBasket(database, basketId))!;
     const run = randomUUID();
     const reports = all.map(({ order, reference, outcome, key }): PaymentReport => ({
-      orderId: ids[order] ?? unknownOrder,
+      ...(order === 'basket' ? { basket, orderIds: [ids[1]!, ids[2]!] } : { orderIds: [ids[order] ?? unknownOrder] }),
       reference: `p-${reference} of ${run}`,
       outcome,
       actor: { requestId: run, credentials: [] },
@@ -69,7 +74,8 @@ describe('payments that are reported together', () => {
   const comparable = (result: PaymentResult | undefined): unknown => {
     if (result instanceof CodedError) return { code: result.code, details: result.details };
     const { value, meta } = unwrapResponse(result);
-    return { status: (value as Order).status, ...meta };
+    const { status, ...one } = value as Order | Basket;
+    return { status, ...('orders' in one && { orders: one.orders.map((order) => order.status) }), ...meta };
   };
   const storedState = async (ids: readonly number[], requestId: string | undefined) => ({
     orders: await shop.rows('SELECT status, version, paid_at IS NULL AS unpaid FROM orders WHERE id = ANY($1) ORDER BY id', [ids]),
@@ -117,7 +123,7 @@ describe('payments that are reported together', () => {
       whenSecondWaits = async () => expect(await isDone).toBe(true);
     });
     await whenSecondWaits?.();
-    expect(await listed()).toEqual([second.orderId, first.orderId]);
+    expect(await listed()).toEqual([...second.orderIds, ...first.orderIds]);
     await other.close();
   });
 

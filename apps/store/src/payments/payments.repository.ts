@@ -2,7 +2,7 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import type { PaymentState } from './payment.js';
 
-/** A payment: the provider's reference identifies it, and it is of one order. */
+/** An order's part of what a provider's reference paid: one order, or the orders of one basket. */
 export interface PaymentId {
   readonly orderId: number;
   readonly reference: string;
@@ -27,7 +27,7 @@ export function lockReferences(tx: Transaction, references: readonly string[]): 
 
 const findByReferences: Statement = {
   name: 'find-payments',
-  text: `SELECT order_id AS "orderId", reference, state FROM payments WHERE reference = ANY($1)`,
+  text: `SELECT order_id AS "orderId", reference, state FROM payments WHERE reference = ANY($1) ORDER BY reference, order_id`,
 };
 
 /** Finds the payments that were reported before, of whatever order. Call it while references and orders are locked. */
@@ -56,7 +56,7 @@ const write: Statement = {
   name: 'save-payments',
   text: `INSERT INTO payments (${saved.names}, at, refund_id)
          SELECT ${saved.names}, clock_timestamp(), CASE WHEN state = 'refund-due' THEN nextval('refund_ids') END FROM ${saved.from()}
-         ON CONFLICT (reference) DO UPDATE SET state = excluded.state, at = excluded.at, refund_id = excluded.refund_id`,
+         ON CONFLICT (reference, order_id) DO UPDATE SET state = excluded.state, at = excluded.at, refund_id = excluded.refund_id`,
 };
 
 const lockNumbering: Statement = { name: 'lock-refund-ids', text: 'SELECT pg_advisory_xact_lock(3, 0)' };
@@ -73,11 +73,11 @@ export function savePayments(tx: Transaction, payments: readonly StoredPayment[]
 
 const findIds: Statement = {
   name: 'find-refund-ids',
-  text: `SELECT refund_id AS id FROM unnest($1::text[]) WITH ORDINALITY AS t (reference, n) JOIN payments USING (reference) ORDER BY n`,
+  text: `SELECT refund_id AS id FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS t (reference, order_id, n) JOIN payments USING (reference, order_id) ORDER BY n`,
 };
 
 /** Returns the payments' refund ids, in the order of `payments`. Call it after `savePayments`. */
-export async function findRefundIds(tx: Transaction, references: readonly string[]): Promise<number[]> {
-  const rows = await tx.query<{ id: number }>(findIds, [references]);
+export async function findRefundIds(tx: Transaction, payments: readonly PaymentId[]): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(findIds, [payments.map(({ reference }) => reference), payments.map(({ orderId }) => orderId)]);
   return rows.map((row) => row.id);
 }

@@ -1,6 +1,6 @@
 import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { type Order, type Payment, type ReportPayment, store } from '@plant-shop/contracts/store';
+import { type Basket, type Order, type Payment, type ReportBasketPayment, type ReportPayment, store } from '@plant-shop/contracts/store';
 import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import type { CodedError } from '@plant-shop/platform/errors';
@@ -25,13 +25,23 @@ import {
   requireOrder,
   type StatusChange,
 } from '../orders/order.js';
-import { versionedOrder } from '../orders/order.views.js';
-import { type LockedOrders, lockOrdersAndStock, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
+import type { BasketState } from '../orders/basket.js';
+import { findBasket } from '../orders/baskets.repository.js';
+import { toBasket, versionedOrder } from '../orders/order.views.js';
+import { findOrdersOfBasket, type LockedOrders, lockOrdersAndStock, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
 import { findPayments, findRefundIds, lockReferences, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
 
+/** What a payment pays. */
+interface Payee {
+  readonly orderIds: readonly [number, ...number[]];
+  /** Absent: it pays one order. */
+  readonly basket?: BasketState;
+}
+
 /** A provider's report of one payment. */
-export interface PaymentReport extends PaymentId {
+export interface PaymentReport extends Payee {
+  readonly reference: string;
   readonly outcome: Payment['outcome'];
   readonly actor: Actor;
   /** The user whose credential authenticated the report. */
@@ -45,9 +55,9 @@ interface ReportRequest extends PaymentReport {
   readonly deadline: Deadline;
 }
 
-type Answer = Versioned<Order> | Replayed;
+type Answer = Versioned<Order> | Basket | Replayed;
 
-/** The order after the report, the saved answer of an earlier report with the same Idempotency-Key, or the refusal. */
+/** The order or basket after the report, the saved answer of an earlier report with the same Idempotency-Key, or the refusal. */
 export type PaymentResult = Answer | CodedError;
 
 const maxBatch = 256;
@@ -81,10 +91,26 @@ export class PaymentsService {
    * nothing.
    * @throws DomainError `order-not-found`; `payment-reference-used`; `order-not-payable`, after recording the refund that is due
    */
-  report(context: RpcContext, orderId: number, { outcome, reference }: Payment): Promise<Answer> {
+  report(context: RpcContext, orderId: number, payment: Payment): Promise<Versioned<Order> | Replayed> {
+    return this.submit(context, { orderIds: [orderId] }, payment) as Promise<Versioned<Order> | Replayed>;
+  }
+
+  /**
+   * Records a report for all orders of a basket.
+   * @throws DomainError `basket-not-found`; otherwise as `report`
+   */
+  async reportForBasket(context: RpcContext, basketId: number, payment: Payment): Promise<Basket | Replayed> {
+    // Orders never join or leave a basket.
+    const [basket, orders] = await Promise.all([findBasket(this.database, basketId), findOrdersOfBasket(this.database, basketId)]);
+    const [first, ...others] = orders.map(({ id }) => id);
+    if (!basket || first === undefined) throw new DomainError('basket-not-found', `There is no basket ${basketId}.`);
+    return this.submit(context, { basket, orderIds: [first, ...others] }, payment);
+  }
+
+  private submit(context: RpcContext, payee: Payee, { outcome, reference }: Payment): Promise<Answer> {
     const { principal, deadline, idempotency, traceparent } = context;
     return this.batcher.submit(onlyLane, {
-      orderId,
+      ...payee,
       outcome,
       reference,
       actor: actorOf(context),
@@ -117,114 +143,122 @@ export async function applyPaymentReports(
   const lockedKeys = IdempotentResults.lockAndRead(tx, reports.flatMap((one) => one.idempotency ?? []));
   const references = [...new Set(reports.map((one) => one.reference))];
   lockReferences(tx, references);
-  const lockedOrders = lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]);
+  const lockedOrders = lockOrdersAndStock(tx, [...new Set(reports.flatMap((one) => one.orderIds))]);
   const payments = findPayments(tx, references);
   const [answers, locked, known] = await Promise.all([lockedKeys, lockedOrders, payments]);
-  const changes: BatchChanges = { payments: new KnownPayments(known), declined: [], approved: [], late: [] };
+  const changes: BatchChanges = { payments: new KnownPayments(known), unpaid: [], approved: [], settled: [] };
   const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(tx, report, locked, changes, policy)));
-  writeAmendments(tx, changes.declined, locked.at);
-  writeStatusChanges(tx, locked, changes.approved);
   savePayments(tx, changes.payments.changed);
-  await writeLate(tx, locked.at, changes.late);
+  const withRefundIds = await refundIdsFor(tx, [...changes.unpaid, ...changes.settled], locked.at);
+  writeAmendments(tx, changes.unpaid.map(withRefundIds), locked.at);
+  writeStatusChanges(tx, locked, changes.approved);
+  writeAmendments(tx, changes.settled.map(withRefundIds), locked.at);
   answers.write(tx);
   return results;
 }
 
-/** The step of an order that awaits no payment. `refundOf`: the reference of the payment that became due for refund. */
-type LateStep = Traced<Amendment> & { readonly refundOf?: string };
+/** A step that leaves the status as it is. `refundOf`: the payment that became due for refund. */
+type PaymentStep = Traced<Amendment> & { readonly refundOf?: PaymentId };
 
 /** The changes that a batch collects, in order of arrival. They are written in the order of the members: of an order's versions. */
 interface BatchChanges {
   readonly payments: KnownPayments;
-  /** Failed payments of orders that await one. */
-  readonly declined: Traced<Amendment>[];
+  /** Of orders that await a payment. */
+  readonly unpaid: PaymentStep[];
   readonly approved: Traced<StatusChange>[];
-  readonly late: LateStep[];
+  /** Of orders that await none. */
+  readonly settled: PaymentStep[];
 }
 
 /**
- * Applies one report to `orders` and to the collected changes.
- * @throws DomainError `order-not-found`; `payment-reference-used`; `order-not-payable`, after adding the refund that is due to the changes
+ * Applies one report to `orders` and to the collected changes. The orders of a basket are approved together or not at all.
+ * @throws DomainError `order-not-found`; `payment-reference-used`; `order-not-payable`, after adding the refunds that are due to the changes
  */
 function applyReport(
   tx: Transaction,
   report: PaymentReport,
   { orders, at }: LockedOrders,
-  { payments, declined, approved, late }: BatchChanges,
+  { payments, unpaid, approved, settled }: BatchChanges,
   policy: CheckoutPolicy,
-): Versioned<Order> {
-  const { orderId, reference, reportedBy, traceparent } = report;
-  const order = requireOrder(orderId, orders.get(orderId));
+): Versioned<Order> | Basket {
+  const { orderIds, basket, reference, reportedBy, traceparent } = report;
+  const [firstId, ...otherIds] = orderIds;
+  const orderOf = (orderId: number): OrderState => requireOrder(orderId, orders.get(orderId));
+  const paid: readonly [OrderState, ...OrderState[]] = [orderOf(firstId), ...otherIds.map(orderOf)];
   const known = payments.find(reference);
-  if (known && known.orderId !== orderId) throw referenceUsed(reference);
-  const { kind, state } = decidePayment(known?.state, report.outcome, canTransition(order, 'approve'));
+  if (known.length > 0 && !isOf(known, orderIds)) throw referenceUsed(reference);
+  const blocking = paid.find((order) => !canTransition(order, 'approve'));
+  const { kind, state } = decidePayment(stateOf(known), report.outcome, blocking === undefined);
   if (kind === 'new') {
-    payments.record(report, state);
-    audit(tx, report.actor, store.reportPayment, orderId);
+    payments.record(reference, orderIds, state);
+    audit(tx, report.actor, basket ? store.reportBasketPayment : store.reportPayment, basket?.id ?? firstId);
+    for (const order of paid) {
+      const steps = order.status === 'placed' ? unpaid : settled;
+      if (state === 'refund-due') steps.push({ ...markRefundDue(order, { actor: reportedBy, at }), refundOf: { orderId: order.id, reference }, traceparent });
+      else if (state === 'failed') steps.push({ ...declinePayment(order, { actor: reportedBy, at }, policy), traceparent });
+      else approved.push({ ...approve(order, { actor: reportedBy, at }, policy), traceparent });
+      const after = (state === 'accepted' ? approved : steps).at(-1);
+      if (after) orders.set(order.id, after.order);
+    }
   }
-  if (kind === 'new' && state === 'refund-due') {
-    const step = markRefundDue(order, { actor: reportedBy, at });
-    orders.set(orderId, step.order);
-    late.push({ ...step, refundOf: reference, traceparent });
-  }
-  if (state === 'refund-due' || state === 'refunded') throw notPayable(order, state);
-  if (kind === 'known') return versionedOrder(order);
-  if (state === 'failed') {
-    const step = declinePayment(order, { actor: reportedBy, at }, policy);
-    orders.set(orderId, step.order);
-    (order.status === 'placed' ? declined : late).push({ ...step, traceparent });
-    return versionedOrder(step.order);
-  }
-  const change = approve(order, { actor: reportedBy, at }, policy);
-  orders.set(orderId, change.order);
-  approved.push({ ...change, traceparent });
-  return versionedOrder(change.order);
+  if (state === 'refund-due' || state === 'refunded') throw notPayable(basket, blocking ?? paid[0], state);
+  return basket ? toBasket(basket, orderIds.map(orderOf)) : versionedOrder(orderOf(firstId));
 }
 
-/** Writes the late steps. Refunds get their ids with their payments, which must be saved before. */
-async function writeLate(tx: Transaction, at: Date, late: readonly LateStep[]): Promise<void> {
-  const references = late.flatMap(({ refundOf }) => refundOf ?? []);
-  const refundIds = references.length > 0 ? await findRefundIds(tx, references) : [];
-  const steps = late.map((step) => {
+/** Whether the payments are of exactly these orders. */
+const isOf = (payments: readonly PaymentId[], orderIds: readonly number[]): boolean =>
+  payments.length === orderIds.length && payments.every(({ orderId }) => orderIds.includes(orderId));
+
+/** The most important first: staff may have cancelled, and the shop refunded, some orders of a basket since it was paid. */
+const states: readonly PaymentState[] = ['accepted', 'refund-due', 'refunded', 'failed'];
+
+/** Returns the state of the payments of one reference; undefined: there are none. */
+const stateOf = (payments: readonly StoredPayment[]): PaymentState | undefined => states.find((state) => payments.some((one) => one.state === state));
+
+/** Returns a function that adds id and event of its refund to a step. Refunds get their ids with their payments, which must be saved before. */
+async function refundIdsFor(tx: Transaction, steps: readonly PaymentStep[], at: Date): Promise<(step: PaymentStep) => PaymentStep> {
+  const refunds = steps.flatMap(({ refundOf }) => refundOf ?? []);
+  const ids = refunds.length > 0 ? await findRefundIds(tx, refunds) : [];
+  const idOf = new Map(refunds.map((refund, n) => [refund, ids[n]]));
+  return (step) => {
     if (step.refundOf === undefined) return step;
-    const refundId = refundIds[references.indexOf(step.refundOf)];
-    if (refundId === undefined) throw new Error(`payment ${step.refundOf} of order ${step.order.id} is not saved`);
+    const refundId = idOf.get(step.refundOf);
+    if (refundId === undefined) throw new Error(`payment ${step.refundOf.reference} of order ${step.order.id} is not saved`);
     return { ...step, refundId, event: refundDueEvent(refundId, step.order, at) };
-  });
-  writeAmendments(tx, steps, at);
+  };
 }
 
 /** Payments by their reference: as stored, overlaid with the changes of this transaction. */
 class KnownPayments {
-  private readonly stored: ReadonlyMap<string, StoredPayment>;
-  private readonly recorded = new Map<string, StoredPayment>();
+  private readonly stored: ReadonlyMap<string, readonly StoredPayment[]>;
+  private readonly recorded = new Map<string, readonly StoredPayment[]>();
 
   constructor(stored: readonly StoredPayment[]) {
-    this.stored = new Map(stored.map((one) => [one.reference, one]));
+    this.stored = Map.groupBy(stored, ({ reference }) => reference);
   }
 
   get changed(): readonly StoredPayment[] {
-    return [...this.recorded.values()];
+    return [...this.recorded.values()].flat();
   }
 
-  find(reference: string): StoredPayment | undefined {
-    return this.recorded.get(reference) ?? this.stored.get(reference);
+  find(reference: string): readonly StoredPayment[] {
+    return this.recorded.get(reference) ?? this.stored.get(reference) ?? [];
   }
 
-  record({ orderId, reference }: PaymentId, state: PaymentState): void {
-    this.recorded.set(reference, { orderId, reference, state });
+  record(reference: string, orderIds: readonly number[], state: PaymentState): void {
+    this.recorded.set(reference, orderIds.map((orderId) => ({ orderId, reference, state })));
   }
 }
 
 /** Names no order: the caller may not see the other one. */
 const referenceUsed = (reference: string): DomainError =>
-  new DomainError('payment-reference-used', `The payment ${reference} was reported for another order. One reference pays one order.`);
+  new DomainError('payment-reference-used', `The payment ${reference} was reported for another order. One reference pays one order, or one basket.`);
 
-const notPayable = (order: OrderState, state: 'refund-due' | 'refunded'): DomainError =>
+const notPayable = (basket: BasketState | undefined, { id, status }: OrderState, state: 'refund-due' | 'refunded'): DomainError =>
   new DomainError(
     'order-not-payable',
-    `Order ${order.id} is ${order.status} and accepts no payment. ` +
-      (state === 'refunded' ? 'This payment was refunded.' : 'A refund of this payment is due.'),
+    (basket ? `Basket ${basket.id} accepts no payment, because order ${id} is ${status}. ` : `Order ${id} is ${status} and accepts no payment. `) +
+      (state === 'refunded' ? 'This payment was refunded.' : `A refund of this payment is due${basket ? ' for each order' : ''}.`),
     state === 'refunded' ? {} : { payment: state },
   );
 
@@ -235,5 +269,10 @@ export class PaymentsController {
   @Answers(store.reportPayment)
   reportPayment({ orderId, payment }: ReportPayment, context: RpcContext): Promise<Versioned<Order> | Replayed> {
     return this.payments.report(context, orderId, payment);
+  }
+
+  @Answers(store.reportBasketPayment)
+  reportBasketPayment({ basketId, payment }: ReportBasketPayment, context: RpcContext): Promise<Basket | Replayed> {
+    return this.payments.reportForBasket(context, basketId, payment);
   }
 }

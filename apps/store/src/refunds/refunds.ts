@@ -22,7 +22,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { completeRefund, requireOrder } from '../orders/order.js';
+import { completeRefund, type OrderState, requireOrder } from '../orders/order.js';
 import { lockOrder, writeAmendments } from '../orders/orders.repository.js';
 import { readClock } from '../stock/stock.repository.js';
 
@@ -82,11 +82,15 @@ const complete: Statement = {
 };
 
 const lockReference: Statement = { name: 'lock-refund-reference', text: 'SELECT pg_advisory_xact_lock(2, hashtext($1))' };
-const isUsed: Statement = { name: 'is-refund-reference-used', text: 'SELECT EXISTS (SELECT FROM payments WHERE refund_reference = $1) AS used' };
+const isUsed: Statement = {
+  name: 'is-refund-reference-used',
+  text: `SELECT EXISTS (SELECT FROM payments JOIN orders ON orders.id = order_id
+           WHERE refund_reference = $1 AND coalesce(basket_id <> $2, true)) AS used`,
+};
 
-/** Whether a refund was completed with the reference. Call it after `lockReference`. */
-const isReferenceUsed = async (tx: Transaction, reference: string): Promise<boolean> =>
-  onlyRow(await tx.query<{ used: boolean }>(isUsed, [reference])).used;
+/** Whether a refund was completed with the reference, other than of the same basket. Call it after `lockReference`. */
+const isReferenceUsed = async (tx: Transaction, reference: string, { basketId }: OrderState): Promise<boolean> =>
+  onlyRow(await tx.query<{ used: boolean }>(isUsed, [reference, basketId])).used;
 
 /** Writes that the money of a due refund was returned under `reference`. Its order must be locked. */
 async function writeCompletion(tx: Transaction, refundId: number, reference: string): Promise<RefundState> {
@@ -141,7 +145,7 @@ export class RefundsService {
           if (refund.reference === reference) return toRefund(refund);
           throw new DomainError('refund-completed', `Refund ${refundId} was completed as ${refund.reference} on ${refund.completedAt.toISOString()}.`);
         }
-        if (await isReferenceUsed(tx, reference)) throw new DomainError('refund-reference-used', `The transfer ${reference} completed another refund.`);
+        if (await isReferenceUsed(tx, reference, order)) throw new DomainError('refund-reference-used', `The transfer ${reference} completed another refund.`);
         const completed = await writeCompletion(tx, refundId, reference);
         writeAmendments(tx, [completeRefund(order, { refundId, otherRefundsDue, actor: context.principal.subject, at })], at);
         audit(tx, actorOf(context), store.completeRefund, refundId);

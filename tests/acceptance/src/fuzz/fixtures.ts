@@ -54,6 +54,7 @@ export class Fixtures {
     );
     const plantIds = plants.map(({ id }) => id);
     const orders = await Promise.all([1, 2, 3].map(() => this.asAdmin<{ id: number }>('POST', '/v3/store/order', { plantId: plantIds[0] })));
+    const basket = await this.asAdmin<{ id: number }>('POST', '/v3/store/basket', { lines: [{ plantId: plantIds[0] }, { plantId: plantIds[0] }] });
     const { username, keyId } = await this.customer();
     // No order has this plant, and .invalid never resolves, so no webhook is ever sent.
     const webhook = { url: 'https://fuzz.invalid/x', eventTypes: ['order.status_changed'], plantId: Number.MAX_SAFE_INTEGER };
@@ -61,6 +62,7 @@ export class Fixtures {
     return {
       plantId: plantIds,
       orderId: orders.map(({ id }) => id),
+      basketId: [basket.id],
       username: [username],
       apiKeyId: [keyId],
       tags: [tag],

@@ -67,7 +67,15 @@ async function dueRefund(): Promise<number> {
   return newest?.id ?? 0;
 }
 
+/** Places a basket of staff's. @returns its path */
+const newBasket = async (): Promise<string> => {
+  const plantIds = [(await createPlant()).id, (await createPlant()).id];
+  const { id } = await ok(send<{ id: number }>('POST', '/v3/store/basket', { as: await newCustomer(), json: { lines: plantIds.map((plantId) => ({ plantId })) } }));
+  return `/v3/store/basket/${id}`;
+};
+
 const order = '/v3/store/order/987654321987654';
+const basket = '/v3/store/basket/987654321987654';
 const plant = '/v3/plant/987654321987654';
 const webhook = '/v3/webhooks/00000000-0000-4000-8000-000000000001';
 const oauthClient = '/v3/oauth/clients/987654321987654';
@@ -147,6 +155,13 @@ export const accessTable: readonly AccessRow[] = [
     row('reportPayment', `POST ${order}/payment`, ['write:payments'], {
       body: 'json',
       change: async (request) => request('POST', `${await newOrder()}/payment`, { outcome: 'succeeded', reference: fresh('paid') }),
+    }),
+    row('placeBasket', 'POST /v3/store/basket', ['write:orders'], { body: 'json' }),
+    row('getBasket', `GET ${basket}`, ['any key', 'write:orders', 'read:orders']),
+    row('cancelBasket', `DELETE ${basket}`, ['write:orders', 'manage:orders'], { change: async (request) => request('DELETE', await newBasket()) }),
+    row('reportBasketPayment', `POST ${basket}/payment`, ['write:payments'], {
+      body: 'json',
+      change: async (request) => request('POST', `${await newBasket()}/payment`, { outcome: 'succeeded', reference: fresh('paid') }),
     }),
     row('listRefunds', 'GET /v3/store/refund', ['write:payments']),
     row('getRefund', 'GET /v3/store/refund/987654321987654', ['write:payments']),

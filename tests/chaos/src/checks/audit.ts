@@ -45,7 +45,7 @@ function operationOf({ request, client }: Call): string | undefined {
   if (client !== 'staff') return undefined;
   switch (request.kind) {
     case 'pay':
-      return 'store.reportPayment';
+      return request.basket ? 'store.reportBasketPayment' : 'store.reportPayment';
     case 'deliver':
       return 'store.deliverOrder';
     case 'ship':
@@ -53,7 +53,7 @@ function operationOf({ request, client }: Call): string | undefined {
     case 'transfer':
       return 'store.transferOrder';
     case 'cancel':
-      return 'store.cancelOrder';
+      return request.basket ? 'store.cancelBasket' : 'store.cancelOrder';
     case 'write-name':
       return 'catalog.changePlant';
     case 'delete-plant':

@@ -51,6 +51,7 @@ describe.each<[string, string, (changing: MutableHistory) => void]>([
   ['sold units without an approved order', 'stock', inSnapshot({ taken: 2 })],
   ['an inventory that differs from the stock', 'stock', (it) => (it.snapshots = [{ ...snapshot, inventoryDrift: { available: 1, pending: -1, sold: 0 } }])],
   ['an inventory with another sum', 'stock', add(call(50, 51, { kind: 'inventory' }, answer({ units: 9 })))],
+  ['a deadlock', 'deadlocks', withFinal({ deadlocks: 1 })],
   ['an open order of a closed customer', 'owners', (it) => (it.snapshots = [{ ...snapshot, orphans: [2] }])],
   ['a plant read that misses an acknowledged write', 'own-writes', add(call(50, 51, { kind: 'read-name', name: 'plant 7' }, answer({ value: 0 })))],
   ['a plant read that returns an older value than an earlier read', 'own-writes', (it) => {
@@ -226,6 +227,37 @@ describe('the share of served calls', () => {
       ...many(120, (n) => call(5_000 + n * 50, 5_010 + n * 50, { kind: 'inventory' }, answer({ units: 10 }))),
     ))).toEqual([]);
   });
+});
+
+describe('a basket', () => {
+  const ids = [21, 22];
+  const basket = { mark: 'b', lines: 2 };
+  /** Two orders that were placed and cancelled together. */
+  const cancelledBasket = (it: MutableHistory): void => {
+    for (const id of ids) {
+      withNew({ ...orderThrough(id, 'placed', 'cancelled'), basket: { id: 21, mark: 'b' } })(it);
+      add(call(8, 9, { kind: 'place', plantId, quantity: 2, basket }, answer({ order: { id, status: 'placed' } })))(it);
+      add(call(10, 11.5, { kind: 'cancel', orderId: id, basket }, answer({ order: { id, status: 'cancelled' } })))(it);
+    }
+  };
+  const rulesOf = (change: (it: MutableHistory) => void): string[] =>
+    rulesAfter((it) => {
+      cancelledBasket(it);
+      change(it);
+    });
+  const second = (it: MutableHistory): FinalOrder => it.final.orders.find(({ id }) => id === 22)!;
+
+  it('may be placed and cancelled whole', () => expect(rulesOf(() => undefined)).toEqual([]));
+
+  it.each<[string, (it: MutableHistory) => void]>([
+    ['of which an order is missing', (it) => withFinal({ orders: it.final.orders.filter(({ id }) => id !== 22) })(it)],
+    ['of which an order was not cancelled', (it) => withOrder({ ...second(it), status: 'placed', version: 1, transitions: second(it).transitions.slice(0, 1) })(it)],
+    ['of which an order was cancelled later', (it) => withOrder({ ...second(it), transitions: second(it).transitions.map((step, n) => ({ ...step, at: step.at + n / 10 })) })(it)],
+    ['of which an order was paid', (it) => withFinal({ payments: [...it.final.payments, { orderId: 22, reference: 'late', state: 'refund-due' }] })(it)],
+    ['that exists twice', (it) => withOrder({ ...second(it), basket: { id: 22, mark: 'b' } })(it)],
+    ['that was never requested', (it) => withOrder({ ...second(it), basket: { id: 21, mark: 'c' } })(it)],
+    ['of which a snapshot shows a part', (it) => (it.snapshots = [{ ...snapshot, splitBaskets: [21] }])],
+  ])('%s is found', (_, change) => expect(rulesOf(change)).toContain('baskets'));
 });
 
 describe('timers of orders', () => {

@@ -1,6 +1,7 @@
 import type { History } from '../history.js';
 import { checkAnswers } from './answers.js';
 import { checkAudit } from './audit.js';
+import { checkBaskets } from './baskets.js';
 import { checkEvents } from './events.js';
 import { checkAmendments, checkCreated, checkOncePerKey } from './keys.js';
 import { checkStepsAreRequested } from './steps.js';
@@ -23,6 +24,7 @@ const checks: readonly ((history: History) => Violation[])[] = [
   checkCreated,
   checkAmendments,
   checkNothingInvented,
+  checkBaskets,
   checkRegister,
   checkStepsAreRequested,
   checkTimelines,
@@ -34,6 +36,7 @@ const checks: readonly ((history: History) => Violation[])[] = [
   checkInventory,
   checkOwnWrites,
   checkEvents,
+  ({ final: { deadlocks } }) => (deadlocks === 0 ? [] : [{ rule: 'deadlocks', what: `transactions of the store were in ${deadlocks} deadlocks` }]),
   ({ unsettled }) => unsettled.map((what) => ({ rule: 'settled', what })),
 ];
 

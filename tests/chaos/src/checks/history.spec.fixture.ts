@@ -45,6 +45,7 @@ export const snapshot: Snapshot = {
   plants: [{ plantId, free: 6, reserved: 0, sold: 4, placed: 0, taken: 4 }],
   inventoryDrift: { available: 0, pending: 0, sold: 0 },
   orphans: [],
+  splitBaskets: [],
 };
 
 /** An order that was shipped and transferred to client `d` before it was delivered. */
@@ -127,6 +128,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
     deadlineMs: 11_000,
     unsettled: [],
     final: {
+      deadlocks: 0,
       orders: [transferredOrder(), { ...orderThrough(2, 'placed', 'approved') }, refundDueOrder()],
       payments: [{ orderId: 1, reference: 'r', state: 'accepted' }, { orderId: 2, reference: 's', state: 'accepted' }, { orderId: 3, reference: 't', state: 'refund-due' }],
       refundsDue: [{ orderId: 3, paymentReference: 't' }],

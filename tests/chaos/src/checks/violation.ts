@@ -14,6 +14,8 @@ export type Rule =
   | 'expiry'
   | 'payments'
   | 'refusals'
+  | 'baskets'
+  | 'deadlocks'
   | 'stock'
   | 'owners'
   | 'own-writes'

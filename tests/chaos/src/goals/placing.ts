@@ -2,10 +2,11 @@ import type { Trial } from '../trial.js';
 import type { Violation } from '../checks/violation.js';
 import type { Client } from '../client.js';
 import { now } from '../clock.js';
+import { isDone } from '../history.js';
 import { makePlan } from '../plan.js';
 import type { Random } from '../random.js';
 import type { Row } from '../report.js';
-import { placeWithRetries } from '../retries.js';
+import { placeBasketWithRetries, placeWithRetries } from '../retries.js';
 import { busySeconds, type Goal, inParallel, rowOf, openTrial } from './goal.js';
 
 const units = 100;
@@ -33,11 +34,33 @@ const rush: Goal = {
         const all = [...answers].map(([answer, { length }]) => `${length} × ${answer}`).join(', ');
         wrong.push({ rule: 'stock', what: `${orders} orders of ${units} units: ${all}` });
       }
+      wrong.push(...(await rushOfBaskets(trial, rounds)));
     } while (now() < end);
     const row = await rowOf('R1', rush.what, trial, wrong);
-    return [{ ...row, tried: `${rounds} × ${orders} orders of ${units} units` }];
+    return [{ ...row, tried: `${rounds} × ${orders} orders of ${units} units, and as many beside baskets in opposite order` }];
   },
 };
+
+/**
+ * Baskets of two plants, half of them in the other order, and orders of one. Nothing is cancelled, and there are more orders of each plant
+ * than units, so each plant sells out exactly.
+ */
+async function rushOfBaskets(trial: Trial, round: number): Promise<Violation[]> {
+  const plantIds = [await trial.plant(units), await trial.plant(units)];
+  const lines = plantIds.map((plantId) => ({ plantId, quantity: 1 }));
+  const sold = new Map(plantIds.map((plantId) => [plantId, 0]));
+  const sell = (plantId: number): unknown => sold.set(plantId, (sold.get(plantId) ?? 0) + 1);
+  await Promise.all(Array.from({ length: orders / 2 }, async (_, n) => {
+    if (n % 4 < 2) {
+      const line = lines[n % 2]!;
+      if (isDone((await trial.staff.place(line)).call)) sell(line.plantId);
+      return;
+    }
+    const { basket } = await trial.staff.placeBasket(n % 2 === 0 ? lines : lines.toReversed(), `rush ${trial.random.between(0, 2 ** 31)} ${round} ${n}`);
+    if (basket) plantIds.forEach(sell);
+  }));
+  return [...sold].flatMap(([plantId, count]): Violation[] => (count === units ? [] : [{ rule: 'stock', what: `of plant ${plantId}, ${count} of ${units} units were sold` }]));
+}
 
 /** Keys of a round, requests for each key, and concurrent requests. */
 const keysAtATime = 100;
@@ -77,8 +100,10 @@ async function retryUntil(isOver: () => boolean, { random }: Trial, clients: rea
       key: newKey(own, keys++),
       client: own.pick(clients),
       wanted: { plantId: own.pick(plantIds), quantity: 1 },
+      isBasket: own.chance(0.3),
     })).flatMap((one) => Array.from({ length: triesEach }, () => one));
-    const found = await inParallel(own.shuffle(tries), width, ({ key, client, wanted }) => placeWithRetries(client, own, wanted, key));
+    const found = await inParallel(own.shuffle(tries), width, async ({ key, client, wanted, isBasket }) =>
+      isBasket ? (await placeBasketWithRetries(client, own, [wanted, wanted], key))?.id : placeWithRetries(client, own, wanted, key));
     for (const id of found) if (id !== undefined) ids.add(id);
   } while (!isOver());
   return { keys, ids: ids.size };

@@ -36,10 +36,11 @@ const lifecycleRaces: Goal = {
     const { random } = context;
     const end = now() + busySeconds(context) * lifecycleShare * 1_000;
     const { length: races } = await repeatUntil(32, end, async (n) => {
+      const soon = (): Promise<void> => pause(orderTtlMs - spreadMs / 2 + random.between(0, spreadMs));
+      if (n % 3 === 0) return raceBasket(trial, plantId, n, soon);
       const { call } = await trial.staff.place({ plantId, quantity: 1 });
       const id = isDone(call) ? call.answer.order?.id : undefined;
       if (id === undefined) return;
-      const soon = (): Promise<void> => pause(orderTtlMs - spreadMs / 2 + random.between(0, spreadMs));
       await Promise.all([
         soon().then(() => trial.staff.pay(id, `race-${n}`)),
         soon().then(() => trial.staff.cancel(id)),
@@ -51,6 +52,15 @@ const lifecycleRaces: Goal = {
     return [{ ...row, tried: `${races} races, ${row.tried}` }, await deletionRaces(context)];
   },
 };
+
+/** The orders of a basket are paid, cancelled or expired together. */
+async function raceBasket(trial: Trial, plantId: number, n: number, soon: () => Promise<void>): Promise<void> {
+  const line = { plantId, quantity: 1 };
+  const { basket } = await trial.staff.placeBasket([line, line, line], `race ${trial.random.between(0, 2 ** 31)} ${n}`);
+  if (!basket) return;
+  await Promise.all([soon().then(() => trial.staff.payBasket(basket, `race-${n}`)), soon().then(() => trial.staff.cancelBasket(basket))]);
+  await trial.staff.readBasket(basket);
+}
 
 /** A plant or a user is deleted while an order is placed: one of the two requests must be refused. */
 async function deletionRaces(context: GoalContext): Promise<Row> {

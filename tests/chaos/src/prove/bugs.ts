@@ -28,6 +28,7 @@ export interface Bug {
 const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const rules = 'apps/store/dist/orders/order.js';
+const basket = 'apps/store/dist/orders/basket.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
 const payments = 'apps/store/dist/payments/payments.service.js';
 const idempotentResults = 'libs/platform/dist/patterns/idempotent-results.js';
@@ -94,8 +95,8 @@ export const bugs: readonly Bug[] = [
       // Widens the race window, so that a short run hits it.
       {
         file: orders,
-        find: 'const results = orders.map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = orders.map(',
+        find: 'const results = requestsOf(orders).map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = requestsOf(orders).map(',
       },
     ],
     breaks: ['owners'],
@@ -146,8 +147,8 @@ export const bugs: readonly Bug[] = [
       // Widens the race window, so that a short run hits it.
       {
         file: orders,
-        find: 'const results = orders.map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 300));\n    const results = orders.map(',
+        find: 'const results = requestsOf(orders).map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 300));\n    const results = requestsOf(orders).map(',
       },
     ],
     breaks: ['stock'],
@@ -157,7 +158,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'order-key-ignored',
     name: 'the Idempotency-Key of orders is ignored',
-    edits: [{ file: orders, find: '            idempotency,\n            traceparent,', replace: '            idempotency: undefined,\n            traceparent,' }],
+    edits: [{ file: orders, find: '        idempotency,\n        traceparent,', replace: '        idempotency: undefined,\n        traceparent,' }],
     breaks: ['once-per-key'],
   },
   {
@@ -270,14 +271,14 @@ export const bugs: readonly Bug[] = [
       { file: payments, find: 'import { approve, canTransition,', replace: 'import { approve, cancel, canTransition,' },
       {
         file: payments,
-        find: "if (state === 'failed') {",
+        find: "if (state === 'refund-due')\n",
         replace: `if (state === 'failed' && order.status === 'placed') {
-        const change = { ...cancel(order, { actor: reportedBy, at }), reason: 'payment failed' };
-        orders.set(orderId, change.order);
-        approved.push({ ...change, traceparent });
-        return versionedOrder(change.order);
-    }
-    if (state === 'failed') {`,
+                const change = { ...cancel(order, { actor: reportedBy, at }), reason: 'payment failed' };
+                orders.set(order.id, change.order);
+                approved.push({ ...change, traceparent });
+                continue;
+            }
+            if (state === 'refund-due')\n`,
       },
     ],
     breaks: ['unasked'],
@@ -291,15 +292,15 @@ export const bugs: readonly Bug[] = [
   {
     id: 'payment-lost',
     name: 'a payment is occasionally not recorded',
-    edits: [{ file: payments, find: 'payments.record(report, state);', replace: 'if (orderId % 3 !== 0) payments.record(report, state);' }],
+    edits: [{ file: payments, find: 'payments.record(reference, orderIds, state);', replace: 'if (orderIds[0] % 3 !== 0) payments.record(reference, orderIds, state);' }],
     breaks: ['payments'],
   },
   {
     id: 'refund-forgotten',
     name: 'a late payment is refused without a refund due',
     edits: [
-      { file: payments, find: 'payments.record(report, state);', replace: "if (state !== 'refund-due') payments.record(report, state);" },
-      { file: payments, find: "if (kind === 'new' && state === 'refund-due')", replace: 'if (false)' },
+      { file: payments, find: 'payments.record(reference, orderIds, state);', replace: "if (state !== 'refund-due') payments.record(reference, orderIds, state);" },
+      { file: payments, find: "if (state === 'refund-due')\n", replace: "if (state === 'refund-due') continue;\n            else if (false)\n" },
     ],
     breaks: ['payments'],
   },
@@ -398,6 +399,38 @@ export const bugs: readonly Bug[] = [
     name: 'an audit log entry is occasionally lost',
     edits: [{ file: 'libs/platform/dist/patterns/audit-log.js', find: 'tx.send(append, [', replace: 'if (Math.random() < 0.1) return;\n    tx.send(append, [' }],
     breaks: ['audit'],
+  },
+  {
+    id: 'half-basket',
+    name: 'a basket is placed without the lines that lack units',
+    edits: [
+      { file: basket, find: 'if (lacking.length > 0) {', replace: 'if (lacking.length === lines.length) {' },
+      { file: basket, find: 'return [placed(first), ...others.map(placed)];', replace: 'return lines.filter(({ plantId }) => lacking.every((line) => line.plantId !== plantId)).map(placed);' },
+    ],
+    breaks: ['baskets'],
+    // Cancellations make some plants nearly sold out repeatedly.
+    workload: { customers: 12, perSecond: 20, plants: 4, unitsEach: 12 },
+  },
+  {
+    id: 'line-twice',
+    name: 'the units of a basket are reserved twice',
+    edits: [{
+      file: rules,
+      find: 'units: { free: -quantity, reserved: quantity, sold: 0 }',
+      replace: 'units: basketId === null ? { free: -quantity, reserved: quantity, sold: 0 } : { free: -2 * quantity, reserved: 2 * quantity, sold: 0 }',
+    }],
+    breaks: ['stock'],
+  },
+  {
+    id: 'locks-by-line',
+    name: 'the stock of a basket is locked in the order of its lines',
+    edits: [{
+      file: stockRepository,
+      find: 'FROM stock WHERE plant_id = ANY($1) ORDER BY plant_id FOR NO KEY UPDATE',
+      replace: 'FROM unnest($1::bigint[]) WITH ORDINALITY AS line (plant, n) JOIN stock ON plant_id = plant ORDER BY n FOR NO KEY UPDATE OF stock',
+    }],
+    breaks: ['deadlocks'],
+    workload: { customers: 12, perSecond: 20, unitsEach: 10_000 },
   },
   {
     id: 'library-forgets-key',
