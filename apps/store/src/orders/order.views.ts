@@ -4,12 +4,16 @@ import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { isoText, type OrderState } from './order.js';
 
+export type Viewer = Pick<Principal, 'subject' | 'permissions'>;
+
+const maySee = ({ subject, permissions }: Viewer, order: OrderState): boolean => order.ownerId === subject || permissions.includes('read:orders');
+
 /**
  * Returns the order if the principal may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
  * @throws DomainError `order-not-found`
  */
 export function requireVisible(principal: Principal, orderId: number, order: OrderState | undefined): OrderState {
-  if (order && (order.ownerId === principal.subject || principal.permissions.includes('read:orders'))) return order;
+  if (order && maySee(principal, order)) return order;
   throw new DomainError('order-not-found', `There is no order ${orderId} that you may read.`);
 }
 
@@ -40,5 +44,11 @@ export function toOrder(state: OrderState, owner?: string, plant?: OrderPlant): 
   };
 }
 
-/** Returns the answer of operations that change an order. It omits the owner: answers are saved for repetitions, and names change. */
-export const versionedOrder = (state: OrderState): Versioned<Order> => new Versioned(toOrder(state), state.version);
+const noOwnerData = { externalId: null, metadata: null, shipTo: null };
+
+/**
+ * Returns the answer of operations that change an order. It omits the owner: answers are saved for repetitions, and names change. Who may
+ * change an order, but not read it, does not see what the owner added.
+ */
+export const versionedOrder = (state: OrderState, viewer: Viewer): Versioned<Order> =>
+  new Versioned(toOrder(maySee(viewer, state) ? state : { ...state, ...noOwnerData }), state.version);

@@ -194,7 +194,7 @@ export class OrdersService {
         writeAmendments(tx, [step], at);
         transferMetadata(tx, order, userId);
         audit(tx, actorOf(context), store.transferOrder, orderId);
-        return versionedOrder(step.order);
+        return versionedOrder(step.order, context.principal);
       }),
     );
   }
@@ -212,11 +212,11 @@ export class OrdersService {
         throw new DomainError('forbidden', "Cancelling another user's order needs the permission manage:orders.");
       }
       assertVersion(order, ifVersion);
-      if (order.status === 'cancelled') return versionedOrder(order);
+      if (order.status === 'cancelled') return versionedOrder(order, principal);
       const change = cancel(order, { actor: principal.subject, at: locked.at });
       writeStatusChanges(tx, locked, [change]);
       if (order.ownerId !== principal.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
-      return versionedOrder(change.order);
+      return versionedOrder(change.order, principal);
     });
     this.feed.notify();
     return cancelled;
@@ -322,7 +322,7 @@ export async function placeBatch(
       unpaid.get(order.ownerId)?.push(order);
       stockLeft.set(order.plantId, { ...stock, free: stock.free + step.units.free });
       placed.push({ ...step, traceparent: order.traceparent });
-      return versionedOrder(step.order);
+      return versionedOrder(step.order, { subject: ownerId, permissions: [] });
     }),
   );
   const [first, ...others] = placed;

@@ -25,7 +25,7 @@ import {
   requireOrder,
   type StatusChange,
 } from '../orders/order.js';
-import { versionedOrder } from '../orders/order.views.js';
+import { versionedOrder, type Viewer } from '../orders/order.views.js';
 import { type LockedOrders, lockOrdersAndStock, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
 import { findPayments, findRefundIds, lockReferences, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
@@ -35,7 +35,7 @@ export interface PaymentReport extends PaymentId {
   readonly outcome: Payment['outcome'];
   readonly actor: Actor;
   /** The user whose credential authenticated the report. */
-  readonly reportedBy: string;
+  readonly reporter: Viewer;
   readonly idempotency: IdempotencyKey | undefined;
   /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent: string | undefined;
@@ -88,7 +88,7 @@ export class PaymentsService {
       outcome,
       reference,
       actor: actorOf(context),
-      reportedBy: principal.subject,
+      reporter: principal,
       deadline,
       idempotency,
       traceparent,
@@ -153,7 +153,8 @@ function applyReport(
   { payments, declined, approved, late }: BatchChanges,
   policy: CheckoutPolicy,
 ): Versioned<Order> {
-  const { orderId, reference, reportedBy, traceparent } = report;
+  const { orderId, reference, reporter, traceparent } = report;
+  const { subject: reportedBy } = reporter;
   const order = requireOrder(orderId, orders.get(orderId));
   const known = payments.find(reference);
   if (known && known.orderId !== orderId) throw referenceUsed(reference);
@@ -168,17 +169,17 @@ function applyReport(
     late.push({ ...step, refundOf: reference, traceparent });
   }
   if (state === 'refund-due' || state === 'refunded') throw notPayable(order, state);
-  if (kind === 'known') return versionedOrder(order);
+  if (kind === 'known') return versionedOrder(order, reporter);
   if (state === 'failed') {
     const step = declinePayment(order, { actor: reportedBy, at }, policy);
     orders.set(orderId, step.order);
     (order.status === 'placed' ? declined : late).push({ ...step, traceparent });
-    return versionedOrder(step.order);
+    return versionedOrder(step.order, reporter);
   }
   const change = approve(order, { actor: reportedBy, at }, policy);
   orders.set(orderId, change.order);
   approved.push({ ...change, traceparent });
-  return versionedOrder(change.order);
+  return versionedOrder(change.order, reporter);
 }
 
 /** Writes the late steps. Refunds get their ids with their payments, which must be saved before. */
