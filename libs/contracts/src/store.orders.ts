@@ -283,7 +283,7 @@ export const orderAnswer = objectOf('Order')({
   refund: optional(described(refundStatus, '`due`: a payment must be refunded. `completed`: it was refunded.')),
   externalId: optional(described(text(200), "The id in the owner's system. No other order of the owner has it.")),
   metadata: optional(metadata),
-  shipTo: optional(shipToAnswer),
+  shipTo: optional(described(shipToAnswer, 'Like `externalId` and `metadata`, only for the owner and with `read:orders`.')),
   plant: optional(described(orderPlantAnswer, 'Only with `expand=plant`. Absent: it was deleted.')),
   owner: optional(
     described(

@@ -33,7 +33,7 @@ export class StaffCancellationsService {
         const locked = await lockOrdersAndStock(tx, [orderId]);
         const { at } = locked;
         const order = requireOrder(orderId, locked.orders.get(orderId), ifVersion);
-        if (order.status === 'cancelled') return versionedOrder(order);
+        if (order.status === 'cancelled') return versionedOrder(order, context.principal);
         const why = `cancelled: ${reason}`;
         const change = order.status === 'placed' ? cancel(order, { actor, at }, why) : revoke(order, { actor, at }, why);
         writeStatusChanges(tx, locked, [change], { keepsUnits: !restock });
@@ -46,12 +46,12 @@ export class StaffCancellationsService {
           appendStockChange(tx, { plantId, by: 0, free, reason, actor, order: { id: orderId, quantity } });
         }
         const payment = await findAcceptedPayment(tx, orderId);
-        if (!payment) return versionedOrder(change.order);
+        if (!payment) return versionedOrder(change.order, context.principal);
         savePayments(tx, [{ ...payment, state: 'refund-due' }]);
         const [refundId = 0] = await findRefundIds(tx, [payment]);
         const step = markRefundDue(change.order, { actor, at });
         writeAmendments(tx, [{ ...step, refundId, event: refundDueEvent(refundId, step.order, at) }], at);
-        return versionedOrder(step.order);
+        return versionedOrder(step.order, context.principal);
       }),
     );
     this.feed.notify();

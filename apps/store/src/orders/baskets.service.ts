@@ -10,7 +10,7 @@ import { OrderFeed } from '../feed/order-feed.js';
 import { type BasketState, cancelBasket } from './basket.js';
 import { findBasket } from './baskets.repository.js';
 import type { OrderState } from './order.js';
-import { isVisible, toBasket } from './order.views.js';
+import { changedBasket, isVisible, toBasket } from './order.views.js';
 import { findOrdersOfBasket, lockOrdersAndStock, writeStatusChanges } from './orders.repository.js';
 import { OrdersService } from './orders.service.js';
 
@@ -49,7 +49,7 @@ export class BasketsService {
       writeStatusChanges(tx, locked, changes);
       if (isStaff && changes.length > 0) audit(tx, actorOf(context), store.cancelBasket, basketId);
       const after = new Map(changes.map(({ order }) => [order.id, order]));
-      return toBasket(visible.basket, visible.orders.map((order) => after.get(order.id) ?? order));
+      return changedBasket(visible.basket, visible.orders.map((order) => after.get(order.id) ?? order), context.principal);
     });
     this.feed.notify();
     return cancelled;

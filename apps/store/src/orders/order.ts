@@ -23,7 +23,7 @@ export function isoText(time: Date): string {
 }
 
 /** What the owner adds to an order. The store reads nothing into it. */
-export interface OwnerData {
+interface OwnerData {
   readonly externalId: string | null;
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly shipTo: ShipTo | null;

@@ -1,13 +1,15 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Basket, Order, OrderPlant } from '@plant-shop/contracts/store';
+import type { Basket, Order, OrderPlant, OrderStatus } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { type BasketState, statusOf } from './basket.js';
 import { isoText, type OrderState } from './order.js';
 
-/** Whether the principal may read what belongs to this user. */
-export const isVisible = (principal: Principal, { ownerId }: Pick<OrderState, 'ownerId'>): boolean =>
-  ownerId === principal.subject || principal.permissions.includes('read:orders');
+export type Viewer = Pick<Principal, 'subject' | 'permissions'>;
+
+/** Whether somebody may read what belongs to this user. */
+export const isVisible = ({ subject, permissions }: Viewer, { ownerId }: Pick<OrderState, 'ownerId'>): boolean =>
+  ownerId === subject || permissions.includes('read:orders');
 
 /**
  * Returns the order if the principal may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
@@ -46,17 +48,28 @@ export function toOrder(state: OrderState, owner?: string, plant?: OrderPlant): 
   };
 }
 
-/** Returns the answer of operations that change an order. It omits the owner: answers are saved for repetitions, and names change. */
-export const versionedOrder = (state: OrderState): Versioned<Order> => new Versioned(toOrder(state), state.version);
+const noOwnerData = { externalId: null, metadata: null, shipTo: null };
 
 /**
- * Returns a basket as clients see it, of the given orders.
- * @param owners usernames by user id, as `toOrder` shows them
+ * Returns the answer of operations that change an order. It omits the owner: answers are saved for repetitions, and names change. Who may
+ * change an order, but not read it, does not see what the owner added.
  */
-export const toBasket = ({ id, externalId, metadata, placedAt }: BasketState, orders: readonly OrderState[], owners?: ReadonlyMap<string, string>): Basket => ({
+export const versionedOrder = (state: OrderState, viewer: Viewer): Versioned<Order> => new Versioned(changedOrder(state, viewer), state.version);
+
+const changedOrder = (state: OrderState, viewer: Viewer): Order => toOrder(isVisible(viewer, state) ? state : { ...state, ...noOwnerData });
+
+/** Returns a basket as its reader sees it. @param owners usernames by user id, as `toOrder` shows them */
+export const toBasket = (basket: BasketState, orders: readonly OrderState[], owners: ReadonlyMap<string, string>): Basket =>
+  basketOf(basket, orders.map((order) => toOrder(order, owners.get(order.ownerId))), statusOf(orders));
+
+/** Returns the answer of operations that change a basket, like `versionedOrder`. */
+export const changedBasket = (basket: BasketState, orders: readonly OrderState[], viewer: Viewer): Basket =>
+  basketOf(isVisible(viewer, basket) ? basket : { ...basket, ...noOwnerData }, orders.map((order) => changedOrder(order, viewer)), statusOf(orders));
+
+const basketOf = ({ id, externalId, metadata, placedAt }: BasketState, orders: readonly Order[], status: OrderStatus): Basket => ({
   id,
-  status: statusOf(orders),
-  orders: orders.map((order) => toOrder(order, owners?.get(order.ownerId))),
+  status,
+  orders,
   ...(externalId !== null && { externalId }),
   ...(metadata && { metadata }),
   placedAt: isoText(placedAt),

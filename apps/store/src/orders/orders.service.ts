@@ -34,7 +34,7 @@ import {
 } from './order.js';
 import { isCounted, readCounts } from './order-counts.js';
 import { countListed, listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
-import { requireVisible, toBasket, toOrder, versionedOrder } from './order.views.js';
+import { changedBasket, requireVisible, toOrder, versionedOrder } from './order.views.js';
 import { type BasketState, placeBasket } from './basket.js';
 import { type BasketName, NamedBaskets, writeBaskets } from './baskets.repository.js';
 import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
@@ -204,7 +204,7 @@ export class OrdersService {
         writeAmendments(tx, [step], at);
         transferMetadata(tx, order, userId);
         audit(tx, actorOf(context), store.transferOrder, orderId);
-        return versionedOrder(step.order);
+        return versionedOrder(step.order, context.principal);
       }),
     );
   }
@@ -222,11 +222,11 @@ export class OrdersService {
         throw new DomainError('forbidden', "Cancelling another user's order needs the permission manage:orders.");
       }
       assertVersion(order, ifVersion);
-      if (order.status === 'cancelled') return versionedOrder(order);
+      if (order.status === 'cancelled') return versionedOrder(order, principal);
       const change = cancel(order, { actor: principal.subject, at: locked.at });
       writeStatusChanges(tx, locked, [change]);
       if (order.ownerId !== principal.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
-      return versionedOrder(change.order);
+      return versionedOrder(change.order, principal);
     });
     this.feed.notify();
     return cancelled;
@@ -330,6 +330,7 @@ export async function placeBatch(
     const [order] = lines;
     const { ownerId, externalId, basket, seesStock } = order;
     const context = { actor: ownerId, ...times };
+    const viewer = { subject: ownerId, permissions: [] };
     const customer = { isCustomerClosed: closedCustomers.has(ownerId), seesStock, unpaid: order.isLimited ? unpaid.get(ownerId) : undefined };
     return answers.answerOnce(order.idempotency, () => {
       if (!basket) {
@@ -338,7 +339,7 @@ export async function placeBatch(
         const facts = { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id), orderWithExternalId };
         const step = place(order, facts, context, policy);
         if (externalKey !== undefined) externalIds.set(externalKey, order.id);
-        return versionedOrder(take(step, order.traceparent));
+        return versionedOrder(take(step, order.traceparent), viewer);
       }
       const [name] = nameOf(order);
       const steps = placeBasket(lines, { ...customer, stockOf, sameExternalId: name && names.find(name) }, context, policy);
@@ -346,7 +347,7 @@ export async function placeBatch(
       const state = { ...basket, id: order.id, ownerId, placedAt: times.at };
       baskets.push(state);
       if (name) names.add(name, order.id);
-      return toBasket(state, taken);
+      return changedBasket(state, taken, viewer);
     });
   });
   const [first, ...others] = placed;

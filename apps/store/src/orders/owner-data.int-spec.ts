@@ -44,6 +44,15 @@ describe('what owners add to orders', () => {
     expect([owner, now]).toEqual(['user-1', shipped]);
   });
 
+  it('is not shown to who may change the order, but not read it', async () => {
+    const { id } = await place(1, { externalId: 'web-hidden', metadata: { channel: 'web' }, shipTo });
+    const provider = { ...staff, permissions: ['write:payments', 'write:shipments'] };
+    const paid = await shop.caller.call(store.reportPayment, { orderId: id, payment: { outcome: 'succeeded', reference: `p${id}` } }, provider);
+    const shipped = await shop.caller.call(store.shipOrder, { orderId: id, shipment: { carrier: 'Post', trackingNumber: '1' } }, provider);
+    for (const order of [paid, shipped]) for (const member of ['externalId', 'metadata', 'shipTo']) expect(order).not.toHaveProperty(member);
+    expect(await get(id)).toMatchObject({ externalId: 'web-hidden', shipTo });
+  });
+
   it('has an external id once for each owner, also of orders at the same time', async () => {
     const [first, ...others] = await Promise.allSettled(Array.from({ length: 8 }, () => place(2, { externalId: 'same' })));
     const outcomes = [first!, ...others];

@@ -60,7 +60,7 @@ describe('payments that are reported together', () => {
       reference: `p-${reference} of ${run}`,
       outcome,
       actor: { requestId: run, credentials: [] },
-      reportedBy: staff.subject,
+      reporter: staff,
       traceparent: undefined,
       idempotency:
         key === undefined

@@ -27,7 +27,7 @@ import {
 } from '../orders/order.js';
 import type { BasketState } from '../orders/basket.js';
 import { findBasket } from '../orders/baskets.repository.js';
-import { toBasket, versionedOrder } from '../orders/order.views.js';
+import { changedBasket, versionedOrder, type Viewer } from '../orders/order.views.js';
 import { findOrdersOfBasket, type LockedOrders, lockOrdersAndStock, type Traced, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
 import { findPayments, findRefundIds, lockReferences, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
@@ -45,7 +45,7 @@ export interface PaymentReport extends Payee {
   readonly outcome: Payment['outcome'];
   readonly actor: Actor;
   /** The user whose credential authenticated the report. */
-  readonly reportedBy: string;
+  readonly reporter: Viewer;
   readonly idempotency: IdempotencyKey | undefined;
   /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent: string | undefined;
@@ -114,7 +114,7 @@ export class PaymentsService {
       outcome,
       reference,
       actor: actorOf(context),
-      reportedBy: principal.subject,
+      reporter: principal,
       deadline,
       idempotency,
       traceparent,
@@ -181,7 +181,8 @@ function applyReport(
   { payments, unpaid, approved, settled }: BatchChanges,
   policy: CheckoutPolicy,
 ): Versioned<Order> | Basket {
-  const { orderIds, basket, reference, reportedBy, traceparent } = report;
+  const { orderIds, basket, reference, reporter, traceparent } = report;
+  const { subject: reportedBy } = reporter;
   const [firstId, ...otherIds] = orderIds;
   const orderOf = (orderId: number): OrderState => requireOrder(orderId, orders.get(orderId));
   const paid: readonly [OrderState, ...OrderState[]] = [orderOf(firstId), ...otherIds.map(orderOf)];
@@ -202,7 +203,7 @@ function applyReport(
     }
   }
   if (state === 'refund-due' || state === 'refunded') throw notPayable(basket, blocking ?? paid[0], state);
-  return basket ? toBasket(basket, orderIds.map(orderOf)) : versionedOrder(orderOf(firstId));
+  return basket ? changedBasket(basket, orderIds.map(orderOf), reporter) : versionedOrder(orderOf(firstId), reporter);
 }
 
 /** Whether the payments are of exactly these orders. */

@@ -28,11 +28,11 @@ export class ShipmentsService {
       runOnce(tx, context.idempotency, async () => {
         const [order, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
         const found = requireOrder(orderId, order, ifVersion);
-        if (isShippedAs(found, shipment)) return versionedOrder(found);
+        if (isShippedAs(found, shipment)) return versionedOrder(found, context.principal);
         const step = ship(found, shipment, { actor: context.principal.subject, at });
         writeAmendments(tx, [step], at);
         audit(tx, actorOf(context), store.shipOrder, orderId);
-        return versionedOrder(step.order);
+        return versionedOrder(step.order, context.principal);
       }),
     );
     this.feed.notify();
@@ -51,7 +51,7 @@ export class ShipmentsService {
         const change = deliver(order, { actor: context.principal.subject, at: locked.at });
         writeStatusChanges(tx, locked, [change]);
         audit(tx, actorOf(context), store.deliverOrder, orderId);
-        return versionedOrder(change.order);
+        return versionedOrder(change.order, context.principal);
       }),
     );
     this.feed.notify();

@@ -1651,6 +1651,7 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+            /** @description Like `externalId` and `metadata`, only for the owner and with `read:orders`. */
             shipTo?: components["schemas"]["OrderShipTo"];
             /** @description Only with `expand=plant`. Absent: it was deleted. */
             plant?: components["schemas"]["OrderPlant"];
