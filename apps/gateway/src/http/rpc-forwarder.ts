@@ -141,7 +141,7 @@ export class RpcForwarder {
     for (const [name, value = []] of Object.entries(page)) {
       if (typeof value !== 'object') parameters.append(name, String(value));
       else if (Array.isArray(value)) for (const one of value as readonly string[]) parameters.append(name, one);
-      else for (const [key, one] of Object.entries(value)) parameters.append(`${name}[${key}]`, one as string);
+      else for (const [key, one] of Object.entries(value)) parameters.append(`${name}[${key}]`, one);
     }
     const path = (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)));
     return `<${this.options.publicUrl}${path}?${parameters.toString()}>; rel="next"`;
