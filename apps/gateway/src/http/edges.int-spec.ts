@@ -177,7 +177,7 @@ describe('proxies, CORS, content codings and types', () => {
     shop = await startShop({
       catalog: [
         fake(catalog.searchPlants, (request) => {
-          asked.push({ ...request });
+          asked.push(JSON.parse(JSON.stringify(request)));
           return new Page([plantOf(1)], 'more');
         }),
       ],

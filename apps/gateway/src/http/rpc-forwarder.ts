@@ -141,8 +141,9 @@ export class RpcForwarder {
     const page: PageQuery = { ...query, cursor };
     const parameters = new URLSearchParams();
     for (const [name, value = []] of Object.entries(page)) {
-      if (typeof value === 'object' && !Array.isArray(value)) for (const [key, one] of Object.entries(value)) parameters.append(`${name}[${key}]`, one);
-      else for (const one of [value].flat()) parameters.append(name, String(one));
+      if (typeof value !== 'object') parameters.append(name, String(value));
+      else if (Array.isArray(value)) for (const one of value as readonly string[]) parameters.append(name, one);
+      else for (const [key, one] of Object.entries(value)) parameters.append(`${name}[${key}]`, one);
     }
     const path = (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)));
     return `<${this.options.publicUrl}${path}?${parameters.toString()}>; rel="next"`;

@@ -26,7 +26,7 @@ describe('waiting for changes of plants', () => {
           return [stamp];
         }),
         fake(catalog.listPlantChanges, (request) => {
-          asked.push({ ...request });
+          asked.push(JSON.parse(JSON.stringify(request)));
           const answer = { changes: changed.map((id) => ({ id, deleted: true as const })), cursor: `after ${changed.length}` };
           duringRead();
           return answer;

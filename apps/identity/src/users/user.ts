@@ -25,7 +25,7 @@ const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRe
   ({ id, username, ...withoutNulls({ firstName, lastName, userStatus }) });
 
 /** Returns the fields that the user may see. */
-export const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus, updatedAt }: UserRecord): User =>
+const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus, updatedAt }: UserRecord): User =>
   ({ id, username, ...withoutNulls({ firstName, lastName, email, phone, userStatus }), updatedAt: updatedAt.toISOString() });
 
 /** Returns the fields that whoever registered the user may see: only callers with `write:users` can have set the others. */
