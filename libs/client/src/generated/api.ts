@@ -987,6 +987,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/{webhookId}/deliveries/{deliveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a delivery
+         * @description With the last attempt's request, and the receiver's answer if it was no 2xx.
+         */
+        get: operations["getDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/webhooks/{webhookId}/deliveries/{deliveryId}/resend": {
         parameters: {
             query?: never;
@@ -1183,6 +1203,66 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "stock.low": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A plant is low on stock
+         * @description Sent to webhooks whose `eventTypes` include it. Its free units fell to its `lowStockAt` or below. Needs `read:stock`. Delivered at least once, in any order: compare the timestamps.
+         */
+        post: operations["stockLow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "stock.out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A plant is out of stock
+         * @description Sent to webhooks whose `eventTypes` include it. Its last free unit is gone. Needs `read:stock`. Delivered at least once, in any order: compare the timestamps.
+         */
+        post: operations["stockOut"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "stock.back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A plant is in stock again
+         * @description Sent to webhooks whose `eventTypes` include it. Needs `read:stock`. Delivered at least once, in any order: compare the timestamps.
+         */
+        post: operations["stockBack"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.test": {
         parameters: {
             query?: never;
@@ -1237,7 +1317,7 @@ export interface components {
                 header?: string;
                 detail: string;
             }[];
-            /** @description With `insufficient-stock`: the units left in stock, if they are few or the caller has `write:stock`. */
+            /** @description With `insufficient-stock`: the units left in stock, if they are few or the caller has `read:stock`. */
             available?: number;
             /** @description The first 100 open orders that prevent the operation. */
             orders?: number[];
@@ -1641,7 +1721,7 @@ export interface components {
             name: string;
             /** @description The first characters of the key, to recognise it. */
             prefix: string;
-            permissions: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            permissions: ("write:plants" | "read:plants" | "read:stock" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -1700,7 +1780,7 @@ export interface components {
         NewApiKey: {
             name: string;
             /** @description Default: a customer's, as far as your credential has them. The key never has permissions that the user or your credential lacks. */
-            permissions?: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            permissions?: ("write:plants" | "read:plants" | "read:stock" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
             expiresAt?: string;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
@@ -1712,7 +1792,7 @@ export interface components {
             name: string;
             /** @description The first characters of the key, to recognise it. */
             prefix: string;
-            permissions: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            permissions: ("write:plants" | "read:plants" | "read:stock" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -1738,7 +1818,7 @@ export interface components {
             /** @description `refresh_token` requires `authorization_code`. */
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
             /** @description All scopes that the client may request. Your credential must have them. A token never has more permissions than its user. */
-            scopes: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            scopes: ("write:plants" | "read:plants" | "read:stock" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** @description Username of the user for whom the client acts. Required with `client_credentials`, and only allowed with it. */
             owner?: string;
             /** @description The client cannot keep a secret, for instance in a browser, and gets none. Not with `client_credentials`. */
@@ -1752,7 +1832,7 @@ export interface components {
             redirectUris: string[];
             postLogoutRedirectUris: string[];
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
-            scopes: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            scopes: ("write:plants" | "read:plants" | "read:stock" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             owner?: string;
             public: boolean;
             /** Format: date-time */
@@ -1766,7 +1846,7 @@ export interface components {
             redirectUris: string[];
             postLogoutRedirectUris: string[];
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
-            scopes: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            scopes: ("write:plants" | "read:plants" | "read:stock" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             owner?: string;
             public: boolean;
             /** Format: date-time */
@@ -1778,8 +1858,8 @@ export interface components {
              * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
-            /** @description Default: only `order.status_changed`. */
-            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due")[];
+            /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
+            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
              * Format: int64
              * @description Only events of this order.
@@ -1790,17 +1870,20 @@ export interface components {
              * @description Only events of orders of this plant.
              */
             plantId?: number;
+            /** @description Only status changes to one of these; events of other types pass. */
+            newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
             description?: string;
         };
         CreatedWebhook: {
             /** Format: uuid */
             id: string;
             url: string;
-            eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due")[];
+            eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /** Format: int64 */
             orderId?: number;
             /** Format: int64 */
             plantId?: number;
+            newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
             description?: string;
             /** @enum {string} */
             state: "enabled" | "disabled";
@@ -1820,11 +1903,12 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
-            eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due")[];
+            eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /** Format: int64 */
             orderId?: number;
             /** Format: int64 */
             plantId?: number;
+            newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
             description?: string;
             /** @enum {string} */
             state: "enabled" | "disabled";
@@ -1849,8 +1933,8 @@ export interface components {
              * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
-            /** @description Default: only `order.status_changed`. */
-            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due")[];
+            /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
+            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
              * Format: int64
              * @description Only events of this order.
@@ -1861,6 +1945,8 @@ export interface components {
              * @description Only events of orders of this plant.
              */
             plantId?: number;
+            /** @description Only status changes to one of these; events of other types pass. */
+            newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
             description?: string;
         };
         SecretRotation: {
@@ -1886,7 +1972,7 @@ export interface components {
             eventId: string;
             /**
              * Format: int64
-             * @description Absent for a webhook.test.
+             * @description Absent for an event without an order.
              */
             orderId?: number;
             /** @enum {string} */
@@ -1904,6 +1990,46 @@ export interface components {
             durationMs: number;
             /** @description Why the attempt failed. */
             error?: string;
+        };
+        DeliveryDetails: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description The webhook-id that the receiver gets.
+             */
+            eventId: string;
+            /**
+             * Format: int64
+             * @description Absent for an event without an order.
+             */
+            orderId?: number;
+            /** @enum {string} */
+            state: "pending" | "held" | "delivered" | "failed";
+            attempts: components["schemas"]["DeliveryAttempt"][];
+            /** Format: date-time */
+            nextAttemptAt?: string;
+            /** @description The last attempt's request. Absent before the first attempt, for other users' orders without `read:orders`, and for stock events without `read:stock`. */
+            request?: components["schemas"]["DeliveryRequest"];
+            /** @description The answer to it, with a status from 300 on; absent like the request. */
+            response?: components["schemas"]["DeliveryResponse"];
+        };
+        DeliveryRequest: {
+            /** @description By lower-case name. Signatures and secrets are redacted. */
+            headers: {
+                [key: string]: string;
+            };
+            body: string;
+        };
+        DeliveryResponse: {
+            /** @description By lower-case name. Signatures and secrets are redacted. */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description Its beginning, with secrets redacted. */
+            body: string;
+            /** @description True if the body was longer, or did not end. */
+            truncated?: boolean;
         };
         ReplayRange: {
             /** @description Events after this cursor, from the event stream or an earlier replay. Use instead of `since`. */
@@ -2050,6 +2176,50 @@ export interface components {
             orderId: number;
             /** Format: int64 */
             plantId: number;
+        };
+        StockLow: {
+            /** @enum {string} */
+            event: "stock.low";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
+        StockLevel: {
+            /** Format: int64 */
+            plantId: number;
+            /**
+             * Format: int64
+             * @description Free units after the change.
+             */
+            free: number;
+            /**
+             * Format: int64
+             * @description The number that staff have set for the plant.
+             */
+            lowStockAt?: number;
+        };
+        StockOut: {
+            /** @enum {string} */
+            event: "stock.out";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
+        StockBack: {
+            /** @enum {string} */
+            event: "stock.back";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
         };
         WebhookTest: {
             /** @enum {string} */
@@ -6351,6 +6521,9 @@ export interface operations {
                      *           "order.status_changed"
                      *         ],
                      *         "plantId": 7,
+                     *         "newStatuses": [
+                     *           "approved"
+                     *         ],
                      *         "description": "To the warehouse",
                      *         "state": "enabled",
                      *         "createdAt": "2027-03-01T08:00:00.000Z"
@@ -6393,6 +6566,9 @@ export interface operations {
                  *         "order.status_changed"
                  *       ],
                  *       "plantId": 7,
+                 *       "newStatuses": [
+                 *         "approved"
+                 *       ],
                  *       "description": "To the warehouse"
                  *     }
                  */
@@ -6419,6 +6595,9 @@ export interface operations {
                      *         "order.status_changed"
                      *       ],
                      *       "plantId": 7,
+                     *       "newStatuses": [
+                     *         "approved"
+                     *       ],
                      *       "description": "To the warehouse",
                      *       "state": "enabled",
                      *       "createdAt": "2027-03-01T08:00:00.000Z",
@@ -6479,6 +6658,9 @@ export interface operations {
                      *         "order.status_changed"
                      *       ],
                      *       "plantId": 7,
+                     *       "newStatuses": [
+                     *         "approved"
+                     *       ],
                      *       "description": "To the warehouse",
                      *       "state": "enabled",
                      *       "createdAt": "2027-03-01T08:00:00.000Z"
@@ -6535,6 +6717,9 @@ export interface operations {
                  *         "order.placed"
                  *       ],
                  *       "plantId": 7,
+                 *       "newStatuses": [
+                 *         "approved"
+                 *       ],
                  *       "description": "To the warehouse",
                  *       "state": "disabled"
                  *     }
@@ -6562,6 +6747,9 @@ export interface operations {
                      *         "order.placed"
                      *       ],
                      *       "plantId": 7,
+                     *       "newStatuses": [
+                     *         "approved"
+                     *       ],
                      *       "description": "To the warehouse",
                      *       "state": "disabled",
                      *       "createdAt": "2027-03-01T08:00:00.000Z"
@@ -6812,6 +7000,84 @@ export interface operations {
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    getDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+                /** @example 1000000042 */
+                deliveryId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000042,
+                     *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "orderId": 1000000001,
+                     *       "state": "pending",
+                     *       "attempts": [
+                     *         {
+                     *           "at": "2027-03-01T08:00:01.000Z",
+                     *           "status": 503,
+                     *           "durationMs": 12,
+                     *           "error": "The receiver answered 503."
+                     *         }
+                     *       ],
+                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *       "request": {
+                     *         "headers": {
+                     *           "content-type": "application/json",
+                     *           "user-agent": "plant-shop-webhooks/1",
+                     *           "webhook-id": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *           "webhook-timestamp": "1803888001",
+                     *           "webhook-signature": "[redacted]"
+                     *         },
+                     *         "body": "{\"event\":\"order.status_changed\",\"timestamp\":\"2027-03-01T08:00:00.500Z\",\"data\":{\"orderId\":1000000001,\"plantId\":7,\"previousStatus\":\"placed\",\"newStatus\":\"approved\",\"trackingNumber\":\"PS-1000000001\"}}"
+                     *       },
+                     *       "response": {
+                     *         "headers": {
+                     *           "content-type": "text/plain",
+                     *           "retry-after": "5"
+                     *         },
+                     *         "body": "busy",
+                     *         "truncated": true
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeliveryDetails"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found.delivery-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
@@ -7454,6 +7720,267 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["RefundDue"];
+            };
+        };
+        responses: {
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
+            429: {
+                headers: {
+                    /**
+                     * @description In seconds or as a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
+            503: {
+                headers: {
+                    /**
+                     * @description In seconds or as a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    stockLow: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
+                 * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
+                 */
+                "webhook-id": string;
+                /**
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
+                 * @example 1803801601
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
+                 * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "event": "stock.low",
+                 *       "timestamp": "2027-03-01T08:00:00.000Z",
+                 *       "data": {
+                 *         "plantId": 7,
+                 *         "free": 3,
+                 *         "lowStockAt": 5
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["StockLow"];
+            };
+        };
+        responses: {
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
+            429: {
+                headers: {
+                    /**
+                     * @description In seconds or as a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
+            503: {
+                headers: {
+                    /**
+                     * @description In seconds or as a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    stockOut: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
+                 * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
+                 */
+                "webhook-id": string;
+                /**
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
+                 * @example 1803801601
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
+                 * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "event": "stock.out",
+                 *       "timestamp": "2027-03-01T08:10:00.000Z",
+                 *       "data": {
+                 *         "plantId": 7,
+                 *         "free": 0,
+                 *         "lowStockAt": 5
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["StockOut"];
+            };
+        };
+        responses: {
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
+            429: {
+                headers: {
+                    /**
+                     * @description In seconds or as a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
+            503: {
+                headers: {
+                    /**
+                     * @description In seconds or as a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    stockBack: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
+                 * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
+                 */
+                "webhook-id": string;
+                /**
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
+                 * @example 1803801601
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
+                 * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "event": "stock.back",
+                 *       "timestamp": "2027-03-01T08:30:00.000Z",
+                 *       "data": {
+                 *         "plantId": 7,
+                 *         "free": 12,
+                 *         "lowStockAt": 5
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["StockBack"];
             };
         };
         responses: {

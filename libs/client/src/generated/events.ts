@@ -156,6 +156,101 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["RefundOfOrder"];
         };
+        StockLow: {
+            /** @enum {string} */
+            event: "stock.low";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
+        StockLevel: {
+            /** Format: int64 */
+            plantId: number;
+            /**
+             * Format: int64
+             * @description Free units after the change.
+             */
+            free: number;
+            /**
+             * Format: int64
+             * @description The number that staff have set for the plant.
+             */
+            lowStockAt?: number;
+        };
+        ResumableStockLow: {
+            /**
+             * Format: uuid
+             * @description The same in every delivery of the event, by stream or webhook.
+             */
+            id: string;
+            /** @description Opaque. Connect with the last cursor received to get every later event once. */
+            cursor: string;
+            /** @enum {string} */
+            event: "stock.low";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
+        StockOut: {
+            /** @enum {string} */
+            event: "stock.out";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
+        ResumableStockOut: {
+            /**
+             * Format: uuid
+             * @description The same in every delivery of the event, by stream or webhook.
+             */
+            id: string;
+            /** @description Opaque. Connect with the last cursor received to get every later event once. */
+            cursor: string;
+            /** @enum {string} */
+            event: "stock.out";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
+        StockBack: {
+            /** @enum {string} */
+            event: "stock.back";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
+        ResumableStockBack: {
+            /**
+             * Format: uuid
+             * @description The same in every delivery of the event, by stream or webhook.
+             */
+            id: string;
+            /** @description Opaque. Connect with the last cursor received to get every later event once. */
+            cursor: string;
+            /** @enum {string} */
+            event: "stock.back";
+            /**
+             * Format: date-time
+             * @description When the free units changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["StockLevel"];
+        };
         /** @description Sent only to clients that receive cursors: events may be missing here. Read the orders again. */
         StreamGap: {
             /** @enum {string} */
@@ -194,8 +289,8 @@ export interface components {
 
 type Schemas = components["schemas"];
 /** An event of the stream, with its id and cursor. */
-export type OrderEvent = Schemas["ResumableOrderStatusChanged"] | Schemas["ResumableOrderPlaced"] | Schemas["ResumableOrderShipped"] | Schemas["ResumableRefundDue"];
+export type OrderEvent = Schemas["ResumableOrderStatusChanged"] | Schemas["ResumableOrderPlaced"] | Schemas["ResumableOrderShipped"] | Schemas["ResumableRefundDue"] | Schemas["ResumableStockLow"] | Schemas["ResumableStockOut"] | Schemas["ResumableStockBack"];
 /** Events are missing here: read the current state again. */
 export type StreamGap = Schemas["StreamGap"];
 /** A message that a webhook delivers. */
-export type WebhookEvent = Schemas["OrderStatusChanged"] | Schemas["OrderPlaced"] | Schemas["OrderShipped"] | Schemas["RefundDue"] | Schemas["WebhookTest"];
+export type WebhookEvent = Schemas["OrderStatusChanged"] | Schemas["OrderPlaced"] | Schemas["OrderShipped"] | Schemas["RefundDue"] | Schemas["StockLow"] | Schemas["StockOut"] | Schemas["StockBack"] | Schemas["WebhookTest"];

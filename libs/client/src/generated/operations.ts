@@ -4,6 +4,7 @@
 export const permissionMeanings = {
   "write:plants": "Add, change and delete plants and their images",
   "read:plants": "See plants and their images",
+  "read:stock": "See the stock of plants",
   "write:stock": "Read and set the stock of plants",
   "read:orders": "See the orders of all users",
   "write:orders": "Place and cancel own orders",
