@@ -21,6 +21,8 @@ export const keyedOperations: readonly string[] = [
   'POST /plant/{plantId}/uploadImage',
   'POST /store/order',
   'POST /store/order/{orderId}/transfer',
+  'POST /store/basket',
+  'POST /store/basket/{basketId}/payment',
   'POST /store/order/{orderId}/payment',
   'POST /store/refund/{refundId}/completion',
   'POST /store/order/{orderId}/shipment',
