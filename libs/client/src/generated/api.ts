@@ -362,6 +362,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/store/basket": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Place a basket of orders
+         * @description Places one order for each line, or nothing: a refusal names all `lines` that caused it. The orders are like any others, and count as unpaid orders each. Unpaid, they expire together. Send an Idempotency-Key to repeat the request without ordering twice.
+         */
+        post: operations["placeBasket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/basket/{basketId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a basket
+         * @description Other users' baskets require `read:orders`; without it, the operation answers 404.
+         */
+        get: operations["getBasket"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel all orders of a basket
+         * @description Cancels all that are placed, or none if one was approved: the refusal names those `orders`. Cancelling again returns the same basket.
+         */
+        delete: operations["cancelBasket"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/basket/{basketId}/payment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report the outcome of a payment for a basket
+         * @description For payment providers. Approves all orders. If one of them awaits no payment, none is approved, and a refund becomes due for each order.
+         */
+        post: operations["reportBasketPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/store/order/{orderId}/payment": {
         parameters: {
             query?: never;
@@ -1371,7 +1435,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -1387,10 +1451,20 @@ export interface components {
             }[];
             /** @description With `insufficient-stock`: the units left in stock, if they are few or the caller has `read:stock`. */
             available?: number;
-            /** @description The first 100 open orders that prevent the operation. */
+            /** @description The first 100 orders that prevent the operation. */
             orders?: number[];
             /** @description With `external-id-exists`: the order that has it, if the caller may see that order. */
             orderId?: number;
+            /** @description With `external-id-exists`: the basket that has the external id. */
+            basketId?: number;
+            /** @description The lines of a basket that prevent it. The lines of one plant count together. */
+            lines?: {
+                /** Format: json-pointer */
+                pointer: string;
+                plantId: number;
+                /** @description With `insufficient-stock`: as `available` of an order. */
+                available?: number;
+            }[];
             /**
              * @description With `order-not-payable`: the payment must be refunded.
              * @constant
@@ -1615,6 +1689,11 @@ export interface components {
         Order: {
             /** Format: int64 */
             id: number;
+            /**
+             * Format: int64
+             * @description The basket that it was placed in. Absent: it was placed alone.
+             */
+            basketId?: number;
             /** Format: int64 */
             plantId: number;
             quantity: number;
@@ -1732,10 +1811,49 @@ export interface components {
             /** @description The new owner of the order. */
             username: string;
         };
+        BasketLine: {
+            /** Format: int64 */
+            plantId: number;
+            /** @default 1 */
+            quantity?: number;
+        };
+        NewBasket: {
+            /** @description Each becomes an order. A plant may be in several lines. */
+            lines: components["schemas"]["BasketLine"][];
+            /**
+             * Format: date-time
+             * @description Of all orders.
+             */
+            shipDate?: string;
+            /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
+            externalId?: string;
+            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            metadata?: {
+                [key: string]: string;
+            };
+        };
+        /** @description Orders that were placed together. */
+        Basket: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * @description Of the order that is least advanced. Cancelled orders count only if all are cancelled.
+             * @enum {string}
+             */
+            status: "placed" | "approved" | "delivered" | "cancelled";
+            /** @description In the order of the lines. Without those that were transferred to users whose orders you may not read. */
+            orders: components["schemas"]["Order"][];
+            externalId?: string;
+            metadata?: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            placedAt: string;
+        };
         Payment: {
             /** @enum {string} */
             outcome: "succeeded" | "failed";
-            /** @description The provider's reference of this payment, which is of one order. Reporting it twice has no further effect. */
+            /** @description The provider's reference of this payment, which is of one order or one basket. Reporting it twice has no further effect. */
             reference: string;
         };
         /** @description A payment that arrived too late or twice and must be returned. */
@@ -1759,7 +1877,7 @@ export interface components {
             reference?: string;
         };
         RefundCompletion: {
-            /** @description The provider's reference of the transfer that returned the money of this refund alone. Reporting it twice has no further effect. */
+            /** @description The provider's reference of the transfer that returned the money of this refund, or of several of one basket. Reporting it twice has no further effect. */
             reference: string;
         };
         Shipment: {
@@ -2861,6 +2979,36 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Plant not available. Or: Not enough stock. Or: External id taken. Or: Too many unpaid orders. Or: Account is being deleted */
+        "plant-not-available.insufficient-stock.external-id-exists.unpaid-limit.customer-closed": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No such basket */
+        "basket-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Order can no longer be cancelled */
+        "order-not-cancellable": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Order cannot be paid. Or: Payment reported for another order */
         "order-not-payable.payment-reference-used": {
             headers: {
@@ -2893,16 +3041,6 @@ export interface components {
         };
         /** @description Order is in another state */
         "order-transition-refused": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Order can no longer be cancelled */
-        "order-not-cancellable": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -4949,6 +5087,351 @@ export interface operations {
             408: components["responses"]["request-timeout"];
             409: components["responses"]["external-id-exists.order-transition-refused.customer-closed"];
             412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    placeBasket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "lines": [
+                 *         {
+                 *           "plantId": 1000000001,
+                 *           "quantity": 2
+                 *         },
+                 *         {
+                 *           "plantId": 1000000002
+                 *         }
+                 *       ],
+                 *       "shipDate": "2026-05-01T09:30:00Z",
+                 *       "externalId": "cart-4711",
+                 *       "metadata": {
+                 *         "channel": "web"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBasket"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000011,
+                     *       "status": "placed",
+                     *       "orders": [
+                     *         {
+                     *           "id": 1000000011,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000001,
+                     *           "quantity": 2,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "placed",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "reservedUntil": "2026-04-30T18:00:12.345Z"
+                     *         },
+                     *         {
+                     *           "id": 1000000012,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000002,
+                     *           "quantity": 1,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "placed",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "reservedUntil": "2026-04-30T18:00:12.345Z"
+                     *         }
+                     *       ],
+                     *       "externalId": "cart-4711",
+                     *       "metadata": {
+                     *         "channel": "web"
+                     *       },
+                     *       "placedAt": "2026-04-30T17:45:12.345Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Basket"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["plant-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["plant-not-available.insufficient-stock.external-id-exists.unpaid-limit.customer-closed"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    getBasket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000011 */
+                basketId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000011,
+                     *       "status": "placed",
+                     *       "orders": [
+                     *         {
+                     *           "id": 1000000011,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000001,
+                     *           "quantity": 2,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "placed",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "reservedUntil": "2026-04-30T18:00:12.345Z"
+                     *         },
+                     *         {
+                     *           "id": 1000000012,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000002,
+                     *           "quantity": 1,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "placed",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "reservedUntil": "2026-04-30T18:00:12.345Z"
+                     *         }
+                     *       ],
+                     *       "externalId": "cart-4711",
+                     *       "metadata": {
+                     *         "channel": "web"
+                     *       },
+                     *       "placedAt": "2026-04-30T17:45:12.345Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Basket"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["basket-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    cancelBasket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000011 */
+                basketId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000011,
+                     *       "status": "cancelled",
+                     *       "orders": [
+                     *         {
+                     *           "id": 1000000011,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000001,
+                     *           "quantity": 2,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "cancelled",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z"
+                     *         },
+                     *         {
+                     *           "id": 1000000012,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000002,
+                     *           "quantity": 1,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "cancelled",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z"
+                     *         }
+                     *       ],
+                     *       "externalId": "cart-4711",
+                     *       "metadata": {
+                     *         "channel": "web"
+                     *       },
+                     *       "placedAt": "2026-04-30T17:45:12.345Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Basket"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["basket-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["order-not-cancellable"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    reportBasketPayment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000011 */
+                basketId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "outcome": "succeeded",
+                 *       "reference": "pay_4712"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Payment"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000011,
+                     *       "status": "approved",
+                     *       "orders": [
+                     *         {
+                     *           "id": 1000000011,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000001,
+                     *           "quantity": 2,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "approved",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "trackingNumber": "PS0000001000000011"
+                     *         },
+                     *         {
+                     *           "id": 1000000012,
+                     *           "basketId": 1000000011,
+                     *           "plantId": 1000000002,
+                     *           "quantity": 1,
+                     *           "shipDate": "2026-05-01T09:30:00.000Z",
+                     *           "status": "approved",
+                     *           "complete": false,
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "trackingNumber": "PS0000001000000012"
+                     *         }
+                     *       ],
+                     *       "externalId": "cart-4711",
+                     *       "metadata": {
+                     *         "channel": "web"
+                     *       },
+                     *       "placedAt": "2026-04-30T17:45:12.345Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Basket"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["basket-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["order-not-payable.payment-reference-used"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];

@@ -23,6 +23,8 @@ export const keyedOperations: readonly string[] = [
   'POST /store/order',
   'POST /store/order/{orderId}/note',
   'POST /store/order/{orderId}/transfer',
+  'POST /store/basket',
+  'POST /store/basket/{basketId}/payment',
   'POST /store/order/{orderId}/payment',
   'POST /store/refund/{refundId}/completion',
   'POST /store/order/{orderId}/shipment',
