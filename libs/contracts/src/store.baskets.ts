@@ -6,7 +6,7 @@ import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, ExternalId, Id, Integer, Metadata, ObjectOf, ObjectsOf } from './fields.js';
 import { Description, Schema } from './schema.js';
-import { orderAnswer, orderStatus } from './store.orders.js';
+import { orderAnswer, orderStatus, ShipTo, shipToAnswer, ToShipTo } from './store.orders.js';
 import { Payment } from './store.payments.js';
 
 // Baskets: orders that are placed, cancelled and paid together.
@@ -42,6 +42,9 @@ export class NewBasket {
   @IsOptional()
   @Metadata()
   metadata?: Readonly<Record<string, string>>;
+
+  @ToShipTo()
+  shipTo?: ShipTo;
 }
 
 // Requests
@@ -75,6 +78,7 @@ const basketAnswer = objectOf('Basket', 'Orders that were placed together.')({
   orders: described(listOf(orderAnswer, maxBasketLines), 'In the order of the lines. Without those that were transferred to users whose orders you may not read.'),
   externalId: optional(text(200)),
   metadata: optional(metadata),
+  shipTo: optional(described(shipToAnswer, 'Of the first order.')),
   placedAt: instant,
 });
 

@@ -256,7 +256,7 @@ export class TransferOrder {
 export const orderStatus = oneOf<OrderStatus>(orderStatuses);
 export const refundStatus = oneOf<RefundStatus>(refundStatuses);
 
-const shipToAnswer = objectOf('OrderShipTo')({
+export const shipToAnswer = objectOf('OrderShipTo')({
   name: optional(text(200)),
   lines: optional(listOf(text(200), 6)),
   postalCode: optional(text(200)),

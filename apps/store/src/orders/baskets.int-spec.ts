@@ -38,7 +38,8 @@ describe('baskets', () => {
   it('are orders like any others, in the order of the lines', async () => {
     const [first, second] = [await shop.plant(10), await shop.plant(10)];
     const lines = [{ plantId: second, quantity: 2 }, { plantId: first }, { plantId: second, quantity: 3 }];
-    const basket = await place({ lines, shipDate: '2031-01-02T03:04:05Z', externalId: 'cart 1', metadata: { z: '1', a: '"\\' } });
+    const basket = await place({ lines, shipDate: '2031-01-02T03:04:05Z', externalId: 'cart 1', metadata: { z: '1', a: '"\\' }, shipTo: { name: 'Ann', city: 'Ghent' } });
+    expect([basket.shipTo, ...basket.orders.map(({ shipTo }) => shipTo)]).toEqual(Array.from({ length: lines.length + 1 }, () => ({ name: 'Ann', city: 'Ghent' })));
     const [order] = basket.orders;
     expect(basket).toEqual({ id: order!.id, status: 'placed', orders: expect.any(Array), externalId: 'cart 1', metadata: { z: '1', a: '"\\' }, placedAt: order!.placedAt });
     expect(basket.orders.map(({ plantId, quantity, basketId, shipDate }) => ({ plantId, quantity, basketId, shipDate }))).toEqual(

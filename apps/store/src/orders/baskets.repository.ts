@@ -24,7 +24,7 @@ const names = new RowsParameter<BasketName>(['owner_id', 'uuid', ({ ownerId }) =
 
 const lockNames: Statement = {
   name: 'lock-names-of-baskets',
-  text: `SELECT count(pg_advisory_xact_lock(4, hash)) FROM (
+  text: `SELECT count(pg_advisory_xact_lock(5, hash)) FROM (
     SELECT DISTINCT hashtext(owner_id || ' ' || external_id) AS hash FROM ${names.from()} ORDER BY hash
   ) AS sorted`,
 };

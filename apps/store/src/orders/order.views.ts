@@ -72,5 +72,6 @@ const basketOf = ({ id, externalId, metadata, placedAt }: BasketState, orders: r
   orders,
   ...(externalId !== null && { externalId }),
   ...(metadata && { metadata }),
+  ...(orders[0]?.shipTo && { shipTo: orders[0].shipTo }),
   placedAt: isoText(placedAt),
 });

@@ -138,9 +138,9 @@ export class OrdersService {
    * Places a basket in the next batch of its first plant's lane.
    * @throws DomainError as `placeBasket`; CodedError `idempotency-key-reused`
    */
-  placeBasket(context: RpcContext, { lines, shipDate, externalId, metadata }: NewBasket): Promise<Basket | Replayed> {
+  placeBasket(context: RpcContext, { lines, shipDate, externalId, metadata, shipTo }: NewBasket): Promise<Basket | Replayed> {
     const basket: BasketRequest = { externalId: externalId ?? null, metadata: metadata ?? null };
-    const shipping = shipDate === undefined ? {} : { shipDate };
+    const shipping = { ...(shipDate !== undefined && { shipDate }), ...(shipTo && { shipTo }) };
     const orders = lines.map(({ plantId, quantity = 1 }) => ({ ...toQueued(context, { plantId, quantity, ...shipping }), basket }));
     return this.batcher.submit(lines[0]?.plantId ?? 0, { orders, deadline: context.deadline });
   }

@@ -1831,6 +1831,8 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+            /** @description Where the units go. At most 500 characters in all. */
+            shipTo?: components["schemas"]["ShipTo"];
         };
         /** @description Orders that were placed together. */
         Basket: {
@@ -1847,6 +1849,8 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+            /** @description Of the first order. */
+            shipTo?: components["schemas"]["OrderShipTo"];
             /** Format: date-time */
             placedAt: string;
         };
