@@ -39,9 +39,9 @@ describe('baskets', () => {
     const [first, second] = [await shop.plant(10), await shop.plant(10)];
     const lines = [{ plantId: second, quantity: 2 }, { plantId: first }, { plantId: second, quantity: 3 }];
     const basket = await place({ lines, shipDate: '2031-01-02T03:04:05Z', externalId: 'cart 1', metadata: { z: '1', a: '"\\' }, shipTo: { name: 'Ann', city: 'Ghent' } });
-    expect([basket.shipTo, ...basket.orders.map(({ shipTo }) => shipTo)]).toEqual(Array.from({ length: lines.length + 1 }, () => ({ name: 'Ann', city: 'Ghent' })));
+    expect(basket.orders.map(({ shipTo }) => shipTo)).toEqual(lines.map(() => ({ name: 'Ann', city: 'Ghent' })));
     const [order] = basket.orders;
-    expect(basket).toEqual({ id: order!.id, status: 'placed', orders: expect.any(Array), externalId: 'cart 1', metadata: { z: '1', a: '"\\' }, placedAt: order!.placedAt });
+    expect(basket).toEqual({ id: order!.id, status: 'placed', orders: expect.any(Array), externalId: 'cart 1', metadata: { z: '1', a: '"\\' }, shipTo: { name: 'Ann', city: 'Ghent' }, placedAt: order!.placedAt });
     expect(basket.orders.map(({ plantId, quantity, basketId, shipDate }) => ({ plantId, quantity, basketId, shipDate }))).toEqual(
       lines.map(({ plantId, quantity = 1 }) => ({ plantId, quantity, basketId: basket.id, shipDate: '2031-01-02T03:04:05.000Z' })),
     );
