@@ -41,7 +41,7 @@ interface Route {
 }
 
 /** Codes of requests that are refused before routing. */
-const beforeRoutes = ['malformed-request', 'headers-too-large', 'request-timeout', 'uri-too-long'];
+const beforeRoutes = ['malformed-request', 'expectation-failed', 'headers-too-large', 'request-timeout', 'uri-too-long'];
 
 export class DocumentJudge {
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -76,7 +76,7 @@ export class DocumentJudge {
   private expectCode(method: string, expected: readonly string[], received: Received): string[] {
     const code = codeOf(received);
     // An answer to HEAD has no code, only a status and perhaps Allow.
-    if (method === 'HEAD' && [400, 404, 414, 431].includes(received.status)) return [];
+    if (method === 'HEAD' && [400, 404, 414, 417, 431].includes(received.status)) return [];
     if (method === 'HEAD' && received.status === 405) return received.headers.has('allow') ? [] : ['the header Allow is missing'];
     const found = [...expected, ...beforeRoutes].find((one) => one === code);
     if (found === undefined) return [`the route is not documented, and answered ${received.status} (${String(code)})`];

@@ -246,7 +246,7 @@ export const accessTable: readonly AccessRow[] = [
     row('rotateWebhookSecret', `POST ${webhook}/rotateSecret`, ['webhooks'], { body: 'json' }),
     row('testWebhook', `POST ${webhook}/test`, ['webhooks']),
     row('listDeliveries', `GET ${webhook}/deliveries`, ['webhooks']),
-    row('getDelivery', `GET ${webhook}/deliveries/1`, ['webhooks']),
+    row('getDelivery', `GET ${webhook}/deliveries/987654321987654`, ['webhooks']),
     row('resendDelivery', `POST ${webhook}/deliveries/00000000-0000-4000-8000-000000000001/resend`, ['webhooks']),
     row('replayEvents', `POST ${webhook}/replay`, ['webhooks'], { body: 'json' }),
 

@@ -28,7 +28,7 @@ const loginOf = (user: string): { user: string; pass: string } => ({ user, pass:
 const calls: Readonly<Record<string, readonly string[]>> = {
   gateway: ['catalog', 'store', 'identity', 'notifications'],
   catalog: ['store'],
-  store: ['identity'],
+  store: ['catalog', 'identity'],
   identity: ['store'],
   notifications: ['store', 'identity'],
   operator: ['catalog', 'store', 'identity'],

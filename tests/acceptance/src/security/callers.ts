@@ -40,7 +40,7 @@ export async function allCallers(): Promise<{ readonly callers: readonly Caller[
       { name: `key with ${one} alone`, headers: [key(secret)], carries: { permissions: [one], key: true } },
     ]),
     // Of one user, permissions are combined.
-    { name: 'two keys of an admin, one as a token', headers: [key(single[0]!.key), bearer(single[1]!.token)], carries: { permissions: ['write:plants', 'write:stock'], key: true } },
+    { name: 'two keys of an admin, one as a token', headers: [key(single[0]!.key), bearer(single[1]!.token)], carries: { permissions: ['write:plants', 'read:stock'], key: true } },
     { name: "customer's session and key", headers: [bearer(own.bearer), key(ownKey)], carries: { permissions: customerMay, key: true, sessionOf: own.username } },
     // Of two, the session's user acts, else the key's; the others add nothing.
     { name: "customer's session and an admin's key", headers: [bearer(own.bearer), key('special-key')], carries: { permissions: customerMay, sessionOf: own.username } },
