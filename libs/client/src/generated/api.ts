@@ -5162,6 +5162,7 @@ export interface operations {
                      *           "status": "placed",
                      *           "complete": false,
                      *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z",
                      *           "reservedUntil": "2026-04-30T18:00:12.345Z"
                      *         },
                      *         {
@@ -5173,6 +5174,7 @@ export interface operations {
                      *           "status": "placed",
                      *           "complete": false,
                      *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z",
                      *           "reservedUntil": "2026-04-30T18:00:12.345Z"
                      *         }
                      *       ],
@@ -5241,6 +5243,7 @@ export interface operations {
                      *           "status": "placed",
                      *           "complete": false,
                      *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z",
                      *           "reservedUntil": "2026-04-30T18:00:12.345Z"
                      *         },
                      *         {
@@ -5252,6 +5255,7 @@ export interface operations {
                      *           "status": "placed",
                      *           "complete": false,
                      *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z",
                      *           "reservedUntil": "2026-04-30T18:00:12.345Z"
                      *         }
                      *       ],
@@ -5316,7 +5320,8 @@ export interface operations {
                      *           "shipDate": "2026-05-01T09:30:00.000Z",
                      *           "status": "cancelled",
                      *           "complete": false,
-                     *           "placedAt": "2026-04-30T17:45:12.345Z"
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z"
                      *         },
                      *         {
                      *           "id": 1000000012,
@@ -5326,7 +5331,8 @@ export interface operations {
                      *           "shipDate": "2026-05-01T09:30:00.000Z",
                      *           "status": "cancelled",
                      *           "complete": false,
-                     *           "placedAt": "2026-04-30T17:45:12.345Z"
+                     *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z"
                      *         }
                      *       ],
                      *       "externalId": "cart-4711",
@@ -5405,6 +5411,7 @@ export interface operations {
                      *           "status": "approved",
                      *           "complete": false,
                      *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z",
                      *           "trackingNumber": "PS0000001000000011"
                      *         },
                      *         {
@@ -5416,6 +5423,7 @@ export interface operations {
                      *           "status": "approved",
                      *           "complete": false,
                      *           "placedAt": "2026-04-30T17:45:12.345Z",
+                     *           "updatedAt": "2026-04-30T17:45:12.345Z",
                      *           "trackingNumber": "PS0000001000000012"
                      *         }
                      *       ],
