@@ -15,7 +15,7 @@ import { ROOT } from './toolchain.mjs';
 const calls = {
   gateway: ['catalog', 'store', 'identity', 'notifications'],
   catalog: ['store'],
-  store: ['identity'],
+  store: ['catalog', 'identity'],
   identity: ['store'],
   notifications: ['store', 'identity'],
   operator: ['catalog', 'identity', 'store'],

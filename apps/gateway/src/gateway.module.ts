@@ -21,7 +21,7 @@ import { OpenApiController } from './openapi/openapi.controller.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './config.js';
 import { ProblemsController } from './docs/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
-import { PlantChangesController } from './reads/plant-changes.js';
+import { PlantChangesController } from './transfer/plant-changes.js';
 import { TransferController, Transfers } from './transfer/transfers.js';
 import { SessionsController } from './users/sessions.controller.js';
 

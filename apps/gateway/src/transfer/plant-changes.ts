@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, queryInteger } from '../http/input.js';
 import { Serves } from '../http/route.js';
 import { RpcForwarder, sendJson } from '../http/rpc-forwarder.js';
-import { CachedReads } from './cached-reads.js';
+import { CachedReads } from '../reads/cached-reads.js';
 
 /** The most requests that wait here. Further ones are answered at once. */
 const maxWaiting = 1_000;
