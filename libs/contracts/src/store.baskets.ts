@@ -4,9 +4,9 @@ import { orderReader, permission } from './permissions.js';
 import { type AnswerOf, described, id, instant, listOf, metadata, objectOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { DateTime, ExternalId, Id, Integer, Metadata, ObjectOf, ObjectsOf } from './fields.js';
+import { DateTime, Id, Integer, ObjectOf, ObjectsOf } from './fields.js';
 import { Description, Schema } from './schema.js';
-import { orderAnswer, orderStatus, ShipTo, shipToAnswer, ToShipTo } from './store.orders.js';
+import { orderAnswer, orderStatus, OwnerData, shipToAnswer } from './store.orders.js';
 import { Payment } from './store.payments.js';
 
 // Baskets: orders that are placed, cancelled and paid together.
@@ -25,7 +25,7 @@ export class BasketLine {
 
 export const maxBasketLines = 50;
 
-export class NewBasket {
+export class NewBasket extends OwnerData {
   @ObjectsOf(() => BasketLine, { size: maxBasketLines, min: 1 })
   @Description('Each becomes an order. A plant may be in several lines.')
   lines: BasketLine[];
@@ -34,17 +34,6 @@ export class NewBasket {
   @DateTime()
   @Description('Of all orders.')
   shipDate?: string;
-
-  @IsOptional()
-  @ExternalId()
-  externalId?: string;
-
-  @IsOptional()
-  @Metadata()
-  metadata?: Readonly<Record<string, string>>;
-
-  @ToShipTo()
-  shipTo?: ShipTo;
 }
 
 // Requests

@@ -82,7 +82,21 @@ export const ToShipTo = (): PropertyDecorator =>
     Description(`Where the units go. At most ${longestShipTo} characters in all.`),
   );
 
-export class NewOrder {
+/** What the owner adds to an order, or to a basket. */
+export class OwnerData {
+  @IsOptional()
+  @ExternalId()
+  externalId?: string;
+
+  @IsOptional()
+  @Metadata()
+  metadata?: Readonly<Record<string, string>>;
+
+  @ToShipTo()
+  shipTo?: ShipTo;
+}
+
+export class NewOrder extends OwnerData {
   @IdToAssign()
   id?: number;
 
@@ -108,17 +122,6 @@ export class NewOrder {
   @Flag()
   @Description('Ignored like `status`.')
   complete?: boolean;
-
-  @IsOptional()
-  @ExternalId()
-  externalId?: string;
-
-  @IsOptional()
-  @Metadata()
-  metadata?: Readonly<Record<string, string>>;
-
-  @ToShipTo()
-  shipTo?: ShipTo;
 }
 
 export class NewOrderNote {

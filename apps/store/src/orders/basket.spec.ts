@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import type { CheckoutPolicy } from '../config.js';
 import type { PlantListing } from '../stock/stock.js';
 import { type BasketFacts, cancelBasket, placeBasket, statusOf } from './basket.js';
-import { approve, cancel, deliver, expire, type OrderRequest, type OrderState } from './order.js';
+import { approve, cancel, deliver, expire, type OrderState } from './order.js';
+import type { OrderRequest } from './placing.js';
 import { SequentialModel } from './sequential-model.spec.fixture.js';
 
 const alice = '00000000-0000-4000-8000-00000000000a';
@@ -23,8 +24,13 @@ const facts = (stock: Stock, given: Partial<BasketFacts> = {}): BasketFacts => (
   seesStock: false,
   ...given,
 });
-const linesOf = (...lines: [plantId: number, quantity: number][]) =>
-  lines.map(([plantId, quantity], n) => ({ id: 11 + n, plantId, quantity, shipDate: null })) as unknown as [OrderRequest, ...OrderRequest[]];
+type Line = [plantId: number, quantity: number];
+const lineOf = ([plantId, quantity]: Line, n: number): OrderRequest => ({ id: 11 + n, plantId, quantity, shipDate: null, externalId: null, metadata: null, shipTo: null });
+function linesOf(...lines: Line[]): [OrderRequest, ...OrderRequest[]] {
+  const [first, ...others] = lines.map(lineOf);
+  if (!first) throw new Error('a basket has lines');
+  return [first, ...others];
+}
 const place = (lines: [OrderRequest, ...OrderRequest[]], known: BasketFacts) => {
   try {
     return placeBasket(lines, known, customer, policy);

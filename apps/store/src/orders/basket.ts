@@ -2,19 +2,15 @@ import { type DomainCode, DomainError } from '@plant-shop/contracts/errors';
 import type { OrderStatus } from '@plant-shop/contracts/store';
 import type { CheckoutPolicy } from '../config.js';
 import {
-  assertWithinUnpaid,
   cancel,
   type CancelledOrder,
   customerClosed,
-  type OrderRequest,
   type OrderState,
-  placementOf,
   type Placement,
-  type PlacingContext,
-  type PlacingFacts,
   type StatusChange,
   type StepContext,
 } from './order.js';
+import { assertWithinUnpaid, type OrderRequest, placementOf, type PlacingContext, type PlacingFacts } from './placing.js';
 
 // A basket: orders that were placed together. Its id is that of its first order, so it needs none of its own.
 

@@ -15,10 +15,7 @@ import {
   type DeliveredOrder,
   expire,
   markRefundDue,
-  type OrderRequest,
   type OrderState,
-  place,
-  type PlacingFacts,
   revoke,
   ship,
   type StatusChange,
@@ -26,6 +23,7 @@ import {
   type Transition,
   transitions,
 } from './order.js';
+import { type OrderRequest, place, type PlacingFacts } from './placing.js';
 
 const alice = '00000000-0000-4000-8000-00000000000a';
 const bob = '00000000-0000-4000-8000-00000000000b';
@@ -267,7 +265,7 @@ describe('steps that change no status', () => {
   });
 
   it('transfer open orders only, and not to closed accounts', () => {
-    const to = { ownerId: bob, isCustomerClosed: false, isSeen: false };
+    const to = { ownerId: bob, isCustomerClosed: false, orderWithExternalId: undefined, isSeen: false };
     expect(outcomes((order) => transfer(order, to, staff))).toEqual([
       'placed: placed',
       'approved: approved',

@@ -2,7 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { OrderStatus, RefundStatus, Shipment, ShipTo } from '@plant-shop/contracts/store';
 import type { CheckoutPolicy } from '../config.js';
-import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
+import { noUnits, type Units } from '../stock/stock.js';
 
 /** Times remembered. A batch needs two: when its orders are placed, and until when their units are reserved. */
 const maxTexts = 8;
@@ -23,7 +23,7 @@ export function isoText(time: Date): string {
 }
 
 /** What the owner adds to an order. The store reads nothing into it. */
-interface OwnerData {
+export interface OwnerData {
   readonly externalId: string | null;
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly shipTo: ShipTo | null;
@@ -163,150 +163,17 @@ export interface StepContext {
   readonly at: Date;
 }
 
-/** `at`: when the order counts as placed; `now`: the clock, from which due times are counted. */
-export interface PlacingContext extends StepContext {
-  readonly now: Date;
-}
-
 /** The actor of steps that the store takes without a request. */
 export const storeActor = 'store';
 
-/** A request for an order. The client chose the id, or the store drew it. */
-export interface OrderRequest extends OwnerData {
-  readonly id: number;
-  readonly plantId: number;
-  readonly quantity: number;
-  readonly shipDate: Date | null;
-}
-
-/** The facts that `place` decides by. */
-export interface PlacingFacts {
-  /** A plant that the store does not know counts as retired. */
-  readonly stock: { readonly listing: PlantListing; readonly free: number };
-  readonly isCustomerClosed: boolean;
-  readonly isIdTaken: boolean;
-  /** The customer's order with the external id; undefined: there is none. */
-  readonly orderWithExternalId?: number | undefined;
-  /** The customer's unpaid orders, oldest first; undefined: the caller may reserve any number. */
-  readonly unpaid: readonly UnpaidOrder[] | undefined;
-  /** Whether the caller may know how many units are free. */
-  readonly seesStock: boolean;
-}
-
-/** An order that reserves units and waits for its payment. */
-export interface UnpaidOrder {
-  readonly id: number;
-  readonly quantity: number;
-}
-
-/**
- * Places an order, which belongs to the actor, and reserves its units.
- * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `external-id-exists`, `plant-not-available`, `insufficient-stock`,
- * `unpaid-limit`; the first that applies, in this order
- */
-export function place(
-  request: OrderRequest,
-  { stock, isCustomerClosed, isIdTaken, orderWithExternalId, unpaid, seesStock }: PlacingFacts,
-  context: PlacingContext,
-  policy: CheckoutPolicy,
-): Placement {
-  const { id, plantId, quantity, externalId } = request;
-  if (stock.listing === 'retired') {
-    throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
-  }
-  if (isCustomerClosed) {
-    throw customerClosed();
-  }
-  if (isIdTaken) {
-    throw new DomainError('order-exists', `The id ${id} is taken. Choose another one, or omit the id to have one assigned.`);
-  }
-  if (externalId !== null && orderWithExternalId !== undefined) throw externalIdExists(externalId, orderWithExternalId);
-  if (stock.listing !== 'available') {
-    throw new DomainError('plant-not-available', `Plant ${plantId} is listed ${stock.listing} and cannot be ordered.`);
-  }
-  if (quantity > stock.free) throw insufficientStock(plantId, stock.free, seesStock || stock.free <= policy.shownUpTo);
-  if (unpaid) assertWithinUnpaid(unpaid, [request], policy);
-  return placementOf(request, null, context, policy);
-}
-
-/** Returns the placing of an order for which there is stock. */
-export function placementOf(
-  { id, plantId, quantity, shipDate, externalId, metadata, shipTo }: OrderRequest,
-  basketId: number | null,
-  { actor, at, now }: PlacingContext,
-  policy: CheckoutPolicy,
-): Placement {
-  const due = dueAfterPlacing(policy);
-  const dueAt = new Date(now.getTime() + due.inMs);
-  return {
-    order: {
-      id,
-      basketId,
-      plantId,
-      quantity,
-      shipDate,
-      status: 'placed',
-      ownerId: actor,
-      version: 1,
-      placedAt: at,
-      updatedAt: null,
-      externalId,
-      metadata,
-      shipTo,
-      dueAt,
-      dueTransition: due.transition,
-      paidAt: null,
-      carrier: null,
-      trackingNumber: '',
-      refund: null,
-    },
-    actor,
-    reason: 'placed',
-    units: { free: -quantity, reserved: quantity, sold: 0 },
-    event: {
-      event: 'order.placed',
-      timestamp: isoText(at),
-      data: {
-        orderId: id,
-        plantId,
-        quantity,
-        ...(shipDate && { shipDate: shipDate.toISOString() }),
-        ...(due.transition === 'expire' && { reservedUntil: isoText(dueAt) }),
-      },
-    },
-  };
-}
-
-const insufficientStock = (plantId: number, free: number, isShown: boolean): DomainError =>
-  new DomainError(
-    'insufficient-stock',
-    isShown
-      ? `Plant ${plantId} has ${free} free units. Order at most that many, or wait for a cancellation.`
-      : `Plant ${plantId} has fewer free units. Order fewer, or wait for a cancellation.`,
-    isShown ? { available: free } : {},
-  );
-
-/**
- * Whoever pays nothing cannot reserve all stock. The first unpaid order may be of any size.
- * @throws DomainError `unpaid-limit`
- */
-export function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], added: readonly UnpaidOrder[], { unpaid: limits }: CheckoutPolicy): void {
-  const beyond = [...unpaid, ...added].slice(1);
-  if (beyond.length <= limits.orders && beyond.reduce((sum, one) => sum + one.quantity, 0) <= limits.units) return;
-  throw new DomainError(
-    'unpaid-limit',
-    `You have ${unpaid.length} unpaid orders. ` +
-      (added.length > 1 ? `The basket adds ${added.length}: order less, or pay or cancel orders first. ` : 'Pay or cancel some of them first. ') +
-      `Beyond the first, unpaid orders may be ${limits.orders}, with ${limits.units} units.`,
-    { orders: unpaid.slice(0, 100).map((one) => one.id) },
-  );
-}
+/** Returns what every step changes of an order. */
+const afterStep = <State extends OrderState>(order: State, at: Date): State => ({ ...order, version: order.version + 1, updatedAt: at });
 
 /** Approves a placed order: its reserved units are sold. @throws DomainError `order-transition-refused` */
 export function approve(order: OrderState, { actor, at }: StepContext, policy: CheckoutPolicy): StatusChange<ApprovedOrder> {
   if (order.status !== transitions.approve.from) throw transitionRefused(order, 'only placed orders are approved');
   const { quantity } = order;
-  const approved = { ...order, status: transitions.approve.to, version: order.version + 1, updatedAt: at, paidAt: at, trackingNumber: trackingNumberOf(order.id) };
+  const approved = { ...afterStep(order, at), status: transitions.approve.to, paidAt: at, trackingNumber: trackingNumberOf(order.id) };
   return statusChange(order, approved, at, {
     actor,
     reason: actor === storeActor ? 'payment succeeded (simulated)' : 'payment succeeded',
@@ -318,7 +185,7 @@ export function approve(order: OrderState, { actor, at }: StepContext, policy: C
 /** Delivers an approved order. @throws DomainError `order-transition-refused` */
 export function deliver(order: OrderState, { actor, at }: StepContext): StatusChange<DeliveredOrder> {
   if (order.status !== transitions.deliver.from) throw transitionRefused(order, 'only approved orders are delivered');
-  const delivered = { ...order, status: transitions.deliver.to, version: order.version + 1, updatedAt: at };
+  const delivered = { ...afterStep(order, at), status: transitions.deliver.to };
   return statusChange(order, delivered, at, {
     actor,
     reason: actor === storeActor ? 'delivered (simulated)' : 'delivered',
@@ -330,7 +197,7 @@ export function deliver(order: OrderState, { actor, at }: StepContext): StatusCh
 /** Cancels a placed order and frees its units. @throws DomainError `order-not-cancellable` */
 export function cancel(order: OrderState, { actor, at }: StepContext, reason = 'cancelled'): StatusChange<CancelledOrder> {
   if (order.status !== transitions.cancel.from) throw notCancellable(order);
-  const cancelled = { ...order, status: transitions.cancel.to, version: order.version + 1, updatedAt: at };
+  const cancelled = { ...afterStep(order, at), status: transitions.cancel.to };
   return statusChange(order, cancelled, at, { actor, reason, units: unitsReleasedBy(order), due: undefined });
 }
 
@@ -342,14 +209,14 @@ export function cancel(order: OrderState, { actor, at }: StepContext, reason = '
 export function revoke(order: OrderState, { actor, at }: StepContext, reason: string): StatusChange<CancelledOrder> {
   if (order.status !== transitions.revoke.from || order.carrier !== null) throw notCancellable(order, 'staff cancel orders until they are shipped');
   const { carrier, quantity } = order;
-  const revoked = { ...order, status: transitions.revoke.to, carrier, version: order.version + 1, updatedAt: at };
+  const revoked = { ...afterStep(order, at), status: transitions.revoke.to, carrier };
   return statusChange(order, revoked, at, { actor, reason, units: { free: quantity, reserved: 0, sold: -quantity }, due: undefined });
 }
 
 /** Cancels a placed order that was not paid in time and frees its units. @throws DomainError `order-transition-refused` */
 export function expire(order: OrderState, at: Date): StatusChange<CancelledOrder> {
   if (order.status !== transitions.expire.from) throw transitionRefused(order, 'only placed orders expire');
-  const expired = { ...order, status: transitions.expire.to, version: order.version + 1, updatedAt: at };
+  const expired = { ...afterStep(order, at), status: transitions.expire.to };
   return statusChange(order, expired, at, { actor: storeActor, reason: 'expired without payment', units: unitsReleasedBy(order), due: undefined });
 }
 
@@ -385,7 +252,7 @@ export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, {
   if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
   const data = { orderId: order.id, plantId: order.plantId, carrier, trackingNumber };
   return {
-    order: { ...order, carrier, trackingNumber, version: order.version + 1, updatedAt: at },
+    order: { ...afterStep(order, at), carrier, trackingNumber },
     actor,
     reason: 'shipped',
     shipment: { carrier, trackingNumber },
@@ -394,8 +261,11 @@ export function ship(order: OrderState, { carrier, trackingNumber }: Shipment, {
 }
 
 /** The user who gets a transferred order. */
-export interface Recipient extends Pick<PlacingFacts, 'isCustomerClosed' | 'orderWithExternalId'> {
+export interface Recipient {
   readonly ownerId: string;
+  readonly isCustomerClosed: boolean;
+  /** The recipient's order with the external id of this one; undefined: there is none. */
+  readonly orderWithExternalId: number | undefined;
   /** Whether the caller may see the recipient's orders. */
   readonly isSeen: boolean;
 }
@@ -410,7 +280,7 @@ export function transfer(order: OrderState, to: Recipient, { actor, at }: StepCo
   if (order.externalId !== null && to.orderWithExternalId !== undefined) {
     throw externalIdExists(order.externalId, to.isSeen ? to.orderWithExternalId : undefined);
   }
-  return { order: { ...order, ownerId: to.ownerId, version: order.version + 1, updatedAt: at }, actor, reason: 'transferred' };
+  return { order: { ...afterStep(order, at), ownerId: to.ownerId }, actor, reason: 'transferred' };
 }
 
 /**
@@ -419,8 +289,8 @@ export function transfer(order: OrderState, to: Recipient, { actor, at }: StepCo
  */
 export function declinePayment(order: OrderState, { actor, at }: StepContext, policy: CheckoutPolicy): Amendment {
   const step = { actor, reason: 'payment failed' };
-  if (order.status !== 'placed') return { ...step, order: { ...order, version: order.version + 1, updatedAt: at } };
-  const declined = { ...order, version: order.version + 1, updatedAt: at };
+  if (order.status !== 'placed') return { ...step, order: afterStep(order, at) };
+  const declined = afterStep(order, at);
   if (order.dueTransition !== 'approve' || !order.dueAt) return { ...step, order: declined };
   const dueAt = new Date(order.dueAt.getTime() + policy.orderTtlMs - policy.approvalDelayMs);
   return { ...step, order: { ...declined, dueAt, dueTransition: 'expire' } };
@@ -428,7 +298,7 @@ export function declinePayment(order: OrderState, { actor, at }: StepContext, po
 
 /** Marks an order as due for a refund. The event (`refundDueEvent`) follows once the refund has an id. */
 export const markRefundDue = (order: OrderState, { actor, at }: StepContext): Amendment => ({
-  order: { ...order, version: order.version + 1, updatedAt: at, refund: 'due' },
+  order: { ...afterStep(order, at), refund: 'due' },
   actor,
   reason: 'refund due',
 });
@@ -448,7 +318,7 @@ export interface ReturnedRefund extends StepContext {
 
 /** Completes a refund of an order, and the order's refund status once no other refund is due. */
 export const completeRefund = (order: OrderState, { refundId, otherRefundsDue, actor, at }: ReturnedRefund): Amendment => ({
-  order: { ...order, version: order.version + 1, updatedAt: at, refund: otherRefundsDue > 0 ? 'due' : 'completed' },
+  order: { ...afterStep(order, at), refund: otherRefundsDue > 0 ? 'due' : 'completed' },
   actor,
   reason: 'refunded',
   refundId,
@@ -490,7 +360,7 @@ export const customerClosed = (): DomainError =>
   new DomainError('customer-closed', 'This account is being deleted and can have no new orders.');
 
 /** @param orderId undefined: the caller may not see the other order */
-const externalIdExists = (externalId: string, orderId: number | undefined): DomainError =>
+export const externalIdExists = (externalId: string, orderId: number | undefined): DomainError =>
   new DomainError(
     'external-id-exists',
     `${orderId === undefined ? 'Another order' : `Order ${orderId}`} of the owner has the external id ${externalId}.`,

@@ -4,15 +4,16 @@ import type { Inventory } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedMessage } from '@plant-shop/events/event';
 import { assignNumbers } from '@plant-shop/events/feed';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { readClock, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
-import { appendInventoryDelta, appendStockEvents, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql, readClock } from '../stock/stock.repository.js';
+import { appendInventoryDelta, appendStockEvents, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
 import { indexMetadata, jsonOf } from './owner-data.js';
-import type { Amendment, OrderState, Placement, StatusChange, Step, UnpaidOrder } from './order.js';
+import type { Amendment, OrderState, Placement, StatusChange, Step } from './order.js';
+import type { UnpaidOrder } from './placing.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

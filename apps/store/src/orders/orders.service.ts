@@ -11,7 +11,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { maxLimit, Paging } from '@plant-shop/platform/patterns/paging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, readClock, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
@@ -20,25 +20,16 @@ import { Registry } from 'prom-client';
 import { lockAgainstClosing, lockUnpaid } from '../customers/customers.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
-import { lockStock, readClock } from '../stock/stock.repository.js';
-import {
-  assertVersion,
-  cancel,
-  type OrderRequest,
-  type OrderState,
-  place,
-  type Placement,
-  type PlacingFacts,
-  requireOrder,
-  transfer,
-} from './order.js';
+import { lockStock } from '../stock/stock.repository.js';
+import { assertVersion, cancel, type OrderState, type Placement, requireOrder, transfer } from './order.js';
+import { type OrderRequest, place, type PlacingFacts } from './placing.js';
 import { isCounted, readCounts } from './order-counts.js';
 import { countListed, listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
 import { changedBasket, requireVisible, toOrder, versionedOrder } from './order.views.js';
 import { type BasketState, placeBasket } from './basket.js';
-import { type BasketName, NamedBaskets, writeBaskets } from './baskets.repository.js';
+import { writeBaskets } from './baskets.repository.js';
 import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
-import { claimExternalIds, externalIdKey, transferMetadata } from './owner-data.js';
+import { type ExternalIdClaim, ExternalIds, transferMetadata } from './owner-data.js';
 import {
   claimOrderIds,
   findOrder,
@@ -198,7 +189,8 @@ export class OrdersService {
         const closed = await lockAgainstClosing(tx, [userId]);
         const [found, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
         const order = requireOrder(orderId, found, ifVersion);
-        const [orderWithExternalId] = order.externalId === null ? [] : (await claimExternalIds(tx, [{ ownerId: userId, externalId: order.externalId }])).values();
+        const claim = { ownerId: userId, externalId: order.externalId };
+        const orderWithExternalId = (await ExternalIds.claim(tx, 'orders', [claim])).find(claim);
         const recipient = { ownerId: userId, isCustomerClosed: closed.has(userId), orderWithExternalId, isSeen: maySeeOwners(context) };
         const step = transfer(order, recipient, { actor: context.principal.subject, at });
         writeAmendments(tx, [step], at);
@@ -300,8 +292,8 @@ export async function placeBatch(
   { locksDrawnIds = false }: IdOptions = {},
 ): Promise<BatchOutcome> {
   const lockedKeys = IdempotentResults.lockAndRead(tx, batch.flatMap((one) => one.idempotency ?? []));
-  const claimedExternalIds = claimExternalIds(tx, batch.flatMap(({ ownerId, externalId }) => (externalId === null ? [] : { ownerId, externalId })));
-  const lockedNames = NamedBaskets.lockAndFind(tx, batch.flatMap(nameOf));
+  const claimedForOrders = ExternalIds.claim(tx, 'orders', batch);
+  const claimedForBaskets = ExternalIds.claim(tx, 'baskets', batch.map(basketClaimOf));
   const limitedOwners = unique(batch.flatMap((one) => (one.isLimited ? [one.ownerId] : [])));
   lockUnpaid(tx, limitedOwners);
   const lockedCustomers = lockAgainstClosing(tx, unique(batch.map((one) => one.ownerId)));
@@ -309,8 +301,8 @@ export async function placeBatch(
   const lockedStock = lockStock(tx, unique(batch.map((one) => one.plantId)));
   const readTimes = readPlacingTimes(tx);
   const foundUnpaid = findUnpaid(tx, limitedOwners, policy.unpaid.orders + 1);
-  const [answers, externalIds, names, closedCustomers, takenIds, stocks, times, unpaid] = await Promise.all([
-    lockedKeys, claimedExternalIds, lockedNames, lockedCustomers, claimedIds, lockedStock, readTimes, foundUnpaid,
+  const [answers, namedOrders, namedBaskets, closedCustomers, takenIds, stocks, times, unpaid] = await Promise.all([
+    lockedKeys, claimedForOrders, claimedForBaskets, lockedCustomers, claimedIds, lockedStock, readTimes, foundUnpaid,
   ]);
   const orders = locksDrawnIds ? await withLockedIds(tx, batch) : batch;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
@@ -328,25 +320,23 @@ export async function placeBatch(
   };
   const results = requestsOf(orders).map((lines) => {
     const [order] = lines;
-    const { ownerId, externalId, basket, seesStock } = order;
+    const { ownerId, basket, seesStock } = order;
     const context = { actor: ownerId, ...times };
     const viewer = { subject: ownerId, permissions: [] };
     const customer = { isCustomerClosed: closedCustomers.has(ownerId), seesStock, unpaid: order.isLimited ? unpaid.get(ownerId) : undefined };
     return answers.answerOnce(order.idempotency, () => {
       if (!basket) {
-        const externalKey = externalId === null ? undefined : externalIdKey({ ownerId, externalId });
-        const orderWithExternalId = externalKey === undefined ? undefined : externalIds.get(externalKey);
-        const facts = { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id), orderWithExternalId };
+        const facts = { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id), orderWithExternalId: namedOrders.find(order) };
         const step = place(order, facts, context, policy);
-        if (externalKey !== undefined) externalIds.set(externalKey, order.id);
+        namedOrders.add(order, order.id);
         return versionedOrder(take(step, order.traceparent), viewer);
       }
-      const [name] = nameOf(order);
-      const steps = placeBasket(lines, { ...customer, stockOf, sameExternalId: name && names.find(name) }, context, policy);
+      const claim = basketClaimOf(order);
+      const steps = placeBasket(lines, { ...customer, stockOf, sameExternalId: namedBaskets.find(claim) }, context, policy);
       const taken = steps.map((step) => take(step, order.traceparent));
       const state = { ...basket, id: order.id, ownerId, placedAt: times.at };
       baskets.push(state);
-      if (name) names.add(name, order.id);
+      namedBaskets.add(claim, order.id);
       return changedBasket(state, taken, viewer);
     });
   });
@@ -387,7 +377,7 @@ function requestsOf(batch: readonly BatchOrder[]): [BatchOrder, ...BatchOrder[]]
 }
 
 /** Returns the external id of an order's basket, if it has one. */
-const nameOf = ({ ownerId, basket }: BatchOrder): BasketName[] => (basket && basket.externalId !== null ? [{ ownerId, externalId: basket.externalId }] : []);
+const basketClaimOf = ({ ownerId, basket }: BatchOrder): ExternalIdClaim => ({ ownerId, externalId: basket?.externalId ?? null });
 
 /** Identifies the list that a cursor belongs to: a cursor of another filter is refused. */
 const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore, externalId, metadata, shipped, refund, search }: OrderFilter): string[] => [

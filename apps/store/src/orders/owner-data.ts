@@ -6,35 +6,48 @@ import type { OrderState } from './order.js';
 
 export const jsonOf = (value: object | null): string | null => value && JSON.stringify(value);
 
-/** An external id and the owner whose orders it is unique among. */
-interface ExternalIdClaim {
+/** An external id, if there is one, and the owner whose orders, or baskets, it is unique among. */
+export interface ExternalIdClaim {
   readonly ownerId: string;
-  readonly externalId: string;
+  readonly externalId: string | null;
 }
 
-export const externalIdKey = ({ ownerId, externalId }: ExternalIdClaim): string => `${ownerId} ${externalId}`;
+/** Classes of advisory locks. */
+const locks = { orders: 4, baskets: 5 };
+const claimed = new RowsParameter<ExternalIdClaim>(['owner_id', 'uuid', ({ ownerId }) => ownerId], ['external_id', 'text', ({ externalId }) => externalId]);
 
-const lockExternalIds: Statement = {
-  name: 'lock-external-ids',
-  text: `SELECT count(pg_advisory_xact_lock(4, hash)) FROM (SELECT DISTINCT hashtext(claim) AS hash FROM unnest($1::text[]) AS claim ORDER BY hash) AS sorted`,
-};
-const findExternalIds: Statement = {
-  name: 'find-external-ids',
-  text: `SELECT id, owner_id AS "ownerId", external_id AS "externalId" FROM unnest($1::uuid[], $2::text[]) AS claim (owner_id, external_id)
-         JOIN orders USING (owner_id, external_id) WHERE orders.external_id IS NOT NULL`,
-};
+/** The orders, or the baskets, that have external ids. */
+export class ExternalIds {
+  private readonly ids = new Map<string, number>();
 
-/**
- * Locks external ids until the transaction ends, since a new one has no row to lock.
- * @returns the orders that have them, by `externalIdKey`
- */
-export async function claimExternalIds(tx: Transaction, claims: readonly ExternalIdClaim[]): Promise<Map<string, number>> {
-  if (claims.length === 0) return new Map();
-  tx.send(lockExternalIds, [claims.map(externalIdKey)]);
-  // A separate statement: the snapshot of the one above is older than its lock waits.
-  const rows = await tx.query<ExternalIdClaim & { id: number }>(findExternalIds, [claims.map((one) => one.ownerId), claims.map((one) => one.externalId)]);
-  return new Map(rows.map((row) => [externalIdKey(row), row.id]));
+  /** Locks external ids until the transaction ends, since a new one has no row to lock, and finds what has them. */
+  static async claim(tx: Transaction, kind: 'orders' | 'baskets', claims: readonly ExternalIdClaim[]): Promise<ExternalIds> {
+    const found = new ExternalIds();
+    const wanted = claims.filter(({ externalId }) => externalId !== null);
+    if (wanted.length === 0) return found;
+    const lock = `SELECT count(pg_advisory_xact_lock(${locks[kind]}, hash)) FROM (
+      SELECT DISTINCT hashtext(owner_id || ' ' || external_id) AS hash FROM ${claimed.from()} ORDER BY hash
+    ) AS sorted`;
+    tx.send({ name: `lock-external-ids-of-${kind}`, text: lock }, claimed.values(wanted));
+    // A separate statement: the snapshot of the one above is older than its lock waits.
+    const find = `SELECT id, owner_id AS "ownerId", external_id AS "externalId" FROM ${kind} JOIN ${claimed.from()} USING (owner_id, external_id)
+      WHERE ${kind}.external_id IS NOT NULL`;
+    const rows = await tx.query<ExternalIdClaim & { id: number }>({ name: `find-external-ids-of-${kind}`, text: find }, claimed.values(wanted));
+    for (const { id, ...claim } of rows) found.add(claim, id);
+    return found;
+  }
+
+  /** @returns undefined: nothing has the external id, or there is none */
+  find(claim: ExternalIdClaim): number | undefined {
+    return this.ids.get(keyOf(claim));
+  }
+
+  add(claim: ExternalIdClaim, id: number): void {
+    if (claim.externalId !== null) this.ids.set(keyOf(claim), id);
+  }
 }
+
+const keyOf = ({ ownerId, externalId }: ExternalIdClaim): string => `${ownerId} ${externalId}`;
 
 /** SQL: what `order_metadata` has of a pair. Lists compare the pair itself, too. */
 export const pairHash = (key: string, value: string): string => `hashtextextended(${key} || '=' || ${value}, 0)`;

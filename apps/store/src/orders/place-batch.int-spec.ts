@@ -10,7 +10,7 @@ import { lockAgainstClosing } from '../customers/customers.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 import type { CheckoutPolicy } from '../config.js';
-import { place as decide } from './order.js';
+import { place as decide } from './placing.js';
 import { findTimeline } from './timeline.js';
 import { findOrder, readPlacingTimes, writePlacedOrders } from './orders.repository.js';
 import { type BatchOrder, placeBatch } from './orders.service.js';

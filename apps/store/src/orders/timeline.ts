@@ -3,14 +3,13 @@ import { type AddOrderNote, type GetTimeline, type OrderStatus, store, type Time
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { type PageBounds, Paging, type Sorting } from '@plant-shop/platform/patterns/paging';
-import { Database, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, readClock, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { requireOrder, storeActor } from './order.js';
 import { requireVisible } from './order.views.js';
 import { findOrder, lockOrder } from './orders.repository.js';
-import { readClock } from '../stock/stock.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 

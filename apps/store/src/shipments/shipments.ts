@@ -2,7 +2,7 @@ import { Controller, Injectable } from '@nestjs/common';
 import { type DeliverOrder, type Order, type ShipOrder, store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, readClock } from '@plant-shop/platform/postgres/database';
 import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -10,7 +10,6 @@ import { OrderFeed } from '../feed/order-feed.js';
 import { deliver, isShippedAs, requireOrder, ship } from '../orders/order.js';
 import { versionedOrder } from '../orders/order.views.js';
 import { lockOrder, lockOrdersAndStock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
-import { readClock } from '../stock/stock.repository.js';
 
 @Injectable()
 export class ShipmentsService {

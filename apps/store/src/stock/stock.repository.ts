@@ -108,14 +108,6 @@ export const moveUnitsSql = (first: number): string => `
   UPDATE stock SET free = stock.free + t.free, reserved = stock.reserved + t.reserved, sold = stock.sold + t.sold, version = version + 1
   FROM ${movedUnits.from(first)} WHERE stock.plant_id = t.plant_id`;
 
-/**
- * Reads the database's clock. Call it after taking the locks: `now()` is the start of the transaction, which may be earlier than
- * a transition that a lock waited for.
- */
-export async function readClock(tx: Transaction): Promise<Date> {
-  return onlyRow(await tx.query<{ at: Date }>({ name: 'clock', text: 'SELECT clock_timestamp() AS at' })).at;
-}
-
 const appendEvents: Statement = {
   name: 'append-stock-events',
   text: `INSERT INTO order_transitions (at, owner_id, event_id, body, traceparent)

@@ -16,7 +16,7 @@ import { CoalescedRead } from '@plant-shop/platform/patterns/coalesced-read';
 import type { Logger } from '@plant-shop/platform/logging';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, readClock, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { assertNotAbandoned } from '@plant-shop/platform/patterns/saga/intent-table';
@@ -35,7 +35,6 @@ import {
   lockOrInsertStocks,
   lockStock,
   openOrdersOfPlant,
-  readClock,
   readInventory,
   recordRefusedAttempt,
   writeStocks,

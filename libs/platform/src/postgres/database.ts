@@ -4,7 +4,7 @@ import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
 import type { Entities } from './entities.js';
-import { listParameter } from './rows.js';
+import { listParameter, onlyRow } from './rows.js';
 import { SchemaCheck } from './schema-check.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
@@ -399,3 +399,11 @@ const toQuery = (statement: Statement | string, values?: readonly unknown[]): pg
 /** Whether a statement only reads. A statement with WITH may contain an INSERT, so it does not count as reading. */
 const onlyReads = (statement: Statement | string): boolean =>
   /^\s*(--[^\n]*\n\s*)*SELECT\b/i.test(typeof statement === 'string' ? statement : statement.text);
+
+/**
+ * Reads the database's clock. Call it after taking the locks: `now()` is the start of the transaction, which may be earlier than
+ * a change that a lock waited for.
+ */
+export async function readClock(tx: Transaction): Promise<Date> {
+  return onlyRow(await tx.query<{ at: Date }>({ name: 'clock', text: 'SELECT clock_timestamp() AS at' })).at;
+}

@@ -28,6 +28,7 @@ export interface Bug {
 const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const rules = 'apps/store/dist/orders/order.js';
+const placing = 'apps/store/dist/orders/placing.js';
 const basket = 'apps/store/dist/orders/basket.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
 const payments = 'apps/store/dist/payments/payments.service.js';
@@ -286,7 +287,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'transfer-elsewhere',
     name: 'a transfer leaves the order with its owner',
-    edits: [{ file: rules, find: '{ ...order, ownerId: to.ownerId, version: order.version + 1, updatedAt: at }', replace: '{ ...order, version: order.version + 1, updatedAt: at }' }],
+    edits: [{ file: rules, find: '{ ...afterStep(order, at), ownerId: to.ownerId }', replace: 'afterStep(order, at)' }],
     breaks: ['unasked'],
   },
   {
@@ -319,7 +320,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'units-withheld',
     name: 'the last units are not sold',
-    edits: [{ file: rules, find: 'if (quantity > stock.free)', replace: 'if (quantity > stock.free - 8)' }],
+    edits: [{ file: placing, find: 'if (quantity > stock.free)', replace: 'if (quantity > stock.free - 8)' }],
     breaks: ['refusals'],
     workload: { unitsEach: 30 },
   },
@@ -415,7 +416,7 @@ export const bugs: readonly Bug[] = [
     id: 'line-twice',
     name: 'the units of a basket are reserved twice',
     edits: [{
-      file: rules,
+      file: placing,
       find: 'units: { free: -quantity, reserved: quantity, sold: 0 }',
       replace: 'units: basketId === null ? { free: -quantity, reserved: quantity, sold: 0 } : { free: -2 * quantity, reserved: 2 * quantity, sold: 0 }',
     }],
