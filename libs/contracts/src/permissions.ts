@@ -55,8 +55,12 @@ export interface PermissionPolicy {
 /** Who may read orders, one by one at the gateway and as events of the stream. */
 export const readingOrders: PermissionPolicy = { anyOf: ['write:orders', 'read:orders'], orKind: 'apiKey' };
 
-/** Who may read stock, one by one and as events. */
+/** Who may read stock, one by one and as events: `write:stock` contains `read:stock`. */
 export const readingStock = { anyOf: ['read:stock', 'write:stock'] } as const satisfies PermissionPolicy;
+
+/** Whether permissions contain another one. */
+export const contain = (permissions: readonly string[], one: Permission): boolean =>
+  permissions.includes(one) || (one === 'read:stock' && readingStock.anyOf.some((other) => permissions.includes(other)));
 
 export const permits = ({ anyOf, orKind }: PermissionPolicy, { permissions, shown }: Pick<Principal, 'permissions' | 'shown'>): boolean =>
   anyOf.some((one) => permissions.includes(one)) || (orKind !== undefined && shown.includes(orKind));

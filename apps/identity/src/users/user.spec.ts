@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { conflictsOf, requireManageable, mayManage, passwordErrors, assertNoConflicts, usernameKey } from './user.js';
+import { assertHasAll, conflictsOf, requireManageable, mayManage, passwordErrors, assertNoConflicts, usernameKey } from './user.js';
 
 describe('user rules', () => {
   const user = { userId: '0b0c0d0e-0000-4000-8000-000000000001' };
@@ -100,5 +100,12 @@ describe('user rules', () => {
       );
       expect(() => assertNoConflicts([])).not.toThrow();
     });
+  });
+});
+
+describe('permissions that are passed on', () => {
+  it('are those that the credential has, and what they contain', () => {
+    expect(() => assertHasAll({ permissions: ['write:stock', 'write:users'] }, ['read:stock', 'write:stock'])).not.toThrow();
+    expect(() => assertHasAll({ permissions: ['read:stock', 'write:users'] }, ['write:stock'])).toThrow(expect.objectContaining({ code: 'forbidden' }));
   });
 });

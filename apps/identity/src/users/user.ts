@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { User } from '@plant-shop/contracts/identity';
-import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
+import { contain, type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
 import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
 import { normalizedPassword } from '../passwords/password-hasher.js';
@@ -90,7 +90,7 @@ export function requireManageable<T extends Pick<UserRecord, 'userId'>>(principa
  * @throws DomainError `forbidden`
  */
 export function assertHasAll(principal: Pick<Principal, 'permissions'>, permissions: readonly Permission[]): void {
-  const lacking = permissions.filter((one) => !principal.permissions.includes(one));
+  const lacking = permissions.filter((one) => !contain(principal.permissions, one));
   if (lacking.length === 0) return;
   throw new DomainError('forbidden', `Use a credential with ${lacking.join(', ')}: none can pass on permissions that it lacks.`);
 }
