@@ -45,9 +45,9 @@ const int32 = [-2_147_483_648, 2_147_483_647] as const;
 const UserStatus = (): PropertyDecorator => Integer(...int32);
 
 const NewPassword = (): PropertyDecorator =>
-  applyDecorators(Text({ max: 256 }), Description('The password that the user has already changes nothing.'));
+  applyDecorators(Description('The password that the user has already changes nothing.'), Text({ max: 256 }));
 
-const EndApiKeys = (): PropertyDecorator => applyDecorators(IsOptional(), Flag(), Description("Also ends the user's API keys."));
+const EndApiKeys = (): PropertyDecorator => applyDecorators(Description("Also ends the user's API keys."), IsOptional(), Flag());
 
 // Sent by clients
 
