@@ -17,7 +17,8 @@ let current = {};
 export function use(globals, { moduleMocker, fakeTimersModern }, config) {
   const mocker = Reflect.construct(moduleMocker.constructor, [globalThis]);
   const timers = Reflect.construct(fakeTimersModern.constructor, [{ config, global: globalThis }]);
-  const jest = new Proxy({}, { get: (_, name) => ((of) => of[name].bind(of))(name in mocker ? mocker : timers) });
+  const memberOf = (/** @type {any} */ owner, /** @type {string | symbol} */ name) => owner[name].bind(owner);
+  const jest = new Proxy({}, { get: (_, name) => memberOf(name in mocker ? mocker : timers, name) });
   current = { ...globals, jest };
   return () => {
     timers.useRealTimers();

@@ -1,4 +1,3 @@
-import { applyDecorators } from '@nestjs/common';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { limitedByCredential } from './permissions.js';
@@ -13,11 +12,10 @@ import { Description } from './schema.js';
 
 export const longestWaitSeconds = 30;
 
-const ChangesCursor = (): PropertyDecorator =>
-  applyDecorators(IsOptional(), Text({ max: 500 }), Description('`cursor` of the last answer. Absent: from the beginning, which includes every plant.'));
-
 export class ListPlantChanges {
-  @ChangesCursor()
+  @IsOptional()
+  @Text({ max: 500 })
+  @Description('`cursor` of the last answer. Absent: from the beginning, which includes every plant.')
   cursor?: string;
 
   /** The gateway waits, not the catalog. */

@@ -1,3 +1,4 @@
+import { applyDecorators } from '@nestjs/common';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
@@ -40,6 +41,14 @@ const Username = (): PropertyDecorator =>
   );
 const username = /^(?!(?:login|logout|me|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
 
+const int32 = [-2_147_483_648, 2_147_483_647] as const;
+const UserStatus = (): PropertyDecorator => Integer(...int32);
+
+const NewPassword = (): PropertyDecorator =>
+  applyDecorators(Description('The password that the user has already changes nothing.'), Text({ max: 256 }));
+
+const EndApiKeys = (): PropertyDecorator => applyDecorators(Description("Also ends the user's API keys."), IsOptional(), Flag());
+
 // Sent by clients
 
 class Profile {
@@ -60,7 +69,7 @@ class Profile {
   phone?: string;
 
   @IsOptional()
-  @Integer(-2_147_483_648, 2_147_483_647)
+  @UserStatus()
   userStatus?: number;
 
   @Clearable()
@@ -94,13 +103,10 @@ export class UserChanges extends Profile {
   username?: string;
 
   @IsOptional()
-  @Text({ max: 256 })
-  @Description('The password that the user has already changes nothing.')
+  @NewPassword()
   password?: string;
 
-  @IsOptional()
-  @Flag()
-  @Description("Also ends the user's API keys.")
+  @EndApiKeys()
   endApiKeys?: boolean;
 
   @CurrentPassword()
@@ -135,7 +141,7 @@ export class UserPatch {
   phone?: string | null;
 
   @Clearable()
-  @Integer(-2_147_483_648, 2_147_483_647)
+  @UserStatus()
   userStatus?: number | null;
 
   @Clearable()
@@ -147,13 +153,10 @@ export class UserPatch {
   metadata?: MetadataChanges | null;
 
   @Kept()
-  @Text({ max: 256 })
-  @Description('The password that the user has already changes nothing.')
+  @NewPassword()
   password?: string;
 
-  @IsOptional()
-  @Flag()
-  @Description("Also ends the user's API keys.")
+  @EndApiKeys()
   endApiKeys?: boolean;
 
   @CurrentPassword()
@@ -258,7 +261,7 @@ const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstNam
   lastName: optional(text(200)),
   email: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   phone: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
-  userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
+  userStatus: optional(integer(...int32)),
   role: optional(described(oneOf<Role>(roles), managedOnly)),
   externalId: optional(described(text(200), managedOnly)),
   metadata: optional(described(metadata, managedOnly)),

@@ -59,16 +59,15 @@ export class ListDeliveries extends PageRequest {
   state?: DeliveryState;
 }
 
-export class GetDelivery extends WebhookRequest {
+class DeliveryRequest extends WebhookRequest {
   @Id()
   deliveryId: number;
 }
 
+export class GetDelivery extends DeliveryRequest {}
+
 /** Sends the event again at once, with the same id and bytes. */
-export class ResendDelivery extends WebhookRequest {
-  @Id()
-  deliveryId: number;
-}
+export class ResendDelivery extends DeliveryRequest {}
 
 export class ReplayEvents extends WebhookRequest {
   @ObjectOf(() => ReplayRange)

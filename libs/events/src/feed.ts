@@ -155,7 +155,7 @@ export class Feed {
         LEFT JOIN LATERAL (SELECT ${event} FROM ${table} WHERE feed_seq >= n.next ORDER BY feed_seq LIMIT $3) e ON true
         ORDER BY e.seq`,
     };
-    this.clearNumbers = `UPDATE ${table} SET ${['feed_seq = NULL', ...(whenCleared ? [whenCleared] : [])].join(', ')} WHERE feed_seq > $1 AND feed_seq <= $2`;
+    this.clearNumbers = `UPDATE ${table} SET feed_seq = NULL${whenCleared ? `, ${whenCleared}` : ''} WHERE feed_seq > $1 AND feed_seq <= $2`;
   }
 
   /**

@@ -33,7 +33,7 @@ interface Position {
 const cursors = new Cursors('plant changes');
 const encoded = ({ number, since, token }: Position): string => cursors.cursorOf([number, since, token]);
 
-const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 const isEncoded = (value: unknown): value is [number: number, since: number, token: string] =>
   Array.isArray(value) && value.length === 3 && isNumber(value[0]) && isNumber(value[1]) && typeof value[2] === 'string' && value[0] <= value[1];
 
@@ -156,18 +156,18 @@ const forgetDeletions: Statement = {
 const toChange = (row: ChangedPlant): PlantChanges['changes'][number] => (row.id === null ? { id: row.plantId, deleted: true } : toPlant(row));
 
 async function beginning(tx: Transaction): Promise<Position> {
-  const { last, token } = onlyRow(await tx.query<Step & Record<string, unknown>>(findHead));
+  const { last, token } = onlyRow(await tx.query<Step>(findHead));
   return { number: 0, since: last, token };
 }
 
 async function at(tx: Transaction, number: number): Promise<Position> {
-  const { token } = onlyRow(await tx.query<Step & Record<string, unknown>>(findStep, [number]));
+  const { token } = onlyRow(await tx.query<Step>(findStep, [number]));
   return { number, since: number, token };
 }
 
 /** @throws DomainError `cursor-too-old` unless this history has the cursor's step and all deletions since */
 async function verified(tx: Transaction, [number, since, token]: [number: number, since: number, token: string]): Promise<Position> {
-  const [step] = await tx.query<Step & Record<string, unknown>>(findStep, [since]);
+  const [step] = await tx.query<Step>(findStep, [since]);
   if (!step || step.token !== token || since < step.oldest) {
     throw new DomainError('cursor-too-old', 'Deletions after this cursor may be forgotten. Begin without a cursor, and drop the plants that you do not get again.');
   }

@@ -141,7 +141,7 @@ export const bytesOf = (plant: PlantAttributes & { readonly id: number }): numbe
 export const tagNames = ({ tags }: PlantAttributes): string[] => [...new Set(tags.map(({ name }) => name))];
 
 /** Returns what the index of metadata stores, for each pair. */
-export const pairsOf = (metadata: MetadataPairs | null): string[] =>
+export const pairsOf = (metadata: MetadataPairs | null = null): string[] =>
   Object.entries(metadata ?? {}).map((pair) => createHash('sha256').update(JSON.stringify(pair)).digest('base64url'));
 
 /** @param owner the plant that has it; undefined if it has been changed or deleted since */

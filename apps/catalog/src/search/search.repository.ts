@@ -100,10 +100,13 @@ const measure = {
   externalId: { name: 'measure-external-id', text: lengthOf('SELECT incarnation FROM plants WHERE external_id = ANY($1::text[])') },
 } satisfies Record<string, Statement>;
 
-/** Measures the list of each value, to plan the search. */
-export function measureLists(tx: Transaction, of: keyof typeof measure, values: readonly string[]): Promise<ListLength[]> {
-  return tx.query<ListLength & Record<string, unknown>>(measure[of], [values]);
+export interface MeasurableLists {
+  readonly of: keyof typeof measure;
+  readonly values: readonly string[];
 }
+
+/** Measures the list of each value, to plan the search. */
+export const measureLists = (tx: Transaction, { of, values }: MeasurableLists): Promise<ListLength[]> => tx.query<ListLength>(measure[of], [values]);
 
 /** Conditions that are checked plant by plant. */
 export interface PlantConditions {
@@ -184,7 +187,7 @@ const matched = `
       AND ($9::jsonb IS NULL OR plants.metadata @> $9)
   )`;
 
-/** The driver's own condition is not checked: all candidates meet it. */
+/** The driver's own condition is not checked, since all candidates meet it. Metadata is: the driver is one of its pairs. */
 const matchValues = ({ driver, others }: Pick<SearchPlan, 'driver' | 'others'>, { status, category, tags, externalId, metadata }: PlantConditions): unknown[] => {
   const terms = others.flatMap((alternatives, number) => alternatives.map((term) => ({ ...term, number })));
   return [
@@ -195,7 +198,7 @@ const matchValues = ({ driver, others }: Pick<SearchPlan, 'driver' | 'others'>, 
     driver.of === 'status' ? null : (status ?? null),
     driver.of === 'category' ? null : (category ?? null),
     driver.of === 'tags' ? null : (tags?.map((name) => JSON.stringify([{ name }])) ?? null),
-    externalId ?? null,
+    driver.of === 'externalId' ? null : (externalId ?? null),
     metadata ? JSON.stringify(metadata) : null,
   ];
 };
@@ -333,5 +336,5 @@ export async function countFacets(tx: Transaction, plan: SearchPlan, conditions:
       ${counted('matched', 'category')} AS category
     FROM (${stampOfAll}) AS whole CROSS JOIN horizon`);
   const values = [...matchValues(plan, conditions), ...windowValues(plan, firstPosition('newest'))];
-  return onlyRow(await tx.query<Facets & Record<string, unknown>>(statement, values));
+  return onlyRow(await tx.query<Facets>(statement, values));
 }

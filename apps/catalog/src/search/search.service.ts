@@ -32,6 +32,7 @@ import {
   type FoundTerm,
   haveMoreThan,
   type Matches,
+  type MeasurableLists,
   measureLists,
   type PlantConditions,
 } from './search.repository.js';
@@ -111,18 +112,14 @@ async function findPage(
 
 /** Plans the search. @returns undefined if a word of the query matches no word of any plant */
 async function planFor(tx: Transaction, { q, status, tags, category, externalId, metadata }: GetPlantFacets): Promise<SearchPlan | undefined> {
-  const conditions: MeasuredLists[] = [];
-  if (q !== undefined) conditions.push(...(await wordsOf(tx, q)));
-  if (tags) conditions.push({ lists: { of: 'tags', values: tags }, lengths: await measureLists(tx, 'tags', tags) });
-  if (category !== undefined) {
-    conditions.push({ lists: { of: 'category', values: [category] }, lengths: await measureLists(tx, 'category', [category]) });
-  }
-  if (externalId !== undefined) {
-    conditions.push({ lists: { of: 'externalId', values: [externalId] }, lengths: await measureLists(tx, 'externalId', [externalId]) });
-  }
-  for (const pair of pairsOf(metadata ?? null)) {
-    conditions.push({ lists: { of: 'metadata', values: [pair] }, lengths: await measureLists(tx, 'metadata', [pair]) });
-  }
+  const conditions: MeasuredLists[] = q === undefined ? [] : await wordsOf(tx, q);
+  const asked: readonly MeasurableLists[] = [
+    ...(tags ? [{ of: 'tags', values: tags } as const] : []),
+    ...(category === undefined ? [] : [{ of: 'category', values: [category] } as const]),
+    ...(externalId === undefined ? [] : [{ of: 'externalId', values: [externalId] } as const]),
+    ...pairsOf(metadata).map((pair) => ({ of: 'metadata', values: [pair] }) as const),
+  ];
+  for (const lists of asked) conditions.push({ lists, lengths: await measureLists(tx, lists) });
   // A query without letters and digits has no words and matches nothing.
   const hasNoWord = q !== undefined && !conditions.some(({ lists }) => lists.of === 'words');
   if (hasNoWord || conditions.some(({ lengths }) => lengths.length === 0)) return undefined;
@@ -147,7 +144,7 @@ const fingerprintOf = ({ q, status = [], tags = [], category, externalId, metada
   ...tags.map((one) => `tag ${one}`),
   ...(category === undefined ? [] : [`category ${category}`]),
   ...(externalId === undefined ? [] : [`externalId ${externalId}`]),
-  ...pairsOf(metadata ?? null).map((pair) => `metadata ${pair}`),
+  ...pairsOf(metadata).map((pair) => `metadata ${pair}`),
 ];
 
 @Controller()

@@ -83,10 +83,7 @@ export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
 
 export const mergePatchType = 'application/merge-patch+json';
 
-type MediaKind = BodySpec['kind'] | 'mergePatch';
-
-const expectedTypes: Readonly<Record<MediaKind, string>> = {
-  mergePatch: mergePatchType,
+const mediaTypes: Readonly<Record<BodySpec['kind'], string>> = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
   oauthForm: 'application/x-www-form-urlencoded',
@@ -94,23 +91,25 @@ const expectedTypes: Readonly<Record<MediaKind, string>> = {
   lines: 'application/x-ndjson',
 };
 
+/** Returns the Content-Type of a route's bodies. */
+export const mediaTypeOf = (body: BodySpec): string => (body.kind === 'json' && body.isMergePatch ? mergePatchType : mediaTypes[body.kind]);
+
 /**
  * Checks Content-Type and Content-Encoding. Bodies are bounded by what arrives, so compressed ones are refused: a small one could become
  * a large one.
  * @throws HttpError `unsupported-media-type` unless it is the type that the route accepts, in UTF-8 if it names a charset, and not encoded
  */
-export function checkMediaType(headers: IncomingHttpHeaders, kind: MediaKind): void {
+export function checkMediaType(headers: IncomingHttpHeaders, type: string): void {
   const { 'content-type': header, 'content-encoding': coding } = headers;
-  const type = expectedTypes[kind];
   if (coding !== undefined && coding.toLowerCase() !== 'identity') {
     throw new HttpError('unsupported-media-type', 'Send the body without a Content-Encoding.', {}, { 'accept-encoding': 'identity' });
   }
   if (header === type) return;
   const [given = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((one) => one.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
-  if (kind === 'multipart' && given === 'application/octet-stream') return;
+  if (type === mediaTypes.multipart && given === 'application/octet-stream') return;
   if (given !== type || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
-    throw new HttpError('unsupported-media-type', `Send the body with Content-Type: ${type}.`, {}, kind === 'mergePatch' ? { 'accept-patch': type } : {});
+    throw new HttpError('unsupported-media-type', `Send the body with Content-Type: ${type}.`, {}, type === mergePatchType ? { 'accept-patch': type } : {});
   }
 }
 

@@ -69,13 +69,13 @@ export function pageOf(request: FastifyRequest): { limit?: number; cursor?: stri
 export function checkQuery(request: FastifyRequest): void {
   const query = queryOf(request);
   checkEncoding('query', query);
-  const parameters = request.routeSpec?.parameters;
+  const { parameters, pairs = [] } = request.routeSpec ?? {};
   if (!parameters) return;
   for (const name of query.names) {
+    if (pairs.includes(name)) throw badParameter(name, `needs a key: ${name}[key]=value`);
+    if (parameters.includes(name) || pairs.some((one) => keyIn(one, name) !== undefined)) continue;
     // Others add them: trackers, and clients that circumvent caches.
-    const pairs = request.routeSpec?.pairs;
-    if (pairs?.includes(name)) throw badParameter(name, `needs a key: ${name}[key]=value`);
-    if (parameters.includes(name) || /^(_|utm_)/.test(name) || pairs?.some((one) => keyIn(one, name) !== undefined)) continue;
+    if (/^(_|utm_)/.test(name)) continue;
     const shown = name.slice(0, maxNameLength);
     throw badParameter(shown, `is not a parameter${suggestion(shown, parameters)}`);
   }

@@ -6,7 +6,7 @@ import { checkAccept, contentCodingFor, refusesIdentity } from '@plant-shop/cont
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler, RouteOptions } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { routeNotFound } from './problem.js';
-import { checkMediaType, compressFromBytes, deprecationHeaders, forEverybody } from './headers.js';
+import { checkMediaType, compressFromBytes, deprecationHeaders, forEverybody, mediaTypeOf } from './headers.js';
 import type { RequestAuthenticator } from './request-authenticator.js';
 import { checkQuery } from './input.js';
 import type { RouteSpec } from './route.js';
@@ -73,9 +73,10 @@ export class Routes {
     route.compress = spec.compressed ? { threshold: compressFromBytes } : false;
     if (spec.compressed) route.onSend = [streamIfSmall];
     if (spec.body) {
-      const kind = spec.body.kind === 'json' && spec.body.isMergePatch ? 'mergePatch' : spec.body.kind;
+      const { kind } = spec.body;
+      const type = mediaTypeOf(spec.body);
       route.preParsing = ({ headers: given }, _reply, _payload, done) =>
-        done(kind === 'form' && hasNoBody(given) ? null : errorOf(() => checkMediaType(given, kind)));
+        done(kind === 'form' && hasNoBody(given) ? null : errorOf(() => checkMediaType(given, type)));
       route.preHandler = (request, reply, done) => this.checkAfterBody(request, reply, done);
     }
   }

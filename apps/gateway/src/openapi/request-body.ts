@@ -1,6 +1,6 @@
 import { ImportedPlant } from '@plant-shop/contracts/catalog';
 import type { BodySpec } from '@plant-shop/contracts/client-operation';
-import { mergePatchType } from '../http/headers.js';
+import { mediaTypeOf } from '../http/headers.js';
 import { maxMetadataLength } from '../images/upload.js';
 import type { Fields } from './parameters.js';
 import type { Schemas } from './components.js';
@@ -12,7 +12,7 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
     case 'json': {
       const field = fields.properties[body.member];
       if (!field) throw new Error(`the payload has no member ${body.member}`);
-      return only(body.isMergePatch ? mergePatchType : 'application/json', schemas.ofField(field), fields.examples[body.member]);
+      return only(mediaTypeOf(body), schemas.ofField(field), fields.examples[body.member]);
     }
     case 'form': {
       const named = body.fields.map((name) => [name, fields.properties[name]] as const);
@@ -21,7 +21,7 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
         named.map(([name, field]) => [name, field && { ...schemas.ofField(field), examples: [fields.examples[name]] }]),
       );
       const example = Object.fromEntries(body.fields.map((name) => [name, fields.examples[name]]));
-      return { ...only('application/x-www-form-urlencoded', { type: 'object', properties }, example), required: false };
+      return { ...only(mediaTypeOf(body), { type: 'object', properties }, example), required: false };
     }
     case 'lines':
       return {
@@ -31,7 +31,7 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
       };
     case 'multipart':
       // The description names the other form: a second type would make the body's type `unknown` in generated clients.
-      return only('multipart/form-data', uploadSchema, undefined);
+      return only(mediaTypeOf(body), uploadSchema, undefined);
     case 'oauthForm':
       throw new Error('OAuth is described by its discovery documents');
   }

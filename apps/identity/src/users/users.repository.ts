@@ -1,4 +1,4 @@
-import type { ListUsers, NewUser, UserPatch } from '@plant-shop/contracts/identity';
+import type { NewUser, UserPatch } from '@plant-shop/contracts/identity';
 import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
@@ -36,10 +36,12 @@ const lastCodePoint = '\u{10FFFF}';
 const range = 'username_key > $1 AND username_key >= $2 AND username_key < $3';
 
 /** A user must meet all conditions. */
-export interface UserFilter extends Pick<ListUsers, 'externalId' | 'metadata'> {
+export interface UserFilter {
   /** Beginning of the username. */
   readonly q: string;
   readonly role: Role | undefined;
+  readonly externalId: string | undefined;
+  readonly metadata: MetadataPairs | undefined;
 }
 
 /** Returns users in the order of their names, one more than the page holds. */

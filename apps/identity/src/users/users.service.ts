@@ -136,9 +136,10 @@ export class UsersService {
   /** @throws DomainError `forbidden`; CodedError `invalid-cursor` */
   async list({ principal }: RpcContext, { q = '', role, externalId, metadata, ...requested }: ListUsers): Promise<Page<User>> {
     assertManagesUsers(principal);
-    const paging = new Paging('users', byText, [`q=${usernameKey(q)}`, `role=${role ?? ''}`, `externalId=${externalId ?? ''}`, ...Object.entries(metadata ?? {}).map((pair) => `metadata=${pair.join('=')}`)]);
+    const pairs = Object.entries(metadata ?? {}).map((pair) => `metadata=${JSON.stringify(pair)}`);
+    const paging = new Paging('users', byText, [`q=${usernameKey(q)}`, `role=${role ?? ''}`, `externalId=${externalId ?? ''}`, ...pairs]);
     const bounds = paging.bounds(requested);
-    const users = await listUsers(this.database, { q, role, ...(externalId !== undefined && { externalId }), ...(metadata && { metadata }) }, bounds);
+    const users = await listUsers(this.database, { q, role, externalId, metadata }, bounds);
     return paging.page(users, bounds, { entry: managedProfile, position: ({ username }) => usernameKey(username) });
   }
 

@@ -4,7 +4,7 @@ import type { Delivery, DeliveryAttempt, DeliveryResponse, DeliveryState } from 
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { bringForward } from './queue.repository.js';
+import { bringForward, isStockType } from './queue.repository.js';
 import { queueAhead, queueNow } from './queue-clock.js';
 import { type EndpointProgress, longerPause, type OwnRange } from './positions.repository.js';
 
@@ -41,7 +41,7 @@ export const testBody = (webhookId: string, now: Date): string =>
 type Reader = Pick<Transaction, 'query'>;
 
 /** SQL: event `l` is of stock. It belongs to no user, so an endpoint may have it that does not see all orders. */
-const isOfStock = `l.event_type LIKE 'stock.%'`;
+const isOfStock = isStockType('l.event_type');
 
 /** SQL: endpoint `w` may see the order or the stock of event `l`, if it subscribes to it. */
 export const mayHave = `(w.sees_all OR l.subject = w.owner_id OR ${isOfStock})`;

@@ -27,14 +27,20 @@ const lockTurns: Statement = {
 /** SQL: endpoint `w` may see the order of delivery `d`. */
 const maySee = '(w.sees_all OR NOT d.of_others)';
 
+/** SQL: an event type is one of stock, like `isStockEvent`. */
+export const isStockType = (type: string): string => `${type} LIKE 'stock.%'`;
+
+/** SQL: the event type of delivery `d`. */
+const eventType = `(d.body::jsonb ->> 'event')`;
+
 /**
  * SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends of orders' events (not in a lane) were asked for one by one; stock events
  * are in no lane, and always need the permission.
  */
-const isWanted = `(NOT d.in_lane AND (d.seq IS NULL OR d.order_id IS NOT NULL) OR (d.body::jsonb ->> 'event') = ANY (w.event_types)
+const isWanted = `(NOT d.in_lane AND (d.seq IS NULL OR d.order_id IS NOT NULL) OR ${eventType} = ANY (w.event_types)
   AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint)
-  AND (w.new_statuses IS NULL OR (d.body::jsonb ->> 'event') <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses))
-  AND (w.sees_stock OR (d.body::jsonb ->> 'event') NOT LIKE 'stock.%'))`;
+  AND (w.new_statuses IS NULL OR ${eventType} <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses))
+  AND (w.sees_stock OR NOT ${isStockType(eventType)}))`;
 
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
