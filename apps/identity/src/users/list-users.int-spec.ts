@@ -63,6 +63,16 @@ describe('listing users', () => {
     await shop.sql.query(`DELETE FROM users WHERE username LIKE 'many%'`);
   });
 
+  it('refuses a cursor of other metadata, whatever characters its names have', async () => {
+    for (let n = 0; n < 2; n++) {
+      const { username } = await shop.register();
+      await shop.call(identity.updateUser, { username, user: { metadata: { 'a=b': 'c' } } }, manager);
+    }
+    const { next = '' } = await pageOf({ metadata: { 'a=b': 'c' }, limit: 1 });
+    expect(await named({ metadata: { 'a=b': 'c' }, cursor: next })).toHaveLength(1);
+    await expect(shop.call(identity.listUsers, { metadata: { a: 'b=c' }, cursor: next }, manager)).rejects.toMatchObject({ code: 'invalid-cursor' });
+  });
+
   it('refuses a cursor of another search and a made-up one', async () => {
     const { next = '' } = await pageOf({ q: 'an', limit: 1 });
     expect(await named({ q: 'AN', limit: 1, cursor: next })).toEqual(['an_n']);
