@@ -252,8 +252,9 @@ export class RevocationLog extends BackgroundLoop {
       const sentAt = this.now();
       pending++;
       if (++sent === pullsPerRound) clearInterval(timer);
-      // After a pause of a second or more the limit has passed already: the pull still gets one interval.
-      const limitMs = Math.max(startedAt + freshForMs - sentAt, pullIntervalMs);
+      // After a pause of a second or more the round's limit has passed already: the pull gets a second of its own.
+      const leftMs = startedAt + freshForMs - sentAt;
+      const limitMs = leftMs > 0 ? Math.max(leftMs, pullIntervalMs) : freshForMs;
       this.pull(position, limitMs).then(
         (revocations) => {
           clearInterval(timer);

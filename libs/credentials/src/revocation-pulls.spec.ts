@@ -102,8 +102,8 @@ describe('the follower of the revocation log, when a pull is not answered', () =
     jest.setSystemTime(Date.now() + 5_000);
     await advance(pullIntervalMs);
     expect(identity.pulls).toHaveLength(length + 1);
-    expect(identity.pulls.at(-1)?.limitMs).toBe(pullIntervalMs);
-    await advance(pullIntervalMs - 1);
+    expect(identity.pulls.at(-1)?.limitMs).toBe(freshForMs);
+    await advance(freshForMs - 1);
     await identity.answer(0);
     expect(identity.log.isFresh).toBe(true);
   });

@@ -15,7 +15,7 @@ import {
 } from './shop.js';
 import { Subscription } from './stream.js';
 
-/** Places an order that stays open, without the simulated payment. */
+/** Places an order that stays open, without the simulated payment: the only open order of its customer. */
 async function placeWaiting(plantId: number, as: Customer): Promise<Order> {
   for (;;) {
     const order = await placeOrder({ plantId }, as);
@@ -25,6 +25,8 @@ async function placeWaiting(plantId: number, as: Customer): Promise<Order> {
       [order.id],
     );
     if (stopped.length > 0) return order;
+    // Paid before it could be stopped.
+    await until(async () => (await ok(send<Order>('GET', `/v3/store/order/${order.id}`, { as: staff }))).status === 'delivered');
   }
 }
 

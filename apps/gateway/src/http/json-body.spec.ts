@@ -81,10 +81,14 @@ describe('a JSON body', () => {
     ['one long member name', `{"${'\\u0061'.repeat(148_000)}":1}`],
   ])('takes little time to check, however large: %s', (_, text) => {
     const bytes = Buffer.from(text);
-    const before = process.cpuUsage();
-    fault(bytes);
-    const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(50);
+    const costs = [1, 2, 3].map(() => {
+      const before = process.cpuUsage();
+      fault(bytes);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1_000;
+    });
+    // The least of three: the collector and the compiler run in the others.
+    expect(Math.min(...costs)).toBeLessThan(50);
   });
 
   it('may have a member named constructor that is a string', () => {

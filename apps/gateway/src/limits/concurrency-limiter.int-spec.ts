@@ -127,14 +127,19 @@ describe('load beyond the limits', () => {
     it('that hung up while they waited for their turn call nothing', async () => {
       /** Plants: a read that takes long is sent again. */
       const called = new Set<number>();
-      const slow = fake(catalog.getPlant, ({ plantId }) => {
+      const answered = Promise.withResolvers<void>();
+      const slow = fake(catalog.getPlant, async ({ plantId }) => {
         called.add(plantId);
-        return new Promise<Plant>((resolve) => setTimeout(() => resolve({ ...plant, id: plantId }), 500));
+        await answered.promise;
+        return { ...plant, id: plantId };
       });
       await start({ requestBudgetMs: 20_000 }, slow);
       for (let n = 1; n <= 40; n++) void exchange(`GET /v3/plant/${n} HTTP/1.1\r\nhost: x\r\n\r\n`);
-      await until(() => called.size === 32);
+      const inFlight = async () => (await shop.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value;
+      await until(async () => called.size === 32 && (await inFlight()) === 40);
       for (const socket of sockets.splice(0)) socket.destroy();
+      await until(async () => (await inFlight()) === 0);
+      answered.resolve();
       expect((await shop.get('/v3/plant/1000')).status).toBe(200);
       expect(called.size).toBe(32 + 1);
     });

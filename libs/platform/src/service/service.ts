@@ -12,7 +12,7 @@ import { Database, type DatabaseSettings } from '../postgres/database.js';
 import { RpcClient } from '../rpc/client.js';
 import { directHandlersOf, passErrors } from '../rpc/operation-handlers.js';
 import { RpcServer } from '../rpc/server.js';
-import { startTracing, tracing } from '../telemetry/tracing.js';
+import { startTracing, stopTracing, tracing } from '../telemetry/tracing.js';
 import { infrastructureModule } from './infrastructure.module.js';
 import { createMetrics, gauge, operationDurations, peerClockSkew, poolUse, sizeHistogram } from './metrics.js';
 import { startOperationsServer } from './operations-server.js';
@@ -307,7 +307,7 @@ export class Service {
             await (this.nats as Nats | undefined)?.close(1_200);
           },
         },
-        { name: 'send the last spans', limitMs: 500, run: () => tracing?.stop() },
+        { name: 'send the last spans', limitMs: 500, run: stopTracing },
         { name: 'close database', limitMs: 1_500, run: () => this.database?.close() },
         {
           name: 'close operations port',

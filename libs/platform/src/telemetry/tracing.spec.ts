@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '../logging.js';
 import { BackgroundLoop } from '../service/background-loop.js';
-import { ifSampled, startTracing, tracing } from './tracing.js';
+import { ifSampled, startTracing, stopTracing, tracing } from './tracing.js';
 
 /** Starts tracing in a child process. @returns the OpenTelemetry packages that it loads, apart from the API, which prom-client imports */
 function loadedWith(environment: Record<string, string>): string[] {
@@ -50,7 +50,7 @@ describe('tracing', () => {
     beforeAll(async () => {
       expect(await startTracing('store', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).toEqual([]);
     });
-    afterAll(() => tracing?.stop());
+    afterAll(stopTracing);
 
     it('continues the trace of a valid traceparent, and starts a new one otherwise', () => {
       const parent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';

@@ -66,6 +66,13 @@ export async function startTracing(service: string, environment: NodeJS.ProcessE
   return faults;
 }
 
+/** Sends the last spans and switches tracing off. */
+export async function stopTracing(): Promise<void> {
+  const stopped = tracing;
+  tracing = undefined;
+  await stopped?.stop();
+}
+
 /** Returns a traceparent only if it is sampled, for storing it in rows: an unsampled one is never exported. */
 export const ifSampled = (traceparent: Traceparent): string | null =>
   typeof traceparent === 'string' && (parseInt(traceparent.slice(-2), 16) & 1) === 1 ? traceparent : null;
