@@ -127,11 +127,10 @@ describe('load beyond the limits', () => {
     it('that hung up while they waited for their turn call nothing', async () => {
       /** Plants: a read that takes long is sent again. */
       const called = new Set<number>();
-      const answered = Promise.withResolvers<void>();
+      const answered = Promise.withResolvers<string>();
       const slow = fake(catalog.getPlant, async ({ plantId }) => {
         called.add(plantId);
-        await answered.promise;
-        return { ...plant, id: plantId };
+        return { ...plant, id: plantId, name: await answered.promise };
       });
       await start({ requestBudgetMs: 20_000 }, slow);
       for (let n = 1; n <= 40; n++) void exchange(`GET /v3/plant/${n} HTTP/1.1\r\nhost: x\r\n\r\n`);
@@ -139,7 +138,7 @@ describe('load beyond the limits', () => {
       await until(async () => called.size === 32 && (await inFlight()) === 40);
       for (const socket of sockets.splice(0)) socket.destroy();
       await until(async () => (await inFlight()) === 0);
-      answered.resolve();
+      answered.resolve('Fern');
       expect((await shop.get('/v3/plant/1000')).status).toBe(200);
       expect(called.size).toBe(32 + 1);
     });
