@@ -47,6 +47,13 @@ export class EventLogRetention extends LogRetention {
 //                                      v
 //                                   clients
 //
+// The arrows only save time; what is committed in Postgres decides. FeedFollower copies pages of the feed into event_log, each in one
+// transaction with its position, and reads on when no message comes. Enqueuers read event_log from positions of their own, every 2 s at the
+// latest, and write deliveries and position in one transaction. DeliveryWorker claims due deliveries by a lease and POSTs them, signed
+// (`signedHeaders`); those of one endpoint and order in their order. One without a recorded outcome becomes due again, for three days: each is
+// sent at least once. LogTail reads on from the end of its ring. `isVisibleTo` decides who sees an event, `frameOf` what it looks like; a client
+// that comes back resumes with its cursor. `DeliveryNeeds` says for which kinds of endpoint there is something to enqueue.
+//
 // LogTail publishes events to Fanout once its ring has them: at once, or after a read of the log. A replica without a stream has no
 // LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their
 // deliveries are not enqueued yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.

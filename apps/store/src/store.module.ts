@@ -10,6 +10,7 @@ import { CustomersController, CustomersService } from './customers/customers.js'
 import { FeedController, OrderFeed } from './feed/order-feed.js';
 import { OrderCounter } from './orders/order-counts.js';
 import { BasketsController, BasketsService } from './orders/baskets.service.js';
+import { OrderReads } from './orders/order-reads.service.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { StaffCancellationsController, StaffCancellationsService } from './cancellations/staff-cancellations.js';
 import { OrdersService } from './orders/orders.service.js';
@@ -33,6 +34,7 @@ class StoreModule {
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
         OrdersService,
+        OrderReads,
         OrderCounter,
         TimelineService,
         BasketsService,

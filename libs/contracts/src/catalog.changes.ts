@@ -1,6 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { limitedByCredential } from './permissions.js';
+import { openLimitedByUser } from './permissions.js';
 import { type AnswerOf, always, described, eitherOf, id, listOf, objectOf, text } from './answers.js';
 import { plantAnswer } from './catalog.plants.js';
 import { forClientsUnder } from './client-operation.js';
@@ -46,7 +46,7 @@ export const changeOperations = {
     read<PlantChanges>()('listPlantChanges', ListPlantChanges, { errors: ['invalid-cursor', 'cursor-too-old'] }),
     {
       route: 'GET /v3/plant/changes',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Follow the changes of plants',
       description:
         'The changes after a cursor in the order of their commits: each changed plant once, as it is now, or as `deleted`. Store the cursor with the ' +

@@ -1,6 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsBase64, IsOptional } from 'class-validator';
-import { limitedByCredential, permission } from './permissions.js';
+import { openLimitedByUser, permission } from './permissions.js';
 import { forClientsUnder, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Id, Integer, Text, Uuid } from './fields.js';
@@ -126,7 +126,7 @@ export const imageOperations = {
     read<ImageHead>()('getImage', GetImage, { errors: ['image-not-found'] }),
     {
       route: 'GET /v3/images/:imageId',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Read an image',
       description: 'The content at a URL never changes.',
       alsoCalls: [readImageChunk],

@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { Converted } from '@plant-shop/platform/rpc/validation';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional, ValidateBy } from 'class-validator';
-import { limitedByCredential, permission } from './permissions.js';
+import { openLimitedByUser, permission } from './permissions.js';
 import { type AnswerOf, described, id, instant, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
 import { forClientsUnder, form, jsonObject, mergePatch, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -308,7 +308,7 @@ export const plantOperations = {
     read<Plant>()('getPlant', GetPlant, { errors: ['plant-not-found'], versioned: true }),
     {
       route: 'GET /v3/plant/:plantId',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Read a plant',
       shared: 'cached',
       answer: plantAnswer,

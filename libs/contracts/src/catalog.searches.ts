@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { limitedByCredential } from './permissions.js';
+import { openLimitedByUser } from './permissions.js';
 import { type AnswerOf, boolean, described, integer, listOf, objectOf, text } from './answers.js';
 import { type Plant, plantAnswer, type PlantStatus, plantStatuses } from './catalog.plants.js';
 import { forClientsUnder } from './client-operation.js';
@@ -110,7 +110,7 @@ export const searchOperations = {
     read<Plant[]>()('findPlantsByStatus', FindPlantsByStatus, { errors: ['invalid-cursor'] }),
     {
       route: 'GET /v3/plant/findByStatus',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Find plants by status',
       description: 'Newest first. Several statuses may be separated by commas, given as repeated parameters, or both.',
       query: ['status', 'limit', 'cursor'],
@@ -123,7 +123,7 @@ export const searchOperations = {
     read<Plant[]>()('findPlantsByTags', FindPlantsByTags, { errors: ['invalid-cursor'] }),
     {
       route: 'GET /v3/plant/findByTags',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Find plants by tag',
       description:
         'Plants with any of the tag names, each once, newest first. Several names may be separated by commas, given as repeated ' +
@@ -139,7 +139,7 @@ export const searchOperations = {
     read<Plant[]>()('searchPlants', SearchPlants, { errors: ['invalid-cursor'] }),
     {
       route: 'GET /v3/plant/search',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       weight: 2,
       summary: 'Search plants',
       description:
@@ -157,7 +157,7 @@ export const searchOperations = {
     read<PlantFacets>()('getPlantFacets', GetPlantFacets),
     {
       route: 'GET /v3/plant/facets',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       weight: 4,
       summary: 'Count plants by status, tag and category',
       description:

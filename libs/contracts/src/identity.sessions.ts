@@ -1,6 +1,6 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
-import { authenticated, limitedByAddress, limitedByCredential } from './permissions.js';
+import { authenticated, limitedByAddress, openLimitedByUser } from './permissions.js';
 import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, message, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -101,7 +101,7 @@ export const sessionOperations = {
     write<NewSession>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
     {
       route: 'GET /v3/user/login',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Log in',
       description: 'The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`.',
       query: ['username', 'password'],

@@ -85,7 +85,7 @@ export const isRateLimited = (policy: AccessPolicy): boolean => policy.kind !== 
 
 export const open: AccessPolicy = { kind: 'open' };
 export const limitedByAddress = (cost: number): AccessPolicy => ({ kind: 'open', cost });
-export const limitedByCredential: AccessPolicy = { kind: 'open', cost: 1, byCredential: true };
+export const openLimitedByUser: AccessPolicy = { kind: 'open', cost: 1, byCredential: true };
 export const optionalCredential: AccessPolicy = { kind: 'optional' };
 export const authenticated: AccessPolicy = { kind: 'authenticated' };
 export const permission = (...anyOf: Permission[]): AccessPolicy => ({ kind: 'permission', anyOf });

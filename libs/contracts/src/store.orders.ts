@@ -2,7 +2,7 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { applyDecorators } from '@nestjs/common';
 import { IsOptional, ValidateBy } from 'class-validator';
 import { orderReader, permission } from './permissions.js';
-import { type AnswerOf, boolean, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerOf, boolean, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
 import { maxPhotoUrls } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -18,23 +18,17 @@ import {
   Metadata,
   ObjectOf,
   OneOf,
-  PageCursor,
-  PageLimit,
-  PageRequest,
   SomeOf,
   Text,
   Texts,
 } from './fields.js';
 import { Description, Schema } from './schema.js';
 
-// Orders: placing, reading and transferring them. Their end is in store.fulfilment.ts.
+// Orders: placing, reading and transferring them. Lists are in store.order-lists.ts, timelines in store.timeline.ts, and what ends an order in
+// store.fulfilment.ts.
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
-
-/** By time of placing: `-` is newest first. */
-export const orderSorts = ['-placedAt', 'placedAt'] as const;
-export type OrderSort = (typeof orderSorts)[number];
 
 export const refundStatuses = ['due', 'completed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
@@ -124,11 +118,6 @@ export class NewOrder extends OwnerData {
   complete?: boolean;
 }
 
-export class NewOrderNote {
-  @Text({ max: 2_000 })
-  text: string;
-}
-
 export class Transfer {
   @Text()
   @Description('The new owner of the order.')
@@ -143,9 +132,9 @@ export class PlaceOrder {
 }
 
 export const orderExpansions = ['plant'] as const;
-type OrderExpansion = (typeof orderExpansions)[number];
+export type OrderExpansion = (typeof orderExpansions)[number];
 
-const Expand = (): PropertyDecorator =>
+export const Expand = (): PropertyDecorator =>
   applyDecorators(
     IsOptional(),
     ListOf(orderExpansions.length, 1),
@@ -159,90 +148,6 @@ export class GetOrder {
 
   @Expand()
   expand?: OrderExpansion[];
-}
-
-/** Which orders. */
-export class CountOrders {
-  @IsOptional()
-  @ListOf(orderStatuses.length, 1)
-  @SomeOf(orderStatuses, `must be one or more of ${orderStatuses.join(', ')}`)
-  status?: OrderStatus[];
-
-  @IsOptional()
-  @Id()
-  plantId?: number;
-
-  @IsOptional()
-  @Text()
-  @Description('A username, or `*` for all users; requires `read:orders`. Default: the caller\'s own orders.')
-  owner?: string;
-
-  @IsOptional()
-  @DateTime()
-  @Description('Placed at this time or later.')
-  placedFrom?: string;
-
-  @IsOptional()
-  @DateTime()
-  @Description('Placed before this time.')
-  placedBefore?: string;
-
-  @IsOptional()
-  @Text()
-  externalId?: string;
-
-  @IsOptional()
-  // Above the rule, whose description it replaces.
-  @Description('Pairs that the metadata has: `metadata[channel]=web`. Several must all be there.')
-  @Metadata()
-  metadata?: Readonly<Record<string, string>>;
-
-  @IsOptional()
-  @Flag()
-  @Description('Whether staff reported a shipment.')
-  shipped?: boolean;
-
-  @IsOptional()
-  @OneOf(refundStatuses)
-  refund?: RefundStatus;
-
-  @IsOptional()
-  @Text()
-  @Description(
-    'The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` ' +
-      'also the e-mail address. At most 100 users are considered, and a page has at most 100 orders.',
-  )
-  q?: string;
-}
-
-export class ListOrders extends CountOrders {
-  @IsOptional()
-  @OneOf(orderSorts)
-  @Description('Default: `-placedAt`, newest first.')
-  sort?: OrderSort;
-
-  @Expand()
-  expand?: OrderExpansion[];
-
-  @PageLimit()
-  limit?: number;
-
-  @PageCursor()
-  cursor?: string;
-}
-
-/** Oldest first. */
-export class GetTimeline extends PageRequest {
-  @Id()
-  orderId: number;
-}
-
-export class AddOrderNote {
-  @Id()
-  orderId: number;
-
-  @ObjectOf(() => NewOrderNote)
-  note: NewOrderNote;
 }
 
 export class TransferOrder {
@@ -299,44 +204,6 @@ export const orderAnswer = objectOf('Order')({
 // Answers
 export type Order = AnswerOf<typeof orderAnswer>;
 
-const orderCountsAnswer = objectOf('OrderCounts', 'Numbers of orders.')({
-  complete: described(boolean, '`false`: there may be more.'),
-  counts: described(
-    listOf(
-      objectOf('OrderCount')({
-        status: orderStatus,
-        shipped: described(boolean, 'Whether staff reported a shipment.'),
-        refund: optional(described(refundStatus, 'Absent: no payment was ever due for refund.')),
-        orders: integer(1),
-      }),
-      24,
-    ),
-    'Without combinations that no order has.',
-  ),
-});
-
-export type OrderCounts = AnswerOf<typeof orderCountsAnswer>;
-
-const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history of an order.")({
-  at: instant,
-  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer, a note).')),
-  newStatus: orderStatus,
-  actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
-  reason: text(),
-  note: optional(described(text(2_000), 'Only with `read:orders`.')),
-  carrier: optional(described(text(200), 'Only for a shipment.')),
-  trackingNumber: optional(described(text(200), 'Only for a shipment.')),
-  refundId: optional(described(id, 'Only for a refund that became due or was completed.')),
-  eventId: optional(
-    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund, a note).'),
-  ),
-});
-
-/** One step in the history of an order. */
-export type TimelineEntry = AnswerOf<typeof timelineEntryAnswer>;
-
-const orderFilters = ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'externalId', 'metadata', 'shipped', 'refund', 'q'] as const;
-
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
 
@@ -377,59 +244,6 @@ export const orderOperations = {
       description: "Other users' orders require `read:orders`; without it, the operation answers 404.",
       query: ['expand'],
       answer: orderAnswer,
-    },
-  ),
-  /** Answers a page. `forbidden`: orders of others without `read:orders`. */
-  listOrders: forClients(
-    read<Order[]>()('listOrders', ListOrders, { errors: ['invalid-cursor', 'forbidden', 'user-not-found'] }),
-    {
-      route: 'GET /v3/store/order',
-      access: orderReader,
-      summary: 'List orders',
-      description:
-        'Newest first by default. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`). Orders that are ' +
-        'placed at the same moment may become visible one after the other, in any order: to miss none, follow the events `order.placed`, ' +
-        'or read again from a minute before the newest order that you know (`placedFrom`). A page can have fewer entries than `limit`, or none, ' +
-        'although another follows: the header `Link` says so.',
-      query: [...orderFilters, 'sort', 'expand', 'limit', 'cursor'],
-      answer: listOf(orderAnswer, 1_000),
-    },
-  ),
-  /** `forbidden`: orders of others without `read:orders`. */
-  countOrders: forClients(
-    read<OrderCounts>()('countOrders', CountOrders, { errors: ['forbidden', 'user-not-found'] }),
-    {
-      route: 'GET /v3/store/order/counts',
-      access: orderReader,
-      summary: 'Count orders by status, shipment and refund',
-      description:
-        'Of the orders that the same filters list. By `owner` or `plantId`, `status`, `shipped` and `refund`, the numbers are exact. With other ' +
-        'filters, or both `owner` and `plantId`, at most 10,000 orders are read.',
-      query: [...orderFilters],
-      answer: orderCountsAnswer,
-    },
-  ),
-  /** Answers a page, beginning with the placing. */
-  getTimeline: forClients(
-    read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found', 'invalid-cursor'] }),
-    {
-      route: 'GET /v3/store/order/:orderId/timeline',
-      access: orderReader,
-      summary: 'Read the timeline of an order',
-      description: 'Each step since the order was placed, oldest first, with time, actor, reason and event.',
-      query: ['limit', 'cursor'],
-      answer: listOf(timelineEntryAnswer, 1_000),
-    },
-  ),
-  addOrderNote: forClients(
-    write<TimelineEntry>()('addOrderNote', AddOrderNote, { errors: ['order-not-found', 'idempotency-key-reused'] }),
-    {
-      route: 'POST /v3/store/order/:orderId/note',
-      access: permission('manage:orders'),
-      summary: 'Add a note to an order',
-      description: 'The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.',
-      body: jsonObject('note'),
-      answer: timelineEntryAnswer,
     },
   ),
   /** Transfers an open order to another user. Details of `external-id-exists`: `orderId`, only for callers who may see that order. */

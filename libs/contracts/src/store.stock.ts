@@ -1,5 +1,5 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { anyKeyOr, limitedByCredential, permission, readingStock } from './permissions.js';
+import { anyKeyOr, openLimitedByUser, permission, readingStock } from './permissions.js';
 import { type AnswerOf, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import type { PlantStatus } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
@@ -162,7 +162,7 @@ export const stockOperations = {
     read<Availability>()('getAvailability', GetAvailability, { errors: ['plant-not-found'] }),
     {
       route: 'GET /v3/plant/:plantId/availability',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Read whether a plant can be ordered',
       answer: availabilityAnswer,
     },
@@ -171,7 +171,7 @@ export const stockOperations = {
     read<Availability[]>()('listAvailability', ListAvailability),
     {
       route: 'GET /v3/plant/availability',
-      access: limitedByCredential,
+      access: openLimitedByUser,
       summary: 'Read whether several plants can be ordered',
       description: 'In the order of the ids, each once.',
       query: ['ids'],

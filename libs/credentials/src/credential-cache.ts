@@ -35,7 +35,7 @@ interface PendingRequest<T> {
 /**
  * An LRU cache of identity's answers, valid while the revocation log is followed. An answer from before the log's position may
  * lack a revocation that this process has seen and will not see again: it serves the request that fetched it, and is not
- * cached.
+ * cached. `CredentialChecker` uses the cache only while the last pull of the log was sent at most a second ago.
  */
 export class CredentialCache<T extends LogPositioned> {
   private readonly entries = new Map<string, CacheEntry<T>>();

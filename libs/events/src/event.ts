@@ -4,7 +4,7 @@ export interface FeedEvent {
   readonly seq: number;
   /** UUIDv7 */
   readonly id: string;
-  /** The account that may see the event. */
+  /** The account that may see the event, or a constant of the service for one that depends on permissions. */
   readonly subject: string;
   /** As clients receive it: serialised once, by the service where the event happened. */
   readonly body: string;

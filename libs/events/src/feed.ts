@@ -55,7 +55,7 @@ export class FeedNumberer extends BackgroundLoop {
 
 /**
  * The table that a service appends its events to, in the transaction of the change that they describe. Its columns include
- * `position` (identity), `event_id`, `body` (null once `FeedRetention` has deleted it), `traceparent` (null for untraced
+ * `position` (identity: the order in which changes drew it; not a FeedPosition), `event_id`, `body` (null once `FeedRetention` has deleted it), `traceparent` (null for untraced
  * changes) and `feed_seq` (unique, null until numbered). The feed ignores rows without an event id. The service's schema
  * also has the feed's own tables (README).
  */

@@ -34,7 +34,7 @@ export class ForwardedOperations {
       const served = new Set(this.routes.served.map(({ spec }) => spec.operation));
       for (const operation of clientOperations) {
         if (served.has(operation.name)) continue;
-        const handle = this.senderOf(operation);
+        const handle = this.handlerOf(operation);
         child.route({
           method: operation.method,
           url: operation.url,
@@ -49,7 +49,7 @@ export class ForwardedOperations {
     });
   }
 
-  private senderOf(operation: ClientOperation): Handler {
+  private handlerOf(operation: ClientOperation): Handler {
     const { forwarder, reads } = this;
     const { answer, shared, calls } = operation;
     const [call] = calls;

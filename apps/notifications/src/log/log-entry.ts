@@ -5,7 +5,7 @@ import { type Break, type Cursor, encodeCursor, type History, type Position } fr
 export interface LoggedEvent {
   readonly seq: number;
   readonly id: string;
-  /** The order's owner at the time of the event. */
+  /** The order's owner at the time of the event; of an event of stock `noSubject`: whoever may read stock sees it. */
   readonly subject: string;
   /** The bytes that clients receive, as JSON. */
   readonly body: string;

@@ -10,7 +10,7 @@ import { OrderFeed } from '../feed/order-feed.js';
 import { findAcceptedPayment, findRefundIds, savePayments } from '../payments/payments.repository.js';
 import { appendStockChange } from '../stock/stock-changes.js';
 import { writeOff } from '../stock/stock.repository.js';
-import { cancel, markRefundDue, refundDueEvent, requireOrder, revoke } from '../orders/order.js';
+import { cancel, cancelPaid, markRefundDue, refundDueEvent, requireOrder } from '../orders/order.js';
 import { versionedOrder } from '../orders/order.views.js';
 import { lockOrdersAndStock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
 
@@ -35,7 +35,7 @@ export class StaffCancellationsService {
         const order = requireOrder(orderId, locked.orders.get(orderId), ifVersion);
         if (order.status === 'cancelled') return versionedOrder(order, context.principal);
         const why = `cancelled: ${reason}`;
-        const change = order.status === 'placed' ? cancel(order, { actor, at }, why) : revoke(order, { actor, at }, why);
+        const change = order.status === 'placed' ? cancel(order, { actor, at }, why) : cancelPaid(order, { actor, at }, why);
         writeStatusChanges(tx, locked, [change], { keepsUnits: !restock });
         audit(tx, actorOf(context), store.cancelOrderByStaff, orderId);
         const [stock] = locked.stock;

@@ -10,6 +10,7 @@ import { OrderFeed } from '../feed/order-feed.js';
 import { type BasketState, cancelBasket } from './basket.js';
 import { findBasket } from './baskets.repository.js';
 import type { OrderState } from './order.js';
+import { OrderReads } from './order-reads.service.js';
 import { changedBasket, isVisible, toBasket } from './order.views.js';
 import { findOrdersOfBasket, lockOrdersAndStock, writeStatusChanges } from './orders.repository.js';
 import { OrdersService } from './orders.service.js';
@@ -19,7 +20,7 @@ import { OrdersService } from './orders.service.js';
 export class BasketsService {
   constructor(
     private readonly database: Database,
-    private readonly orders: OrdersService,
+    private readonly reads: OrderReads,
     private readonly feed: OrderFeed,
   ) {}
 
@@ -27,7 +28,7 @@ export class BasketsService {
   async get(context: RpcContext, basketId: number): Promise<Basket> {
     const [basket, orders] = await Promise.all([findBasket(this.database, basketId), findOrdersOfBasket(this.database, basketId)]);
     const visible = requireVisibleBasket(context.principal, basketId, basket, orders);
-    return toBasket(visible.basket, visible.orders, await this.orders.ownerNames(context, visible.orders));
+    return toBasket(visible.basket, visible.orders, await this.reads.ownerNames(context, visible.orders));
   }
 
   /**

@@ -4,24 +4,6 @@ import type { OrderStatus, RefundStatus, Shipment, ShipTo } from '@plant-shop/co
 import type { CheckoutPolicy } from '../config.js';
 import { noUnits, type Units } from '../stock/stock.js';
 
-/** Times remembered. A batch needs two: when its orders are placed, and until when their units are reserved. */
-const maxTexts = 8;
-const texts = new Map<number, string>();
-
-/**
- * Formats a time as `toISOString` does, and remembers the last texts: all orders of a batch have the same times, each in an event and
- * in an answer, and formatting them for each order took a noticeable part of the store's CPU (docs/performance/experiments.md).
- */
-export function isoText(time: Date): string {
-  const ms = time.getTime();
-  const known = texts.get(ms);
-  if (known !== undefined) return known;
-  const text = time.toISOString();
-  if (texts.size === maxTexts) texts.clear();
-  texts.set(ms, text);
-  return text;
-}
-
 /** What the owner adds to an order. The store reads nothing into it. */
 export interface OwnerData {
   readonly externalId: string | null;
@@ -84,14 +66,14 @@ export type OrderState = PlacedOrder | ApprovedOrder | DeliveredOrder | Cancelle
 /** While an order is open, neither its plant nor its owner can be deleted. */
 export type OpenOrder = PlacedOrder | ApprovedOrder;
 
-/** All transitions. order.spec.ts compares them with what the rules below allow. */
+/** All transitions; placing.ts has the beginning. order.spec.ts compares them with what the rules below allow. */
 export const transitions = {
   approve: { from: 'placed', to: 'approved' },
   deliver: { from: 'approved', to: 'delivered' },
   cancel: { from: 'placed', to: 'cancelled' },
   expire: { from: 'placed', to: 'cancelled' },
   /** Only by staff, and only before the shipment. */
-  revoke: { from: 'approved', to: 'cancelled' },
+  cancelPaid: { from: 'approved', to: 'cancelled' },
 } as const satisfies Readonly<Record<string, { readonly from: OrderStatus; readonly to: OrderStatus }>>;
 
 export type Transition = keyof typeof transitions;
@@ -206,11 +188,11 @@ export function cancel(order: OrderState, { actor, at }: StepContext, reason = '
  * again (docs/decisions/orders.md).
  * @throws DomainError `order-not-cancellable`
  */
-export function revoke(order: OrderState, { actor, at }: StepContext, reason: string): StatusChange<CancelledOrder> {
-  if (order.status !== transitions.revoke.from || order.carrier !== null) throw notCancellable(order, 'staff cancel orders until they are shipped');
+export function cancelPaid(order: OrderState, { actor, at }: StepContext, reason: string): StatusChange<CancelledOrder> {
+  if (order.status !== transitions.cancelPaid.from || order.carrier !== null) throw notCancellable(order, 'staff cancel orders until they are shipped');
   const { carrier, quantity } = order;
-  const revoked = { ...afterStep(order, at), status: transitions.revoke.to, carrier };
-  return statusChange(order, revoked, at, { actor, reason, units: { free: quantity, reserved: 0, sold: -quantity }, due: undefined });
+  const cancelled = { ...afterStep(order, at), status: transitions.cancelPaid.to, carrier };
+  return statusChange(order, cancelled, at, { actor, reason, units: { free: quantity, reserved: 0, sold: -quantity }, due: undefined });
 }
 
 /** Cancels a placed order that was not paid in time and frees its units. @throws DomainError `order-transition-refused` */

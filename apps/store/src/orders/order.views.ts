@@ -1,9 +1,10 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Basket, Order, OrderPlant, OrderStatus } from '@plant-shop/contracts/store';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
-import type { Principal } from '@plant-shop/platform/rpc/context';
+import type { Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type BasketState, statusOf } from './basket.js';
-import { isoText, type OrderState } from './order.js';
+import type { OrderState } from './order.js';
+import { isoText } from './placing.js';
 
 export type Viewer = Pick<Principal, 'subject' | 'permissions'>;
 
@@ -75,3 +76,6 @@ const basketOf = ({ id, externalId, metadata, placedAt }: BasketState, orders: r
   ...(orders[0]?.shipTo && { shipTo: orders[0].shipTo }),
   placedAt: isoText(placedAt),
 });
+
+/** Whether the caller may see the orders of all users, and whose they are. */
+export const maySeeOwners = ({ principal }: RpcContext): boolean => principal.permissions.includes('read:orders');

@@ -13,11 +13,15 @@ import {
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { OrderReads } from './order-reads.service.js';
 import { OrdersService } from './orders.service.js';
 
 @Controller()
 export class OrdersController {
-  constructor(private readonly orders: OrdersService) {}
+  constructor(
+    private readonly orders: OrdersService,
+    private readonly reads: OrderReads,
+  ) {}
 
   @Answers(store.placeOrder)
   placeOrder({ order }: PlaceOrder, context: RpcContext): Promise<Versioned<Order> | Replayed> {
@@ -26,17 +30,17 @@ export class OrdersController {
 
   @Answers(store.getOrder)
   getOrder(request: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
-    return this.orders.get(context, request);
+    return this.reads.get(context, request);
   }
 
   @Answers(store.listOrders)
   listOrders(request: ListOrders, context: RpcContext): Promise<Page<Order>> {
-    return this.orders.list(context, request);
+    return this.reads.list(context, request);
   }
 
   @Answers(store.countOrders)
   countOrders(request: CountOrders, context: RpcContext): Promise<OrderCounts> {
-    return this.orders.count(context, request);
+    return this.reads.count(context, request);
   }
 
   @Answers(store.transferOrder)

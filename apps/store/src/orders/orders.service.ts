@@ -1,18 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permits, readingStock } from '@plant-shop/contracts/permissions';
-import { type Basket, type CountOrders, type GetOrder, type ListOrders, type NewBasket, type NewOrder, type Order, type OrderCounts, type OrderPlant, store, type TransferOrder } from '@plant-shop/contracts/store';
+import { type Basket, type NewBasket, type NewOrder, type Order, store, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
-import { maxLimit, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, readClock, type Transaction } from '@plant-shop/platform/postgres/database';
-import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
@@ -23,16 +21,12 @@ import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config
 import { lockStock } from '../stock/stock.repository.js';
 import { assertVersion, cancel, type OrderState, type Placement, requireOrder, transfer } from './order.js';
 import { type OrderRequest, place, type PlacingFacts } from './placing.js';
-import { isCounted, readCounts } from './order-counts.js';
-import { countListed, listOrders, maxSearched, type OrderFilter, type OrderSearch, searchFor, sortings } from './order-lists.js';
-import { changedBasket, requireVisible, toOrder, versionedOrder } from './order.views.js';
+import { changedBasket, maySeeOwners, requireVisible, versionedOrder } from './order.views.js';
 import { type BasketState, placeBasket } from './basket.js';
 import { writeBaskets } from './baskets.repository.js';
-import { chosenIdsOf, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
+import { chosenIdsOf, claimOrderIds, type IdOptions, OrderIds, withLockedIds, type WithId } from './order-ids.js';
 import { type ExternalIdClaim, ExternalIds, transferMetadata } from './owner-data.js';
 import {
-  claimOrderIds,
-  findOrder,
   findUnpaid,
   lockOrder,
   lockOrdersAndStock,
@@ -89,9 +83,7 @@ const maxBatch = 128;
 /** Retired plants and plants that the store does not know are refused alike. */
 const unknownPlantStock: PlacingFacts['stock'] = { listing: 'retired', free: 0 };
 
-const allOwners = '*';
-
-/** Places, reads, lists, transfers and cancels orders. */
+/** Places, transfers and cancels orders. `OrderReads` reads them. */
 @Injectable()
 export class OrdersService {
   private readonly batcher: Batcher<QueuedOrder | QueuedBasket, Answer>;
@@ -134,43 +126,6 @@ export class OrdersService {
     const shipping = { ...(shipDate !== undefined && { shipDate }), ...(shipTo && { shipTo }) };
     const orders = lines.map(({ plantId, quantity = 1 }) => ({ ...toQueued(context, { plantId, quantity, ...shipping }), basket }));
     return this.batcher.submit(lines[0]?.plantId ?? 0, { orders, deadline: context.deadline });
-  }
-
-  async get(context: RpcContext, { orderId, expand }: GetOrder): Promise<Versioned<Order>> {
-    const order = requireVisible(context.principal, orderId, await findOrder(this.database, orderId));
-    const [owners, { plants }] = await Promise.all([this.ownerNames(context, [order]), this.plantsOf(context, expand, [order])]);
-    return new Versioned(toOrder(order, owners.get(order.ownerId), plants.get(order.plantId)), order.version);
-  }
-
-  /**
-   * Lists orders by time: the principal's own by default; another owner's, or all owners' (`*`), with `read:orders`.
-   * @throws DomainError `forbidden`, `user-not-found`; CodedError `invalid-cursor`
-   */
-  async list(context: RpcContext, { owner, limit = maxLimit, cursor, q, sort = '-placedAt', expand, ...wanted }: ListOrders): Promise<Page<Order>> {
-    const [ownerId, search] = await Promise.all([this.ownerToList(context, owner), this.searchOf(context, q)]);
-    const filter = { ...wanted, ownerId, search };
-    const paging = new Paging('orders', sortings[sort], [...fingerprintOf(filter), `sort ${sort}`]);
-    const bounds = paging.bounds({ limit: search ? Math.min(limit, maxSearched) : limit, ...(cursor !== undefined && { cursor }) });
-    const { orders, readTo } = await listOrders(this.database, filter, { ...bounds, sort });
-    const shown = orders.slice(0, bounds.limit);
-    const [owners, { plants, unread }] = await Promise.all([this.ownerNames(context, shown), this.plantsOf(context, expand, shown)]);
-    const end = orders.findIndex((order) => unread.has(order.plantId));
-    return paging.page(end === -1 ? orders : orders.slice(0, end), bounds, {
-      entry: (row) => toOrder(row, owners.get(row.ownerId), plants.get(row.plantId)),
-      position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }),
-      readTo: end === -1 ? readTo : orders[end - 1],
-    });
-  }
-
-  /**
-   * Counts orders by status, shipment and refund, of the owners that `list` lists.
-   * @throws DomainError `forbidden`, `user-not-found`
-   */
-  async count(context: RpcContext, { owner, q, ...wanted }: CountOrders): Promise<OrderCounts> {
-    const [ownerId, search] = await Promise.all([this.ownerToList(context, owner), this.searchOf(context, q)]);
-    const filter = { ...wanted, ownerId, search };
-    const { counts, complete } = isCounted(filter) ? { counts: await readCounts(this.database, filter), complete: true } : await countListed(this.database, filter);
-    return { complete, counts: counts.map(({ refund, ...rest }) => ({ ...rest, ...(refund && { refund }) })) };
   }
 
   /**
@@ -233,53 +188,18 @@ export class OrdersService {
     if (numberedEvents) this.feed.publishPlaced(numberedEvents());
     return results;
   }
-
-  /**
-   * Resolves the user id whose orders are listed; undefined: all owners.
-   * @throws DomainError `forbidden`, `user-not-found`
-   */
-  private async ownerToList(context: RpcContext, owner: string | undefined): Promise<string | undefined> {
-    const { principal } = context;
-    if (owner === undefined) return principal.subject;
-    const userId = owner === allOwners ? undefined : (await this.rpc.call(identity.resolveUsername, { username: owner }, context)).userId;
-    if (!maySeeOwners(context) && userId !== principal.subject) {
-      throw new DomainError('forbidden', "Listing others' orders needs the permission read:orders.");
-    }
-    return userId;
-  }
-
-  /** Resolves the users that a text names, if the principal may see owners. */
-  private async searchOf(context: RpcContext, q: string | undefined): Promise<OrderSearch | undefined> {
-    if (q === undefined) return undefined;
-    const byEmail = context.principal.permissions.includes('write:users');
-    const { userIds } = maySeeOwners(context) ? await this.rpc.call(identity.findUserIds, { q, byEmail }, context) : { userIds: [] };
-    return searchFor(q, userIds);
-  }
-
-  /** Reads the plants of orders in one call, if they are asked for. @returns `unread`: ids of plants that did not fit into its answer, never the first */
-  private async plantsOf(context: RpcContext, expand: GetOrder['expand'], orders: readonly OrderState[]): Promise<{ plants: ReadonlyMap<number, OrderPlant>; unread: ReadonlySet<number> }> {
-    if (!expand?.includes('plant') || orders.length === 0) return { plants: new Map(), unread: new Set() };
-    const { plants, left } = await this.rpc.call(catalog.resolvePlants, { plantIds: unique(orders.map((order) => order.plantId)) }, context);
-    return { plants: new Map(plants.map((plant) => [plant.id, plant])), unread: new Set(left) };
-  }
-
-  /** Resolves the owners' current usernames in one call, if the principal may see them. Omits deleted users. */
-  async ownerNames(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
-    const userIds = unique(orders.map((order) => order.ownerId));
-    if (!maySeeOwners(context) || userIds.length === 0) return new Map();
-    const users = await this.rpc.call(identity.resolveUserIds, { userIds }, context);
-    return new Map(users.map(({ userId, username }) => [userId, username]));
-  }
 }
 
 /**
  * Places a batch in one transaction with the result of placing its orders and baskets one by one: each sees the stock that the accepted
  * ones before it left, and a refused one changes nothing. Takes two round trips, unless drawn ids are locked:
- * 1. all locks, in the order that every transaction keeps: idempotency keys, external ids, customers, ids, stock by ascending plant id;
+ * 1. all locks, in the order that every transaction keeps (README): idempotency keys, external ids and chosen ids by advisory locks; customers
+ *    against closing (FOR KEY SHARE), and alone if their unpaid orders are limited; stock by ascending plant id (FOR NO KEY UPDATE), which
+ *    excludes every other batch of the plant until the commit;
  * 2. one write, pipelined with the COMMIT.
+ * `place` refuses more than the free units that earlier orders of the batch left; CHECK constraints of the stock are the last guard.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
  * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
- * If a customer's unpaid orders are limited, the customer's row is locked for other batches that are limited for the same one.
  * So all that `place` decides by stays locked until the orders are written, but for two: an unknown plant has no row, and a drawn id is
  * not looked up at first. If it is taken, the write fails (`OrderIds.assign`).
  * Rejected: locking and writing in one statement. Modifying CTEs run in no defined order, and `ON CONFLICT DO NOTHING` does not
@@ -309,7 +229,7 @@ export async function placeBatch(
   const stockOf = (plantId: number): PlacingFacts['stock'] => stockLeft.get(plantId) ?? unknownPlantStock;
   const placed: Traced<Placement>[] = [];
   const baskets: BasketState[] = [];
-  const take = (step: Placement, traceparent: string | undefined): OrderState => {
+  const accept = (step: Placement, traceparent: string | undefined): OrderState => {
     const { order, units } = step;
     takenIds.add(order.id);
     unpaid.get(order.ownerId)?.push(order);
@@ -329,15 +249,15 @@ export async function placeBatch(
         const facts = { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id), orderWithExternalId: namedOrders.find(order) };
         const step = place(order, facts, context, policy);
         namedOrders.add(order, order.id);
-        return versionedOrder(take(step, order.traceparent), viewer);
+        return versionedOrder(accept(step, order.traceparent), viewer);
       }
       const claim = basketClaimOf(order);
       const steps = placeBasket(lines, { ...customer, stockOf, sameExternalId: namedBaskets.find(claim) }, context, policy);
-      const taken = steps.map((step) => take(step, order.traceparent));
+      const accepted = steps.map((step) => accept(step, order.traceparent));
       const state = { ...basket, id: order.id, ownerId, placedAt: times.at };
       baskets.push(state);
       namedBaskets.add(claim, order.id);
-      return changedBasket(state, taken, viewer);
+      return changedBasket(state, accepted, viewer);
     });
   });
   const [first, ...others] = placed;
@@ -378,21 +298,5 @@ function requestsOf(batch: readonly BatchOrder[]): [BatchOrder, ...BatchOrder[]]
 
 /** Returns the external id of an order's basket, if it has one. */
 const basketClaimOf = ({ ownerId, basket }: BatchOrder): ExternalIdClaim => ({ ownerId, externalId: basket?.externalId ?? null });
-
-/** Identifies the list that a cursor belongs to: a cursor of another filter is refused. */
-const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore, externalId, metadata, shipped, refund, search }: OrderFilter): string[] => [
-  ownerId ?? 'everybody',
-  ...(status ?? ['any']),
-  ...(externalId === undefined ? [] : [`external ${externalId}`]),
-  ...Object.entries(metadata ?? {}).map((pair) => JSON.stringify(pair)),
-  ...(shipped === undefined ? [] : [`shipped ${shipped}`]),
-  ...(refund === undefined ? [] : [`refund ${refund}`]),
-  ...(search === undefined ? [] : [`search ${search.text}`]),
-  ...(plantId === undefined ? [] : [`plant ${plantId}`]),
-  ...(placedFrom === undefined ? [] : [`from ${placedFrom}`]),
-  ...(placedBefore === undefined ? [] : [`before ${placedBefore}`]),
-];
-
-const maySeeOwners = ({ principal }: RpcContext): boolean => principal.permissions.includes('read:orders');
 
 const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];

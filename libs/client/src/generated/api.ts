@@ -282,6 +282,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/store/order/{orderId}/transfer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Transfer an order to another user
+         * @description Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner, who also sees external id, metadata and `shipTo`.
+         */
+        post: operations["transferOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/store/order/counts": {
         parameters: {
             query?: never;
@@ -336,26 +356,6 @@ export interface paths {
          * @description The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.
          */
         post: operations["addOrderNote"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/store/order/{orderId}/transfer": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Transfer an order to another user
-         * @description Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner, who also sees external id, metadata and `shipTo`.
-         */
-        post: operations["transferOrder"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1750,6 +1750,10 @@ export interface components {
             name: string;
             photoUrls: string[];
         };
+        Transfer: {
+            /** @description The new owner of the order. */
+            username: string;
+        };
         /** @description Numbers of orders. */
         OrderCounts: {
             /** @description `false`: there may be more. */
@@ -1806,10 +1810,6 @@ export interface components {
         };
         NewOrderNote: {
             text: string;
-        };
-        Transfer: {
-            /** @description The new owner of the order. */
-            username: string;
         };
         BasketLine: {
             /** Format: int64 */
@@ -2953,16 +2953,6 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description No such user */
-        "user-not-found": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
         /** @description No such order. Or: No such user */
         "order-not-found.user-not-found": {
             headers: {
@@ -2975,6 +2965,16 @@ export interface components {
         };
         /** @description External id taken. Or: Order is in another state. Or: Account is being deleted */
         "external-id-exists.order-transition-refused.customer-closed": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No such user */
+        "user-not-found": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -4812,6 +4812,79 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
+    transferOrder: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 1000000007 */
+                orderId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "username": "grace"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Transfer"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000007,
+                     *       "plantId": 1000000001,
+                     *       "quantity": 2,
+                     *       "shipDate": "2026-05-01T09:30:00.000Z",
+                     *       "status": "placed",
+                     *       "complete": false,
+                     *       "placedAt": "2026-07-30T09:12:45.203Z",
+                     *       "updatedAt": "2026-07-30T09:12:45.203Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["order-not-found.user-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["external-id-exists.order-transition-refused.customer-closed"];
+            412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
     countOrders: {
         parameters: {
             query?: {
@@ -5018,79 +5091,6 @@ export interface operations {
             404: components["responses"]["order-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            413: components["responses"]["payload-too-large"];
-            414: components["responses"]["uri-too-long"];
-            415: components["responses"]["unsupported-media-type"];
-            417: components["responses"]["expectation-failed"];
-            422: components["responses"]["idempotency-key-reused"];
-            429: components["responses"]["too-many-requests"];
-            431: components["responses"]["headers-too-large"];
-            500: components["responses"]["internal"];
-            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
-        };
-    };
-    transferOrder: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
-                "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path: {
-                /** @example 1000000007 */
-                orderId: number;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "username": "grace"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Transfer"];
-            };
-        };
-        responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    ETag: components["headers"]["ETag"];
-                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": 1000000007,
-                     *       "plantId": 1000000001,
-                     *       "quantity": 2,
-                     *       "shipDate": "2026-05-01T09:30:00.000Z",
-                     *       "status": "placed",
-                     *       "complete": false,
-                     *       "placedAt": "2026-07-30T09:12:45.203Z",
-                     *       "updatedAt": "2026-07-30T09:12:45.203Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Order"];
-                };
-            };
-            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
-            401: components["responses"]["unauthorized.credential-refused"];
-            403: components["responses"]["forbidden"];
-            404: components["responses"]["order-not-found.user-not-found"];
-            406: components["responses"]["not-acceptable"];
-            408: components["responses"]["request-timeout"];
-            409: components["responses"]["external-id-exists.order-transition-refused.customer-closed"];
-            412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];

@@ -144,8 +144,9 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     }
     const now = processNow();
     const caller = this.clocks.of(prefixOf(reply), service, now);
-    const isReliable = caller.clock.observe(now, lastSent(calls), firstDeadline(calls));
-    if (isReliable || this.waiting >= this.options.maxInFlight) this.startAll(reply, calls, caller, now);
+    // A deadline is a reading of the caller's clock. Calls wait until the offset to it is measured, so that none is refused as late by a wrong one.
+    const knowsDeadlines = caller.clock.observe(now, lastSent(calls), firstDeadline(calls));
+    if (knowsDeadlines || this.waiting >= this.options.maxInFlight) this.startAll(reply, calls, caller, now);
     else void this.startWhenMeasured(reply, calls, caller, now);
     if (caller.clock.needsMeasuring(now)) void this.clocks.measure(caller);
   }

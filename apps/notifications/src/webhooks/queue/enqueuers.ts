@@ -11,7 +11,7 @@ import { enqueueForAll, enqueueOwn, limitStatements, type StepResult } from './d
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { DueSignal } from './due-signal.js';
 import { QueueClock } from './queue-clock.js';
-import { findCauses, findNextLook, lockCursors, lockWebhookWatermark, postpone } from './positions.repository.js';
+import { findCauses, findNextLook, lockEndpointsBehind, lockWebhookWatermark, postpone } from './positions.repository.js';
 
 /** The number of deliveries of a step: halved after a step that took too long, doubled after one that succeeded. */
 export class StepSize {
@@ -130,7 +130,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
     const { rows } = this.size;
     const { count, nextLook } = await this.clock.transaction(async (tx) => {
       limitStatements(tx, this.limitMs);
-      const cursors = await lockCursors(tx, this.size.endpoints(maxEndpoints));
+      const cursors = await lockEndpointsBehind(tx, this.size.endpoints(maxEndpoints));
       onLocked(cursors.map((one) => one.webhookId));
       const [first] = cursors;
       if (!first) return { count: 0, nextLook: findNextLook(tx) };

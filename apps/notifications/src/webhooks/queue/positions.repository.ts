@@ -26,8 +26,8 @@ const lockBehind: Statement = {
     ORDER BY c.look_at, c.webhook_id LIMIT $1 FOR UPDATE OF c SKIP LOCKED`,
 };
 
-/** Locks cursors that are behind the log, those that have waited longest first. Other replicas skip them until the transaction ends. */
-export function lockCursors(tx: Transaction, limit: number): Promise<EndpointProgress[]> {
+/** Locks the cursors of endpoints that are behind the log, those that have waited longest first. Other replicas skip them until the transaction ends. */
+export function lockEndpointsBehind(tx: Transaction, limit: number): Promise<EndpointProgress[]> {
   return tx.query<EndpointProgress>(lockBehind, [limit]);
 }
 

@@ -155,6 +155,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const { owners, endpoints } = this.queue.full();
     const { turns, claimed } = await this.clock.transaction(async (tx) => {
       const due = await takeTurns(tx, maxTurns, limits, { owners: [...owners, ...this.owners.unchecked], endpoints });
+      // How much may be claimed: what the endpoint's own rate and window leave (`roomOf`), of that what its host may get (`allot`), and of that its
+      // owner's part of the free slots (`sharesOf`).
       const asked = due.map((turn) => ({ ...turn, room: roomOf(turn, limits) }));
       const hosts = await this.lockHosts(tx, asked);
       const allowed = this.hosts.allot(asked.filter(({ room }) => room > 0), hosts);

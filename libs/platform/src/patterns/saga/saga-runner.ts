@@ -46,7 +46,9 @@ const noEffectCodes = ['unavailable', 'overloaded'];
 
 /**
  * Runs what follows the commit of an intent: in the request that committed it, and in a background loop if that request timed out,
- * its process stopped, or the other service was unavailable. docs/decisions/sagas.md has the reasons.
+ * its process stopped, or the other service was unavailable. An intent is a row; attempts are numbered under its lock, and the latest
+ * decides. Its lease keeps the loop away while a request works on it, which only avoids double work. `UserDeletionsService` is an example;
+ * docs/decisions/sagas.md has the reasons.
  */
 export abstract class SagaRunner<Key extends string | number, Intent extends object> extends BackgroundLoop {
   constructor(
@@ -119,8 +121,8 @@ export abstract class SagaRunner<Key extends string | number, Intent extends obj
   }
 
   /**
-   * Makes at most 3 attempts, until one is decided. An attempt that had no effect is repeated with a new number: the other service
-   * rejects one that is older than one it has refused, and the answer to the newer attempt belongs to another request.
+   * Makes at most 3 attempts, until one is decided. An attempt that had no effect is repeated under a higher number, since the other
+   * service rejects numbers below the last that it has refused.
    * @returns an error if the intent was withdrawn: nothing happened and nothing will
    * @throws what a step throws, and the last error without effect; the intent stays
    */

@@ -1,0 +1,75 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { type AnswerOf, described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { forClientsUnder, jsonObject } from './client-operation.js';
+import type { ErrorCode } from './errors.js';
+import { Id, ObjectOf, PageRequest, Text } from './fields.js';
+import { orderReader, permission } from './permissions.js';
+import { orderStatus } from './store.orders.js';
+
+// What happened to an order, and what staff noted.
+
+export class NewOrderNote {
+  @Text({ max: 2_000 })
+  text: string;
+}
+
+/** Oldest first. */
+export class GetTimeline extends PageRequest {
+  @Id()
+  orderId: number;
+}
+
+export class AddOrderNote {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => NewOrderNote)
+  note: NewOrderNote;
+}
+
+const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history of an order.")({
+  at: instant,
+  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer, a note).')),
+  newStatus: orderStatus,
+  actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
+  reason: text(),
+  note: optional(described(text(2_000), 'Only with `read:orders`.')),
+  carrier: optional(described(text(200), 'Only for a shipment.')),
+  trackingNumber: optional(described(text(200), 'Only for a shipment.')),
+  refundId: optional(described(id, 'Only for a refund that became due or was completed.')),
+  eventId: optional(
+    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund, a note).'),
+  ),
+});
+
+/** One step in the history of an order. */
+export type TimelineEntry = AnswerOf<typeof timelineEntryAnswer>;
+
+const { read, write } = operationsOf<ErrorCode>('store');
+const forClients = forClientsUnder('Store');
+
+export const timelineOperations = {
+  /** Answers a page, beginning with the placing. */
+  getTimeline: forClients(
+    read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found', 'invalid-cursor'] }),
+    {
+      route: 'GET /v3/store/order/:orderId/timeline',
+      access: orderReader,
+      summary: 'Read the timeline of an order',
+      description: 'Each step since the order was placed, oldest first, with time, actor, reason and event.',
+      query: ['limit', 'cursor'],
+      answer: listOf(timelineEntryAnswer, 1_000),
+    },
+  ),
+  addOrderNote: forClients(
+    write<TimelineEntry>()('addOrderNote', AddOrderNote, { errors: ['order-not-found', 'idempotency-key-reused'] }),
+    {
+      route: 'POST /v3/store/order/:orderId/note',
+      access: permission('manage:orders'),
+      summary: 'Add a note to an order',
+      description: 'The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.',
+      body: jsonObject('note'),
+      answer: timelineEntryAnswer,
+    },
+  ),
+};
