@@ -116,7 +116,7 @@ export class Attacker {
   }
 }
 
-const padded = (/** @type {Attacker} */ { prey }) => `{"plantId":${prey.plants[0]}${' '.repeat(890 * 1024)}}`;
+const padded = (/** @type {Attacker} */ { prey }) => `{"plantId":${prey.plants[0]}${' '.repeat(380 * 1024)}}`;
 const head = (/** @type {string} */ line, /** @type {string} */ fields) => `${line} HTTP/1.1\r\nhost: x\r\n${fields}\r\n`;
 const words = Array.from({ length: 60 }, (_, n) => n.toString(36)).join('+');
 

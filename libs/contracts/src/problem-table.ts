@@ -106,7 +106,7 @@ const kinds = {
   'payload-too-large': {
     status: 413,
     title: 'Body too large',
-    meaning: 'The body exceeds the limit: 896 KiB for JSON, 64 KiB for a form, 10 MiB for an image.',
+    meaning: 'The body exceeds the limit: 384 KiB for a JSON object, 896 KiB for a JSON list, 64 KiB for a form, 10 MiB for an image.',
     remedy: 'Send a smaller body, or split it into several requests.',
   },
   'malformed-json': {

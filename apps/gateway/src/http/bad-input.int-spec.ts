@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { clientOperations } from '@plant-shop/contracts/client-operations';
+import { metadataLimits } from '@plant-shop/contracts/fields';
+import { type FieldSchema, schemaOfClass } from '@plant-shop/contracts/schema';
 import { exchange, faultyRequests, goodHosts } from '@plant-shop/testing/framing';
-import { maxBodyBytes } from './server.js';
+import { maxListBytes, maxObjectBytes } from './server.js';
 import { echoes, publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
 
 interface Case {
@@ -44,6 +47,24 @@ const bodyOf = (bytes: number): string => {
   const around = '{"name":"Fern"}';
   return around.replace('}', `${' '.repeat(bytes - around.length)}}`);
 };
+
+/** The schemas of JSON objects that operations take. */
+const bodiesOfObjects = clientOperations.flatMap(({ name, body, calls: [call] }) => {
+  const schema = body?.kind === 'json' && body.top === 'object' && call ? schemaOfClass(call.payload).properties[body.member] : undefined;
+  return schema ? [[name, schema] as const] : [];
+});
+
+/** Returns the length of the largest valid JSON, with every character escaped that may be other than ASCII. */
+function bytesOf(schema: FieldSchema): number {
+  const { objectOf, items, enum: values } = schema;
+  const [longest, most] = [Number(schema['maxLength'] ?? 200), Number(schema['maxItems'] ?? schema['maxProperties'] ?? 0)];
+  if (objectOf) return Object.entries(schemaOfClass(objectOf()).properties).reduce((sum, [name, member]) => sum + name.length + 4 + bytesOf(member), 2);
+  if (values || schema.type === 'integer' || schema.type === 'boolean') return 60;
+  if (items) return most * (1 + bytesOf(items));
+  if (schema.type === 'object') return most * (metadataLimits.key * 6 + 4 + bytesOf(schema['additionalProperties'] as FieldSchema));
+  const isAddress = longest > 2_000 && longest < 2_100;
+  return longest * (isAddress ? 1 : 6) + 2;
+}
 
 const cases: readonly Case[] = [
   // what is not declared
@@ -130,7 +151,8 @@ const cases: readonly Case[] = [
   invalid('an unknown status in the query', '/v3/plant/1?status=lost', { method: 'POST', headers: { ...key, 'content-type': '' }, pointer: '/status' }),
   { what: 'JSON as an upload', method: 'POST', path: '/v3/plant/1/uploadImage', headers: { ...key, ...json }, body: {}, status: 415, code: 'unsupported-media-type' },
   { what: 'wrong media type before a broken query', method: 'POST', path: '/v3/plant?a=%', headers: { ...key, 'content-type': 'text/plain' }, body: 'x', status: 415, code: 'unsupported-media-type' },
-  { what: 'body of 896 KiB and a byte', method: 'POST', path: '/v3/plant', headers: key, body: bodyOf(maxBodyBytes + 1), status: 413, code: 'payload-too-large' },
+  { what: 'object of 384 KiB and a byte', method: 'POST', path: '/v3/plant', headers: key, body: bodyOf(maxObjectBytes + 1), status: 413, code: 'payload-too-large' },
+  { what: 'list of 896 KiB and a byte', method: 'POST', path: '/v3/user/createWithList', headers: key, body: `[${bodyOf(maxListBytes - 1)}]`, status: 413, code: 'payload-too-large' },
   { what: 'form of more than 64 KiB', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: `name=${'x'.repeat(64 * 1024)}`, status: 413, code: 'payload-too-large' },
   { what: 'form of 1,001 fields', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: 'a=1&'.repeat(1_001), status: 400, code: 'malformed-request' },
 
@@ -257,9 +279,13 @@ describe('bad input', () => {
     expect(await allowed('DELETE', '/v3/user/login')).toBe('GET');
   });
 
-  it('begins beyond 896 KiB: a body of that size reaches the service, even with the longest headers', async () => {
+  it.each(bodiesOfObjects)('lets the largest valid body of %s pass', (_, schema) => {
+    expect(bytesOf(schema)).toBeLessThan(maxObjectBytes);
+  });
+
+  it('begins beyond 384 KiB: an object of that size reaches the service, even with the longest headers', async () => {
     const longest = { ...key, ...json, 'idempotency-key': 'k'.repeat(255), 'x-request-id': 'r'.repeat(128) };
-    const response = await shop.send('POST', '/v3/plant', bodyOf(maxBodyBytes), longest);
+    const response = await shop.send('POST', '/v3/plant', bodyOf(maxObjectBytes), longest);
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ name: 'Fern' });
   });

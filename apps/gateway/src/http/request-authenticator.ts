@@ -7,6 +7,7 @@ import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/http/request';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
+import { declaredWeight } from './route.js';
 import { limitHeader, policyHeader, type RateLimit, tooManyRequests } from '../limits/rate-limit.js';
 
 /** Returns the client's address; behind trusted proxies, the address that the first of them saw. */
@@ -72,7 +73,7 @@ export class RequestAuthenticator {
    */
   admit(policy: AccessPolicy, sender: Sender, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     if (policy.kind === 'open') {
-      return policy.cost === undefined ? undefined : this.countOpen(sender, request, reply, policy.cost * weightOf(request));
+      return policy.cost === undefined ? undefined : this.countOpen(sender, request, reply, policy.cost * declaredWeight(request));
     }
     const { presented, cached, refusal } = sender;
     if (refusal !== undefined && policy.kind !== 'optional') {
@@ -80,7 +81,7 @@ export class RequestAuthenticator {
       throw refusal;
     }
     if (presented === undefined) {
-      this.count(sender.client, reply, weightOf(request));
+      this.count(sender.client, reply, declaredWeight(request));
       authorize(policy, undefined);
       return undefined;
     }
@@ -142,7 +143,7 @@ export class RequestAuthenticator {
 
   private accept(authentication: Authentication, policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): void {
     request.authentication = authentication;
-    this.count(authentication.client, reply, weightOf(request));
+    this.count(authentication.client, reply, declaredWeight(request));
     authorize(policy, authentication);
   }
 
@@ -209,9 +210,6 @@ export class RequestAuthenticator {
     if (status.remaining < 0) throw tooManyRequests(status.resetSeconds);
   }
 }
-
-/** What a request weighs before its body is known. */
-const weightOf = ({ routeSpec }: FastifyRequest): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
 
 /** Returns the number of elements of a JSON list; 1 for anything else. */
 function lengthOf(body: Buffer = Buffer.alloc(0)): number {

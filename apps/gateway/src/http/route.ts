@@ -4,7 +4,8 @@ import { type AccessPolicy, limitedByAddress, open } from '@plant-shop/contracts
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Authentication } from '@plant-shop/credentials/authentication';
-import type { Slot } from '../limits/concurrency-limiter.js';
+import type { FastifyRequest } from 'fastify';
+import { type Slot, weightOfBytes } from '../limits/concurrency-limiter.js';
 import { bodyShapeOf, type Shape } from './members.js';
 
 /**
@@ -88,6 +89,12 @@ const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly strin
   const pairs = call ? query.filter((name) => schemaOfClass(call.payload).properties[name]?.type === 'object') : [];
   return pairs.length > 0 ? pairs : undefined;
 };
+
+/** Returns what a request weighs by its operation. */
+export const declaredWeight = ({ routeSpec }: FastifyRequest): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
+
+/** Returns what a call with the request's body weighs (`ConcurrencyLimiter`). */
+export const weightOf = (request: FastifyRequest): number => Math.max(declaredWeight(request), weightOfBytes((request.body as Buffer | undefined)?.length ?? 0));
 
 /** Whether the answer is a page of a list, with a link to the next. */
 export const isPaged = ({ query = [], answer }: Pick<ClientOperation, 'query' | 'answer'>): boolean =>

@@ -12,6 +12,7 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { etagOf, expectedVersion, idempotencyKeyOf, isNotModified } from './headers.js';
 import { formBody, jsonBody, pathText } from './input.js';
+import { weightOf } from './route.js';
 
 /** Members of a payload by name; the owning service validates them. */
 export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
@@ -87,13 +88,15 @@ export class RpcForwarder {
   /**
    * Returns the parsed answer: for responses that are not the service's bytes. Sends no Idempotency-Key, since a handler may make
    * several calls; see `callIdempotent`.
+   * @param weight of the call (`ConcurrencyLimiter`); undefined: the request's
    */
   async call<Payload, Answer>(
     request: FastifyRequest,
     operation: Operation<Payload, Answer>,
     parameters: Unvalidated<Payload>,
+    weight?: number,
   ): Promise<Answer> {
-    const { payload } = await this.callRaw(request, operation, parameters);
+    const { payload } = await this.callRaw(request, operation, parameters, undefined, weight);
     if (request.routeSpec?.revokes) await this.applyOwnRevocations(request);
     return parsed(payload) as Answer;
   }
@@ -115,10 +118,11 @@ export class RpcForwarder {
     operation: Operation<unknown, unknown>,
     parameters: object,
     idempotencyKey?: string,
+    weight = weightOf(request),
   ): Promise<RawAnswer> {
     const ifVersion = request.routeSpec?.conditional ? expectedVersion(request.headers['if-match']) : undefined;
     const payload = payloadOf(request, ifVersion === undefined ? parameters : { ...parameters, ifVersion });
-    return this.limiter.inTurn(request.slot, () => this.rpc.callRaw(operation, payload, this.contextOf(request), idempotencyKey));
+    return this.limiter.inTurn(request.slot, weight, () => this.rpc.callRaw(operation, payload, this.contextOf(request), idempotencyKey));
   }
 
   /** Waits until this gateway has applied what the request revoked, so that the client's next request is refused. */

@@ -15,8 +15,9 @@ type Done = (error: Error | null, body?: Buffer) => void;
 
 /** Reads a body into memory as raw bytes, which handlers check and forward. */
 const bodyReader =
-  (limiter: ConcurrencyLimiter, maxBytes: number) =>
+  (limiter: ConcurrencyLimiter, maxBytesOf: (request: FastifyRequest) => number) =>
   (request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void => {
+    const maxBytes = maxBytesOf(request);
     if (Number(request.headers['content-length']) > maxBytes) {
       done(tooLarge(maxBytes));
       return;
@@ -83,10 +84,12 @@ export class LeanAdapter extends FastifyAdapter {
 const leftOut = (): Error => new Error("the hook of this feature is left out: add it to Fastify's instance");
 
 /**
- * The limit of JSON bodies. They are forwarded unchanged in one entry of an RPC batch (900 KiB), with at most 4 KiB of metadata
+ * The limit of JSON lists. Bodies are forwarded unchanged in one entry of an RPC batch (900 KiB), with at most 4 KiB of metadata
  * and parameters: docs/decisions/validation.md.
  */
-export const maxBodyBytes = 896 * 1024;
+export const maxListBytes = 896 * 1024;
+/** The limit of JSON objects: more than the largest plant, every character escaped. Each byte costs gateway, broker and service. */
+export const maxObjectBytes = 384 * 1024;
 /** The limit of forms, whose longest field is a name. */
 const maxFormBytes = 64 * 1024;
 
@@ -141,8 +144,8 @@ export function createAdapter(parts: {
   const instance = adapter.getInstance();
   expectationsAsRequests(instance.server);
   instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser(['application/json', mergePatchType], bodyReader(parts.limiter, maxBodyBytes));
-  instance.addContentTypeParser('application/x-www-form-urlencoded', bodyReader(parts.limiter, maxFormBytes));
+  instance.addContentTypeParser(['application/json', mergePatchType], bodyReader(parts.limiter, ({ routeSpec }) => (routeSpec?.body?.kind === 'json' && routeSpec.body.top === 'array' ? maxListBytes : maxObjectBytes)));
+  instance.addContentTypeParser('application/x-www-form-urlencoded', bodyReader(parts.limiter, () => maxFormBytes));
   // Other types get here only on routes that read no body, or read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
   return adapter;

@@ -7,6 +7,7 @@ import { isNotModified } from '../http/headers.js';
 import { pathText } from '../http/input.js';
 import { Serves } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
+import { weightOfBytes } from '../limits/concurrency-limiter.js';
 import { type ByteRange, requestedRange } from './range.js';
 
 @Controller()
@@ -18,7 +19,7 @@ export class ImagesController {
     const imageId = pathText(request, 'imageId');
     const head = await this.forwarder.call(request, catalog.getImage, { imageId });
     const readChunk = async (index: number): Promise<Buffer> => {
-      const { data } = await this.forwarder.call(request, catalog.readImageChunk, { imageId, index });
+      const { data } = await this.forwarder.call(request, catalog.readImageChunk, { imageId, index }, weightOfBytes(imageChunkBytes));
       return Buffer.from(data, 'base64');
     };
     if (isNotModified(request.headers['if-none-match'], etagOf(head))) void reply.code(304).headers(imageHeaders(head)).send();

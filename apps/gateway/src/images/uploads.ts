@@ -9,7 +9,7 @@ import { pathId, queryText } from '../http/input.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { routeSpecOf } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
-import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
+import { ConcurrencyLimiter, weightOfBytes } from '../limits/concurrency-limiter.js';
 import { receiveUpload } from './upload.js';
 
 /** The file, and 1 MiB for the other parts and the multipart framing. */
@@ -80,7 +80,7 @@ export class Uploads {
         ({ uploadId } = await this.forwarder.call(request, catalog.beginImage, { plantId }));
       },
       write: async (index, chunk) => {
-        await this.forwarder.call(request, catalog.writeImageChunk, { uploadId, index, data: chunk.toString('base64') });
+        await this.forwarder.call(request, catalog.writeImageChunk, { uploadId, index, data: chunk.toString('base64') }, weightOfBytes(chunk.length));
       },
       finish: async (additionalMetadata) => {
         // The body may have taken minutes, and there is no image before this call.

@@ -69,7 +69,7 @@ describe('load beyond the limits', () => {
 
   it('is bounded for bodies, whose memory is released when their connection closes', async () => {
     shop = await startShop(echoes, { maxBodyMib: 1, clientInFlightShare: 100 });
-    for (let n = 0; n < 3; n++) void exchange(post(400_000, 'x'.repeat(340_000)));
+    for (let n = 0; n < 3; n++) void exchange(post(390_000, 'x'.repeat(340_000)));
     const create = () => shop.send('POST', '/v3/user', { username: 'a', password: 'b', firstName: 'x'.repeat(60_000) });
     const inMemory = async () => (await shop.service.metrics.getSingleMetric('http_body_bytes_in_flight')?.get())?.values[0]?.value;
     await until(async () => (await inMemory()) === 1_020_000, 5_000);
@@ -81,7 +81,7 @@ describe('load beyond the limits', () => {
 
   it('does not arise from announced body sizes, only from bytes received', async () => {
     shop = await startShop(echoes, { maxBodyMib: 1 });
-    for (let n = 0; n < 50; n++) void exchange(post(1_000_000, '{'));
+    for (let n = 0; n < 50; n++) void exchange(post(390_000, '{'));
     expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(200);
   });
 
@@ -146,7 +146,7 @@ describe('load beyond the limits', () => {
     it('that are unfinished hold no slot that others need, nor their memory', async () => {
       await start();
       let closed = 0;
-      for (let n = 0; n < 60; n++) void exchange(post(890_000, 'x'.repeat(n < 8 ? 880_000 : 1))).then(() => closed++);
+      for (let n = 0; n < 60; n++) void exchange(post(390_000, 'x'.repeat(n < 18 ? 380_000 : 1))).then(() => closed++);
       await until(() => closed >= 40, 5_000);
       expect((await order('honest')).status).toBe(200);
       expect((await shop.get('/v3/plant/findByStatus?status=sold')).status).toBe(200);
@@ -156,19 +156,24 @@ describe('load beyond the limits', () => {
 });
 
 describe('calls of services', () => {
-  it('are in turns: all of them of one client, shared with others, and few while many call', async () => {
+  const turns = () => {
     const limiter = new ConcurrencyLimiter({ requests: 5_000, bodyBytes: 1_000_000, clientShare: 0.5 });
     const open: { client: string; answer: () => void }[] = [];
-    const call = (client: string): void => {
+    const call = (client: string, weight = 1): void => {
       const request = new IncomingMessage(new Socket());
       const slot = limiter.acquire(client, request, new ServerResponse(request));
-      void limiter.inTurn(slot, () => new Promise<void>((answer) => open.push({ client, answer }))).then(() => limiter.release(slot));
+      void limiter.inTurn(slot, weight, () => new Promise<void>((answer) => open.push({ client, answer }))).then(() => limiter.release(slot));
     };
     const times = (count: number, work: () => void): Promise<void> => {
       for (let n = 0; n < count; n++) work();
       return new Promise((resolve) => setImmediate(resolve));
     };
     const openOf = (client: string): number => open.filter((one) => one.client === client).length;
+    return { call, times, openOf, open };
+  };
+
+  it('are in turns: all of them of one client, shared with others, and few while many call', async () => {
+    const { call, times, openOf, open } = turns();
     const answerGreedy = (): void => open.splice(open.findIndex(({ client }) => client === 'greedy'), 1)[0]?.answer();
 
     await times(100, () => call('greedy'));
@@ -184,6 +189,19 @@ describe('calls of services', () => {
     let answered = 0;
     for (; open.length > 0; answered++) await times(1, () => open.shift()?.answer());
     expect(answered).toBe(150 - 20 - 16);
+  });
+
+  it('weigh what they cost: one heavy call of a client while others call, and light ones do not wait for it', async () => {
+    const { call, times, openOf, open } = turns();
+    await times(20, () => call('honest'));
+    await times(4, () => call('greedy', 16));
+    expect(openOf('greedy')).toBe(1);
+    await times(2, () => call('another'));
+    expect(openOf('another')).toBe(2);
+    await times(20, () => open.splice(open.findIndex(({ client }) => client === 'honest'), 1)[0]?.answer());
+    expect(openOf('greedy')).toBe(1);
+    await times(2, () => open.splice(open.findIndex(({ client }) => client === 'another'), 1)[0]?.answer());
+    expect(openOf('greedy')).toBe(2);
   });
 });
 

@@ -18,13 +18,18 @@ interface Usage {
   /** Requests whose body is arriving. They cost a socket and the bytes that arrived. */
   receiving: number;
   bodyBytes: number;
-  /** Calls of services that have not been answered. */
+  /** Weight of the calls of services that have not been answered. */
   calls: number;
 }
 
+interface WaitingCall {
+  readonly weight: number;
+  readonly begin: () => void;
+}
+
 interface ClientUsage extends Usage {
-  /** Continue requests whose next call waits for its turn, the oldest first. */
-  readonly waiting: (() => void)[];
+  /** The oldest first. */
+  readonly waiting: WaitingCall[];
 }
 
 /** A request's share of the limits, until it is released. */
@@ -64,11 +69,17 @@ const leastRequests = 16;
 const leastBodyBytes = 896 * 1024;
 
 /**
- * Calls of services at once, of all clients. Two for each client are outside of it, so that a client which asks for little never waits. What
- * is called at once gets equal shares of the processors, so this also bounds what the costliest requests of one client take from the others.
+ * Weight of the calls of services at once, of all clients; 1 is a read of one thing. For each client 2, or one call of any weight, are outside
+ * of it, so that a client which asks for little never waits. What is called at once gets equal shares of the processors, so this also bounds
+ * what the costliest requests of one client take from the others.
  */
 const mostCalls = 32;
 const leastCalls = 2;
+/** Bytes of a call or its answer that weigh as much as a read of one thing. */
+const bytesPerWeight = 16 * 1024;
+
+/** Returns the weight of a call with so many bytes, or with such an answer. */
+export const weightOfBytes = (bytes: number): number => Math.ceil(bytes / bytesPerWeight);
 
 /**
  * Limits concurrent requests and the bytes of their bodies, over all clients and for each, so that one client cannot take what the others
@@ -132,19 +143,19 @@ export class ConcurrencyLimiter {
    * Calls a service for a request as soon as it is its client's turn.
    * @throws CodedError `overloaded` if the request has ended by then
    */
-  async inTurn<T>(slot: Slot | undefined, call: () => Promise<T>): Promise<T> {
+  async inTurn<T>(slot: Slot | undefined, weight: number, call: () => Promise<T>): Promise<T> {
     if (!slot) return call();
     const { usage } = slot;
-    if (this.mayCall(usage)) this.begin(usage);
+    if (usage.waiting.length === 0 && this.mayCall(usage, weight)) this.begin(usage, weight);
     else {
       this.waiting.add(usage);
-      await new Promise<void>((resolve) => usage.waiting.push(resolve));
+      await new Promise<void>((begin) => usage.waiting.push({ weight, begin }));
     }
     try {
       if (slot.phase === 'released') throw overloaded('The gateway');
       return await call();
     } finally {
-      this.end(usage);
+      this.end(usage, weight);
       this.forgetIdle(slot);
     }
   }
@@ -177,7 +188,7 @@ export class ConcurrencyLimiter {
   observe(metrics: Registry): void {
     gauge(metrics, 'http_requests_in_flight', 'Accepted requests without a complete response', () => this.all.working);
     gauge(metrics, 'http_requests_receiving', 'Requests whose body is arriving', () => this.all.receiving);
-    gauge(metrics, 'http_calls_in_flight', 'Calls of services that have not been answered', () => this.all.calls);
+    gauge(metrics, 'http_calls_in_flight', 'Weight of the calls of services that have not been answered', () => this.all.calls);
     gauge(metrics, 'http_body_bytes_in_flight', 'Bytes of request bodies in memory', () => this.all.bodyBytes);
   }
 
@@ -186,25 +197,34 @@ export class ConcurrencyLimiter {
     if (usage.working + usage.receiving + usage.calls === 0 && this.clients.get(client) === usage) this.clients.delete(client);
   }
 
-  private mayCall({ calls }: Usage): boolean {
-    return calls < leastCalls || this.all.calls < mostCalls || this.max.clientShare >= 1;
+  private mayCall({ calls }: Usage, weight: number): boolean {
+    return calls === 0 || calls + weight <= leastCalls || this.all.calls + weight <= mostCalls || this.max.clientShare >= 1;
   }
 
-  private begin(usage: Usage): void {
-    usage.calls++;
-    this.all.calls++;
+  private begin(usage: Usage, weight: number): void {
+    usage.calls += weight;
+    this.all.calls += weight;
   }
 
-  /** Ends a call, and begins the one that waits longest of the client whose turn it is: of those that wait, the one with the fewest calls. */
-  private end(usage: Usage): void {
-    usage.calls--;
-    this.all.calls--;
+  /** Ends a call, and begins those that there is room for, the oldest of each client, first that of the client whose calls weigh least. */
+  private end(usage: Usage, weight: number): void {
+    usage.calls -= weight;
+    this.all.calls -= weight;
+    for (let next = this.nextToCall(); next !== undefined; next = this.nextToCall()) {
+      const [first] = next.waiting.splice(0, 1);
+      if (next.waiting.length === 0) this.waiting.delete(next);
+      if (!first) continue;
+      this.begin(next, first.weight);
+      first.begin();
+    }
+  }
+
+  private nextToCall(): ClientUsage | undefined {
     let next: ClientUsage | undefined;
-    for (const one of this.waiting) if (next === undefined || one.calls < next.calls) next = one;
-    if (!next || !this.mayCall(next)) return;
-    this.begin(next);
-    next.waiting.shift()?.();
-    if (next.waiting.length === 0) this.waiting.delete(next);
+    for (const one of this.waiting) {
+      if (this.mayCall(one, one.waiting[0]?.weight ?? 0) && (next === undefined || one.calls < next.calls)) next = one;
+    }
+    return next;
   }
 
   private admit(usage: Usage, phase: 'working' | 'receiving', response: ServerResponse): void {

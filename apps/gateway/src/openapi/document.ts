@@ -85,7 +85,7 @@ const description = `An online plant shop: a catalogue, orders that never overse
   operations ignore invalid credentials.
 - Entries of comma-separated lists may be surrounded by spaces. Date-times may also have the offsets \`+0000\` and \`+00\`.
 - Lists are sorted newest first, unless stated otherwise. A page ends after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
-- JSON bodies are limited to 896 KiB, 16 levels of nesting, 1,000 members per object and 50,000 values in all; forms to 64 KiB and
+- JSON bodies are limited to 384 KiB, or 896 KiB if they are lists, 16 levels of nesting, 1,000 members per object and 50,000 values in all; forms to 64 KiB and
   1,000 fields, queries to 1,000 parameters.
 - Operations that a later release removes are marked \`deprecated\`, and their responses have the headers \`Deprecation\` and \`Sunset\`.
   They work until the date in \`Sunset\`, at least 180 days after the date in \`Deprecation\`.

@@ -8,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { etagOf } from '../http/headers.js';
+import { weightOf } from '../http/route.js';
 import { type PageQuery, RpcForwarder, sendJson, type Unvalidated } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 
@@ -148,7 +149,7 @@ export class CachedReads {
       return toCached(answer, query && next !== undefined ? this.forwarder.nextLink(request, query, next) : undefined);
     };
     // Takes the turn first: others share the read, so it must not wait for this client's.
-    sendCached(request, reply, await this.limiter.inTurn(request.slot, () => this.fetchShared(key, read)));
+    sendCached(request, reply, await this.limiter.inTurn(request.slot, weightOf(request), () => this.fetchShared(key, read)));
   }
 
   /** Returns a handler whose concurrent requests share a read. */

@@ -14,8 +14,10 @@ export interface Costly {
   readonly make: (n: number) => RawRequest;
 }
 
-/** JSON bodies of the largest size: 896 KiB, less what surrounds the part that is large. */
-const bodyBytes = 896 * 1024 - 2_000;
+/** JSON bodies of the largest size, less what surrounds the part that is large: of lists, and of objects. */
+const listBytes = 896 * 1024 - 2_000;
+const objectBytes = 384 * 1024 - 2_000;
+const largest = (isList: boolean): number => (isList ? listBytes : objectBytes);
 /** What Node admits of request line and headers is 16 KiB. */
 const headBytes = 14_000;
 const formBytes = 64 * 1024 - 1_000;
@@ -226,6 +228,7 @@ function bodyOf(type: string, value: unknown): Buffer {
 
 /** JSON texts whose structure is costly, whatever the operation. */
 function jsonTexts(isList: boolean): (readonly [what: string, text: () => string])[] {
+  const bodyBytes = largest(isList);
   const in1 = (one: string): string => (isList ? `[${one}]` : one);
   const listOf = (entries: string): string => (isList ? `[${entries}]` : `{"a":[${entries}]}`);
   const members = (name: (n: number) => string, count: number): string => `{${Array.from({ length: count }, (_, n) => `"${name(n)}":0`).join()}}`;
@@ -264,19 +267,20 @@ interface Place {
 /** Lists the places of a body at which something costly can stand: texts, lists and objects that the operation declares. */
 function placesOf(root: Schema, values: Values): Place[] {
   const places: Place[] = [];
+  const bodyBytes = largest(root.type === 'array');
   const visit = (given: Schema, pointer: string, around: Place['around'], depth: number): void => {
     const schema = values.resolved(given);
     if (depth > 4) return;
     if (schema.type === 'string' && schema.enum === undefined) {
-      const costly = texts(schema, bodyBytes).map(([what, text]) => [what, () => cutJson(text())] as const);
+      const costly = texts(schema, bodyBytes).map(([what, text]) => [what, () => cutJson(text(), bodyBytes)] as const);
       places.push({ pointer, around, costly });
     } else if (schema.type === 'array') {
       const item = JSON.stringify(values.valid(schema.items ?? {}) ?? 0);
       const most = Math.min(schema.maxItems ?? 40_000, 40_000);
       const longest = JSON.stringify(longestOf(schema.items ?? {}, values, 3));
       const costly: Place['costly'] = [
-        [`${most} entries`, () => `[${Array.from({ length: fitting(item, most) }, () => item).join()}]`],
-        [`${most} of the longest entries`, () => `[${Array.from({ length: fitting(longest, most) }, () => longest).join()}]`],
+        [`${most} entries`, () => `[${Array.from({ length: fitting(item, most, bodyBytes) }, () => item).join()}]`],
+        [`${most} of the longest entries`, () => `[${Array.from({ length: fitting(longest, most, bodyBytes) }, () => longest).join()}]`],
         ['40,000 numbers', () => `[${filled('0,', 80_000)}0]`],
         ['40,000 texts', () => `[${different((n) => `"${n}"`, 300_000, ',')}]`],
         ['40,000 empty objects', () => `[${filled('{},', 120_000)}{}]`],
@@ -305,13 +309,13 @@ function placesOf(root: Schema, values: Values): Place[] {
 }
 
 /** JSON of a text, which escapes may have made too long. */
-function cutJson(text: string): string {
+function cutJson(text: string, bodyBytes: number): string {
   const json = JSON.stringify(text);
   const bytes = Buffer.byteLength(json);
   return bytes <= bodyBytes ? json : JSON.stringify(text.slice(0, Math.floor((text.length * bodyBytes) / bytes)).toWellFormed());
 }
 
-const fitting = (item: string, most: number): number => Math.max(1, Math.min(most, Math.floor(bodyBytes / (Buffer.byteLength(item) + 1))));
+const fitting = (item: string, most: number, bodyBytes: number): number => Math.max(1, Math.min(most, Math.floor(bodyBytes / (Buffer.byteLength(item) + 1))));
 
 /** The longest value that a schema allows, of four-byte characters. */
 function longestOf(given: Schema, values: Values, depth: number): unknown {
