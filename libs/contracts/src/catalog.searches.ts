@@ -140,7 +140,7 @@ export const searchOperations = {
     {
       route: 'GET /v3/plant/search',
       access: openLimitedByUser,
-      weight: 2,
+      weight: 8,
       summary: 'Search plants',
       description:
         'Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. ' +
@@ -158,7 +158,7 @@ export const searchOperations = {
     {
       route: 'GET /v3/plant/facets',
       access: openLimitedByUser,
-      weight: 4,
+      weight: 16,
       summary: 'Count plants by status, tag and category',
       description:
         'Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a ' +

@@ -100,7 +100,7 @@ export class OrdersService {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
     const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders per batch');
-    const batching: BatcherOptions = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
+    const batching: BatcherOptions<QueuedOrder | QueuedBasket> = { name: 'place orders', lanes: options.placingLanes, maxBatch, sizeOf: (one) => ('orders' in one ? one.orders.length : 1), lingers: true, onBatch };
     this.batcher = new Batcher(batching, dropExpired<QueuedOrder | QueuedBasket, Answer>('store', (queued) => this.placeQueued(queued)));
   }
 

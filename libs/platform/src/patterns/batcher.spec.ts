@@ -6,7 +6,7 @@ import { Deadline } from '../rpc/context.js';
 const dataError = Object.assign(new Error('out of range'), { code: '22003' });
 
 /** A batcher that records its batches. A batch that contains 13 fails on its data; a negative number gets an error as its result. */
-function recording(options: { lanes: number; maxBatch: number }): { batches: number[][]; batcher: Batcher<number, string> } {
+function recording(options: { lanes: number; maxBatch: number; sizeOf?: (request: number) => number }): { batches: number[][]; batcher: Batcher<number, string> } {
   const batches: number[][] = [];
   const batcher = new Batcher<number, string>({ name: 'test', ...options }, async (batch) => {
     batches.push([...batch]);
@@ -62,6 +62,12 @@ describe('a batcher', () => {
     expect(results.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message))).toEqual([
       'done 1', 'no -2', 'done 3', 'out of range', 'done 5', 'out of range', 'done 7',
     ]);
+  });
+
+  it('ends a batch with the request that reaches its size', async () => {
+    const { batches, batcher } = recording({ lanes: 1, maxBatch: 100, sizeOf: (request) => request });
+    await Promise.all([60, 60, 60, 200, 1].map((one) => batcher.submit(0, one)));
+    expect(batches).toEqual([[60, 60], [60, 200], [1]]);
   });
 
   it('fails all requests of a batch on any other error, without running it again, and continues', async () => {

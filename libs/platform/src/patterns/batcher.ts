@@ -3,14 +3,17 @@ import { isDataError } from '../postgres/sqlstate.js';
 import type { Deadline } from '../rpc/context.js';
 import { failureOf, type OpenSpan, type Tracing, tracing } from '../telemetry/tracing.js';
 
-export interface BatcherOptions {
+export interface BatcherOptions<Request> {
   /** The name of a batch's span. */
   readonly name: string;
-  /** Called before each batch with its number of requests. */
-  readonly onBatch?: (requests: number) => void;
+  /** Called before each batch with its size. */
+  readonly onBatch?: (size: number) => void;
   /** Number of lanes: batches that may run at the same time. */
   readonly lanes: number;
+  /** A batch ends with the request that reaches this size. */
   readonly maxBatch: number;
+  /** How much a request adds to its batch's size; absent: 1. */
+  readonly sizeOf?: (request: Request) => number;
   /** Whether a lane waits a few milliseconds after a batch, for clients that send their next request as soon as they are answered. */
   readonly lingers?: boolean;
 }
@@ -60,7 +63,7 @@ export class Batcher<Request, Result> {
   private readonly lanes = new Map<number, Lane<Request, Result>>();
 
   constructor(
-    private readonly options: BatcherOptions,
+    private readonly options: BatcherOptions<Request>,
     private readonly run: RunBatch<Request, Result>,
   ) {}
 
@@ -89,7 +92,7 @@ class Lane<Request, Result> {
   private lingering: { readonly enough: number; readonly end: () => void } | undefined;
 
   constructor(
-    private readonly options: BatcherOptions,
+    private readonly options: BatcherOptions<Request>,
     private readonly run: RunBatch<Request, Result>,
   ) {}
 
@@ -105,13 +108,25 @@ class Lane<Request, Result> {
 
   private async runBatches(): Promise<void> {
     while (this.queue.length > 0) {
-      const batch = this.queue.splice(0, this.options.maxBatch);
-      this.options.onBatch?.(batch.length);
+      const { batch, size } = this.takeBatch();
+      this.options.onBatch?.(size);
       const startedAt = performance.now();
       await this.settle(batch);
       await this.linger(batch.length + this.queue.length, performance.now() - startedAt);
     }
     this.isRunning = false;
+  }
+
+  private takeBatch(): { batch: QueuedRequest<Request, Result>[]; size: number } {
+    const { maxBatch, sizeOf } = this.options;
+    let count = 0;
+    let size = 0;
+    for (const { request } of this.queue) {
+      count++;
+      size += sizeOf ? sizeOf(request) : 1;
+      if (size >= maxBatch) break;
+    }
+    return { batch: this.queue.splice(0, count), size };
   }
 
   /** @param clients number of requests that were just answered, plus those still queued */
