@@ -210,7 +210,7 @@ describe('a client that is too slow', () => {
   const paces = { bodyMs: 300, streamedBytesPerSecond: 1_000, graceMs: 300, responseMs: 300, checkMs: 50 };
 
   /** Serves requests as `respond` does, and returns what a client gets that sends `text`, and sends nothing more. */
-  async function talk(body: 'whole' | 'streamed' | undefined, text: string, respond: (socket: ServerResponse) => void, reads = true): Promise<string> {
+  async function talk(body: 'whole' | 'streamed' | undefined, text: string, respond: (socket: ServerResponse) => void, { reads = true, forMs = 10_000 } = {}): Promise<string> {
     const limiter = new ConcurrencyLimiter(limits, paces);
     const server = createServer((request, response) => {
       const slot = limiter.acquire('client', request, response, body);
@@ -228,7 +228,7 @@ describe('a client that is too slow', () => {
       socket.on('error', () => undefined);
       socket.on('close', () => resolve(all));
       if (!reads) server.on('connection', (one) => one.on('close', () => resolve('closed')));
-      setTimeout(() => resolve('open'), 2_000);
+      setTimeout(() => resolve('open'), forMs).unref();
     });
     socket.destroy();
     server.close();
@@ -242,12 +242,12 @@ describe('a client that is too slow', () => {
   });
 
   it('with a body that has arrived waits for its answer', async () => {
-    expect(await talk('whole', head + 'x'.repeat(10_000), silent)).toBe('open');
+    expect(await talk('whole', head + 'x'.repeat(10_000), silent, { forMs: 2_000 })).toBe('open');
   });
 
   it('to read loses the connection; one whose answer is not ready does not', async () => {
     const large = (response: ServerResponse): unknown => response.end(Buffer.alloc(30_000_000));
-    expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', large, false)).toBe('closed');
-    expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', silent)).toBe('open');
+    expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', large, { reads: false })).toBe('closed');
+    expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', silent, { forMs: 2_000 })).toBe('open');
   });
 });
