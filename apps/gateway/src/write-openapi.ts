@@ -26,6 +26,8 @@ const { app, routes } = await createGateway(
     database: undefined,
   },
   {
+    // The document also has the operations that only a sandbox has.
+    sandbox: true,
     host: '127.0.0.1',
     port: 0,
     publicUrl,

@@ -61,6 +61,7 @@ export class StoreFixture {
       ...testConfig(nats.url),
       databaseUrl: database.serviceUrl,
       databaseCa: '',
+      sandbox: false,
       databasePoolSize: 16,
       initialStock: 100,
       orderTtlMs: 3_600_000,
