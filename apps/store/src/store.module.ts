@@ -18,6 +18,7 @@ import { TimelineController, TimelineService } from './orders/timeline.js';
 import { PaymentsController, PaymentsService } from './payments/payments.service.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
 import { RefundsController, RefundsDueGauge, RefundsService } from './refunds/refunds.js';
+import { TestPayments } from './sandbox/test-payments.js';
 import { ShipmentsController, ShipmentsService } from './shipments/shipments.js';
 import { AvailabilityController } from './stock/availability.js';
 import { StockChangesController } from './stock/stock-changes.js';
@@ -46,7 +47,7 @@ class StoreModule {
         StockService,
         CustomersService,
         ReconcileService,
-        DueOrdersService,
+        { provide: DueOrdersService, useClass: options.sandbox ? TestPayments : DueOrdersService },
         DueOrdersLoop,
         SetAsideGauge,
         InventoryCompactor,

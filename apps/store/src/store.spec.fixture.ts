@@ -78,6 +78,7 @@ export class StoreFixture {
       ...given,
     };
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
+    await sql.query('UPDATE database_mode SET sandbox = $1', [config.sandbox]);
     const setClock = hasOwnClock ? await giveClock(sql) : () => Promise.reject(new Error('start the fixture with hasOwnClock'));
     const services = await Promise.all(
       Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),
