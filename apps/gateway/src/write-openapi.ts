@@ -26,8 +26,7 @@ const { app, routes } = await createGateway(
     database: undefined,
   },
   {
-    // The document also has the operations that only a sandbox has.
-    sandbox: true,
+    sandbox: false,
     host: '127.0.0.1',
     port: 0,
     publicUrl,
