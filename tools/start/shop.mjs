@@ -47,7 +47,9 @@ export async function openShop(options, means) {
   const say = (/** @type {string} */ message) => screen.say(message);
   checkPlatform();
 
-  const dataDir = new DataDir(process.env['DATA_DIR'] || join(ROOT, '.data'));
+  // Services and migrations inherit it.
+  if (options.sandbox) process.env['SANDBOX'] = 'true';
+  const dataDir = new DataDir(process.env['DATA_DIR'] || join(ROOT, '.data', ...(options.sandbox ? ['sandbox'] : [])));
   dataDir.create();
   shutdown.add('lock', lock(dataDir));
   await endOrphans(dataDir, say);

@@ -302,6 +302,13 @@ CREATE TABLE plant_exports (
 
 -- What every service has (libs/platform)
 
+-- Whether the database belongs to a sandbox (SANDBOX); services with another setting refuse it.
+CREATE TABLE database_mode (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  sandbox  boolean NOT NULL
+);
+INSERT INTO database_mode (sandbox) VALUES (coalesce(current_setting('shop.sandbox', true), 'false')::boolean);
+
 -- Saved answers of requests with an Idempotency-Key: a hash of the key, a fingerprint of the request keyed by it, and the
 -- answer encrypted under it.
 CREATE TABLE idempotency_keys (

@@ -55,7 +55,7 @@ export class CatalogFixture {
         PUBLIC_URL: 'https://shop.test',
         ...environment,
       },
-      await Database.connect(catalogDatabase({ databaseUrl: testDatabase.url, databaseCa: '' }, 4), createLogger('test', 'fatal')),
+      await Database.connect(catalogDatabase({ databaseUrl: testDatabase.url, databaseCa: '', sandbox: false }, 4), createLogger('test', 'fatal')),
       store,
       await TestCaller.connect(nats.url),
     );

@@ -2,7 +2,7 @@ import { choice, type Config, flag, neededWith, type Setting, text, url } from '
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, sandbox, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const imageStoreNames = ['postgres', 's3'] as const;
 export type ImageStoreName = (typeof imageStoreNames)[number];
@@ -33,6 +33,7 @@ export const CATALOG_OPTIONS = Symbol('catalog options');
 const databaseSetting = {
   databaseUrl: databaseUrl('CATALOG_DATABASE_URL', "The catalog's own database"),
   databaseCa,
+  sandbox,
 };
 
 /** The settings of `migrate.ts`. */
@@ -104,9 +105,10 @@ function s3Of(config: OwnConfig): S3Settings | undefined {
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
 /** Without entities: a plant is one row, read and written as a whole; the rest is locks and pages. */
-export const catalogDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
+export const catalogDatabase = ({ databaseUrl, databaseCa, sandbox }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,
+  sandbox,
   applicationName: 'catalog',
   poolSize,
   migrations: migrationsFolder,

@@ -1,6 +1,6 @@
 import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import { corsOrigins, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
+import { corsOrigins, sandbox, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
 
 /** The gateway's own settings, without those that every service has. */
 export type GatewayOptions = Omit<GatewayConfig, keyof ServiceConfig>;
@@ -9,6 +9,7 @@ export const GATEWAY_OPTIONS = Symbol('gateway options');
 
 export const gatewaySettings = {
   ...serviceSettings,
+  sandbox,
   host: text('GATEWAY_HOST', { description: 'Listen address of the HTTP API', default: '127.0.0.1' }),
   port: port('GATEWAY_PORT', { description: 'Port of the HTTP API', default: '8080' }),
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {

@@ -23,6 +23,7 @@ import { ProblemsController } from './docs/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
 import { PlantChangesController } from './transfer/plant-changes.js';
 import { TransferController, Transfers } from './transfer/transfers.js';
+import { SandboxController } from './sandbox/sandbox.controller.js';
 import { SessionsController } from './users/sessions.controller.js';
 
 @Module({})
@@ -41,6 +42,7 @@ export class GatewayModule {
         DocsController,
         ProblemsController,
         HealthController,
+        ...(options.sandbox ? [SandboxController] : []),
       ],
       providers: [
         { provide: GATEWAY_OPTIONS, useValue: options },

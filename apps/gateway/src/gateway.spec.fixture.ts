@@ -109,6 +109,7 @@ export async function startReplica(nats: TestNats, options: Partial<GatewayOptio
   const started = Promise.withResolvers<Gateway>();
   const service = await startService('gateway', nats.url, async (own) => {
     const gateway = await startGateway(own, {
+      sandbox: false,
       host: '127.0.0.1',
       port: 0,
       publicUrl,

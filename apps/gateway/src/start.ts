@@ -52,9 +52,9 @@ export async function createGateway(
     clientShare: options.clientInFlightShare / 100,
   });
   limiter.observe(service.metrics);
-  const { publicUrl, corsOrigins, trustedProxies, requestTimeoutMs } = options;
+  const { publicUrl, sandbox, corsOrigins, trustedProxies, requestTimeoutMs } = options;
   const drain = new ConnectionDrain();
-  const parts = { publicUrl, corsOrigins, trustedProxies, requestTimeoutMs, limiter, logger, drain };
+  const parts = { publicUrl, sandbox, corsOrigins, trustedProxies, requestTimeoutMs, limiter, logger, drain };
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(

@@ -26,6 +26,7 @@ const { app, routes } = await createGateway(
     database: undefined,
   },
   {
+    sandbox: false,
     host: '127.0.0.1',
     port: 0,
     publicUrl,

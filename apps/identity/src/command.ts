@@ -13,7 +13,7 @@ import { identityDatabase } from './database.js';
  * entry carries too.
  */
 export async function runCommand(
-  config: Pick<IdentityConfig, 'databaseUrl' | 'databaseCa'>,
+  config: Pick<IdentityConfig, 'databaseUrl' | 'databaseCa' | 'sandbox'>,
   command: (database: Database, actor: Actor, logger: Logger) => Promise<string>,
 ): Promise<void> {
   const requestId = randomUUID();

@@ -1,6 +1,6 @@
 import { type Config, flag, integer, port, secrets, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, sandbox, serviceSettings } from '@plant-shop/platform/service/settings';
 import { signingKeysRefreshMs } from './oauth/signing-key.js';
 import type { IdentityOptions } from './options.js';
 import { productionCost } from './passwords/password-hasher.js';
@@ -8,6 +8,7 @@ import { productionCost } from './passwords/password-hasher.js';
 export const databaseSetting = {
   databaseUrl: databaseUrl('IDENTITY_DATABASE_URL', "Identity's own database"),
   databaseCa,
+  sandbox,
 };
 
 /** Settings of `migrate.ts`. */

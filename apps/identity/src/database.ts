@@ -47,9 +47,10 @@ export class UserEntity {
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
-export const identityDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
+export const identityDatabase = ({ databaseUrl, databaseCa, sandbox }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,
+  sandbox,
   applicationName: 'identity',
   poolSize,
   migrations: migrationsFolder,

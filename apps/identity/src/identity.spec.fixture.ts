@@ -177,6 +177,7 @@ export const testSecret = 'a test secret of 32 characters or more';
 const testConfig = (databaseUrl: string): Config => ({
   databaseUrl,
   databaseCa: '',
+  sandbox: false,
   databasePoolSize: 12,
   publicUrl: 'http://shop.test',
   httpHost: '127.0.0.1',

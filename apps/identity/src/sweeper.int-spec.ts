@@ -12,7 +12,7 @@ const logger = createLogger('test', 'fatal');
 const someHash = `decode(repeat('ab', 32), 'hex')`;
 beforeAll(async () => {
   test = await createDatabase(migrationsFolder);
-  database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '' }, 2), logger);
+  database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '', sandbox: false }, 2), logger);
 });
 afterAll(async () => {
   await database.close();

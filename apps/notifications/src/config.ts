@@ -1,7 +1,7 @@
 import { choice, type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { openFileLimit } from '@plant-shop/platform/service/connection-limit';
-import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
+import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, sandbox, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
 import { type NotificationsOptions, roles } from './options.js';
 import { clientsWithin } from './stream/transport/socket-limits.js';
 import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
@@ -9,6 +9,7 @@ import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/setting
 const databaseSetting = {
   databaseUrl: databaseUrl('NOTIFICATIONS_DATABASE_URL', "Notifications' own database"),
   databaseCa,
+  sandbox,
 };
 
 /** Settings of `migrate.ts`. */
@@ -95,6 +96,7 @@ export const toOptions = (
   isProduction: boolean,
   openFiles = openFileLimit(),
 ): NotificationsOptions => ({
+  sandbox: config.sandbox,
   role: config.role,
   stream: {
     host: config.streamHost,

@@ -33,9 +33,10 @@ export class WebhookEntity {
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
-export const notificationsDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
+export const notificationsDatabase = ({ databaseUrl, databaseCa, sandbox }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,
+  sandbox,
   applicationName: 'notifications',
   poolSize,
   migrations: migrationsFolder,

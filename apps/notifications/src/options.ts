@@ -73,6 +73,7 @@ export interface WebhooksOptions {
 
 /** Options of the parts of notifications, derived from the settings. */
 export interface NotificationsOptions {
+  readonly sandbox: boolean;
   readonly role: Role;
   readonly stream: {
     readonly host: string;

@@ -3,7 +3,7 @@ import { choice, type Config, integer } from '@plant-shop/platform/config';
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
-import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, sandbox, serviceSettings } from '@plant-shop/platform/service/settings';
 
 /** When orders are paid, expire and are delivered. */
 export interface CheckoutPolicy {
@@ -20,6 +20,7 @@ export interface CheckoutPolicy {
 
 /** The settings as the store's modules use them. */
 export interface StoreOptions {
+  readonly sandbox: boolean;
   readonly initialStock: number;
   readonly placingLanes: number;
   readonly checkout: CheckoutPolicy;
@@ -31,6 +32,7 @@ export const STORE_OPTIONS = Symbol('store options');
 const databaseSetting = {
   databaseUrl: databaseUrl('STORE_DATABASE_URL', "The store's own database"),
   databaseCa,
+  sandbox,
 };
 
 /** The settings of `migrate.ts`. */
@@ -57,7 +59,7 @@ export const storeSettings = {
   }),
   orderTtlMs: milliseconds('ORDER_TTL_MS', 'Time until an unpaid order expires', 900_000),
   paymentProvider: choice('PAYMENT_PROVIDER', ['external', 'simulated'], {
-    description: '`simulated` approves and delivers orders automatically',
+    description: '`simulated` approves and delivers orders automatically, as every sandbox does',
     default: 'external',
   }),
   simulatedApprovalDelayMs: milliseconds('SIMULATED_APPROVAL_DELAY_MS', 'Simulated payment: delay from placing to approval', 5_000),
@@ -96,10 +98,11 @@ export type StoreConfig = Config<typeof storeSettings>;
 const dayMs = 86_400_000;
 
 export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): StoreOptions => ({
+  sandbox: config.sandbox,
   initialStock: config.initialStock,
   placingLanes: config.placingLanes,
   checkout: {
-    provider: config.paymentProvider,
+    provider: config.sandbox ? 'simulated' : config.paymentProvider,
     orderTtlMs: config.orderTtlMs,
     approvalDelayMs: config.simulatedApprovalDelayMs,
     deliveryDelayMs: config.simulatedDeliveryDelayMs,
@@ -121,9 +124,10 @@ export const faultsOf = ({ placingLanes, databasePoolSize }: Pick<StoreConfig, '
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
 /** Without entities: the hot paths are hand-written SQL. */
-export const storeDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
+export const storeDatabase = ({ databaseUrl, databaseCa, sandbox }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,
+  sandbox,
   applicationName: 'store',
   poolSize,
   migrations: migrationsFolder,

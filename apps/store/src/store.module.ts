@@ -18,6 +18,8 @@ import { TimelineController, TimelineService } from './orders/timeline.js';
 import { PaymentsController, PaymentsService } from './payments/payments.service.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
 import { RefundsController, RefundsDueGauge, RefundsService } from './refunds/refunds.js';
+import { SandboxController, SandboxService } from './sandbox/sandbox.js';
+import { TestPayments } from './sandbox/test-payments.js';
 import { ShipmentsController, ShipmentsService } from './shipments/shipments.js';
 import { AvailabilityController } from './stock/availability.js';
 import { StockChangesController } from './stock/stock-changes.js';
@@ -29,7 +31,7 @@ class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, BasketsController, TimelineController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit)],
+      controllers: [FeedController, OrdersController, BasketsController, TimelineController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit), ...(options.sandbox ? [SandboxController] : [])],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
@@ -46,7 +48,7 @@ class StoreModule {
         StockService,
         CustomersService,
         ReconcileService,
-        DueOrdersService,
+        ...(options.sandbox ? [{ provide: DueOrdersService, useClass: TestPayments }, SandboxService] : [DueOrdersService]),
         DueOrdersLoop,
         SetAsideGauge,
         InventoryCompactor,

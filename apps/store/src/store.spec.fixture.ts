@@ -61,6 +61,7 @@ export class StoreFixture {
       ...testConfig(nats.url),
       databaseUrl: database.serviceUrl,
       databaseCa: '',
+      sandbox: false,
       databasePoolSize: 16,
       initialStock: 100,
       orderTtlMs: 3_600_000,
@@ -77,6 +78,7 @@ export class StoreFixture {
       ...given,
     };
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
+    await sql.query('UPDATE database_mode SET sandbox = $1', [config.sandbox]);
     const setClock = hasOwnClock ? await giveClock(sql) : () => Promise.reject(new Error('start the fixture with hasOwnClock'));
     const services = await Promise.all(
       Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),

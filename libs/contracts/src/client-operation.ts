@@ -97,6 +97,8 @@ interface Traits {
   readonly shared?: 'cached' | 'coalesced';
   /** The operation reads the session token itself, although it is open. */
   readonly readsSession?: true;
+  /** A shop without SANDBOX does not have it, and neither does the OpenAPI document in `docs`. */
+  readonly onlyInSandbox?: true;
   /** A later release removes the operation; its responses announce that. */
   readonly deprecated?: Deprecation;
 }

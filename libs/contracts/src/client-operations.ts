@@ -11,8 +11,10 @@ const isExposed = (operation: Operation<object, unknown>): operation is Exposed<
 const exposedBy = (contract: Readonly<Record<string, Operation<object, unknown>>>): ClientOperation[] =>
   Object.values(contract).filter(isExposed).map(({ client }) => client);
 
+const exposed: readonly ClientOperation[] = [catalog, store, identity, notifications].flatMap(exposedBy);
+
 /** Everything that clients can call, in the order of the OpenAPI document. */
-export const clientOperations: readonly ClientOperation[] = [
-  ...[catalog, store, identity, notifications].flatMap(exposedBy),
-  ...Object.values(shop),
-];
+export const clientOperations: readonly ClientOperation[] = [...exposed.filter(({ onlyInSandbox }) => !onlyInSandbox), ...Object.values(shop)];
+
+/** What they can call in a sandbox, too. */
+export const sandboxOperations: readonly ClientOperation[] = exposed.filter(({ onlyInSandbox }) => onlyInSandbox);

@@ -1,8 +1,17 @@
 import { deliveryOperations } from './notifications.deliveries.js';
 import { webhookOperations } from './notifications.webhooks.js';
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import type { ErrorCode } from './errors.js';
+import { AdvanceClock } from './store.sandbox.js';
 
+export class AdvanceQueueClock extends AdvanceClock {}
 
-export const notifications = { ...webhookOperations, ...deliveryOperations };
+export const notifications = {
+  ...webhookOperations,
+  ...deliveryOperations,
+  /** Only in a sandbox. The store's part of it is the operation of clients. */
+  advanceClock: operationsOf<ErrorCode>('notifications').write<Record<string, never>>()('advanceClock', AdvanceQueueClock),
+};
 
 export * from './notifications.deliveries.js';
 export * from './notifications.webhooks.js';

@@ -7,6 +7,7 @@ import { orderListOperations } from './store.order-lists.js';
 import { orderOperations } from './store.orders.js';
 import { paymentOperations } from './store.payments.js';
 import { reconcileOperations } from './store.reconcile.js';
+import { sandboxOperations } from './store.sandbox.js';
 import { stockOperations } from './store.stock.js';
 import { timelineOperations } from './store.timeline.js';
 
@@ -21,6 +22,7 @@ export const store = {
   ...lifecycleOperations,
   ...feedOperations,
   ...reconcileOperations,
+  ...sandboxOperations,
   readAudit: readAuditOf('store'),
 };
 
@@ -30,5 +32,6 @@ export * from './store.lifecycles.js';
 export * from './store.order-lists.js';
 export * from './store.orders.js';
 export * from './store.payments.js';
+export * from './store.sandbox.js';
 export * from './store.stock.js';
 export * from './store.timeline.js';

@@ -18,7 +18,7 @@ const policy = /** @type {const} */ ({ provider: 'external', orderTtlMs: 900_000
  */
 export async function loneOrder({ stack, plants }) {
   const databaseUrl = stack.run.postgres.adminUrl.replace(/\/postgres$/, '/store');
-  const database = await Database.connect(storeDatabase({ databaseUrl, databaseCa: '' }, 2), createLogger('bench', 'warn'));
+  const database = await Database.connect(storeDatabase({ databaseUrl, databaseCa: '', sandbox: false }, 2), createLogger('bench', 'warn'));
   try {
     const ids = new OrderIds(database);
     const batcher = new Batcher({ name: 'place orders', lanes: 1, maxBatch: 256 }, (batch) =>

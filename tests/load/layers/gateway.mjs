@@ -80,6 +80,7 @@ export async function startGateway() {
       rateLimitPerMinute: 1_000_000_000,
       trustedProxies: [],
       corsOrigins: [],
+      sandbox: false,
       docsOAuthClient: '',
       consoleOAuthClient: '',
       maxInFlight: 5_000,

@@ -135,6 +135,7 @@ async function startStoreAlone() {
   await startStore(service, {
     databaseUrl: 'postgres://store@127.0.0.1:9/store',
     databaseCa: '',
+    sandbox: false,
     databasePoolSize: 16,
     initialStock: 0,
     orderTtlMs: 900_000,

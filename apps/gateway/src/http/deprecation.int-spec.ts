@@ -25,7 +25,7 @@ describe('a deprecated operation', () => {
       const routes = new Routes(authenticator, new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000, clientShare: 1 }));
       server = fastify();
       server.setErrorHandler((error, request, reply) => {
-        sendProblem(error, request, reply, { publicUrl, logger: createLogger('gateway', 'fatal') });
+        sendProblem(error, request, reply, { publicUrl, sandbox: false, logger: createLogger('gateway', 'fatal') });
       });
       routes.install(server);
       server.get('/old', { config: { spec: routeSpecOf({ ...catalog.getPlant.client, deprecated: old }) } }, () => 'as before');

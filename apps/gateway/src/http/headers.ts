@@ -113,8 +113,14 @@ export function checkMediaType(headers: IncomingHttpHeaders, type: string): void
   }
 }
 
+/** What the default headers of the gateway depend on. */
+export interface HeaderOptions {
+  readonly publicUrl: string;
+  readonly sandbox: boolean;
+}
+
 /** Returns the default headers of every response of the gateway. */
-export const gatewayHeaders = (publicUrl: string): Readonly<Record<string, string>> => responseHeaders(publicUrl, 'no-store');
+export const gatewayHeaders = ({ publicUrl, sandbox }: HeaderOptions): Readonly<Record<string, string>> => responseHeaders(publicUrl, 'no-store', sandbox);
 
 /** `Cache-Control` of answers that are the same for everybody. Shared caches must not store them: they may change at any time. */
 export const forEverybody = 'private, no-cache';
@@ -122,8 +128,8 @@ export const forEverybody = 'private, no-cache';
 const preflightMethods = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 
 /** Sets the default headers before any route, which handlers may replace; refuses malformed requests, and answers preflights. */
-export function secureAnswers(instance: FastifyInstance, { publicUrl, corsOrigins }: { readonly publicUrl: string; readonly corsOrigins: readonly string[] }): void {
-  const headers = gatewayHeaders(publicUrl);
+export function secureAnswers(instance: FastifyInstance, { corsOrigins, ...options }: HeaderOptions & { readonly corsOrigins: readonly string[] }): void {
+  const headers = gatewayHeaders(options);
   instance.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers).header('x-request-id', request.id);
     if (corsOrigins.length > 0) reply.headers(corsHeaders(request.headers.origin, corsOrigins));

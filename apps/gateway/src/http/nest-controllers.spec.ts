@@ -57,6 +57,7 @@ describe("the gateway's Nest controllers", () => {
   const start = async (controller: new () => object, ...providers: Provider[]) => {
     const parts = {
       publicUrl: 'http://127.0.0.1',
+      sandbox: false,
       corsOrigins: [], trustedProxies: [],
       requestTimeoutMs: 1_000,
       limiter: new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000, clientShare: 1 }),

@@ -6,17 +6,17 @@ import { CodedError, type ErrorDetails, type FieldError, type RequestError } fro
 import { pathOf } from '@plant-shop/platform/http/request';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { gatewayHeaders } from './headers.js';
+import { gatewayHeaders, type HeaderOptions } from './headers.js';
 
 /** Answers a request with the problem document of an error; logs defects. */
 export function sendProblem(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  { publicUrl, logger }: { readonly publicUrl: string; readonly logger: Logger },
+  { logger, ...options }: HeaderOptions & { readonly logger: Logger },
 ): void {
   const coded = toCoded(error);
-  const at = { publicUrl, headers: gatewayHeaders(publicUrl), requestId: request.id, instance: pathOf(request.raw.url ?? '') };
+  const at = { publicUrl: options.publicUrl, headers: gatewayHeaders(options), requestId: request.id, instance: pathOf(request.raw.url ?? '') };
   const { status, headers, body, isDefect } = problemResponse(coded, at, errorsOf(coded, request.routeSpec?.body));
   if (isDefect) {
     const err = error instanceof Error ? error : coded;
@@ -124,7 +124,7 @@ export function exampleOf(code: ProblemCode, publicUrl: string): object {
 /** Answers every error of hooks and handlers with a problem document; Nest's own error bodies echo URLs. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  constructor(private readonly parts: { readonly publicUrl: string; readonly logger: Logger }) {}
+  constructor(private readonly parts: HeaderOptions & { readonly logger: Logger }) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();

@@ -9,7 +9,7 @@ import type { ConnectionDrain } from '@plant-shop/platform/service/connection-dr
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { sendProblem } from './problem.js';
-import { gatewayHeaders, mergePatchType } from './headers.js';
+import { gatewayHeaders, type HeaderOptions, mergePatchType } from './headers.js';
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
@@ -98,8 +98,7 @@ const keepAliveTimeout = 72_000;
 const headersTimeout = 15_000;
 
 /** Creates Fastify with its own error responses, logging and parsing replaced by the gateway's. */
-export function createAdapter(parts: {
-  readonly publicUrl: string;
+export function createAdapter(parts: HeaderOptions & {
   readonly corsOrigins: readonly string[];
   readonly trustedProxies: readonly string[];
   /** Time to receive a whole request with its body. */
@@ -130,7 +129,7 @@ export function createAdapter(parts: {
       // Handlers receive the UrlEncoded; only the type declaration demands a plain object.
       querystringParser: ((text: string) => (text === '' ? UrlEncoded.empty : UrlEncoded.parse(text))) as never,
     },
-    clientErrorHandler: answerConnectionError({ publicUrl: parts.publicUrl, headers: gatewayHeaders(parts.publicUrl) }, parts.corsOrigins),
+    clientErrorHandler: answerConnectionError({ publicUrl: parts.publicUrl, headers: gatewayHeaders(parts) }, parts.corsOrigins),
     // Of requests that reach no hook, such as those with a path that cannot be decoded.
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       reply.headers(corsHeaders(request.headers.origin, parts.corsOrigins));

@@ -1,5 +1,5 @@
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
-import { clientOperations } from '@plant-shop/contracts/client-operations';
+import { clientOperations, sandboxOperations } from '@plant-shop/contracts/client-operations';
 import { permissionMeanings as scopes } from '@plant-shop/contracts/permissions';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
@@ -113,7 +113,8 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
   problems.of(['route-not-found']);
   problems.of(['method-not-allowed']);
   const paths: Record<string, Record<string, object>> = {};
-  for (const operation of clientOperations) {
+  const ofSandbox = sandboxOperations.filter(({ name }) => served.some(({ spec }) => spec.operation === name));
+  for (const operation of [...clientOperations, ...ofSandbox]) {
     const route = routeOf(operation, served);
     const path = pathOf(route.url);
     const isOutsidePrefix = path === route.url.replaceAll(/:(\w+)/g, '{$1}');

@@ -1,9 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
-import { clientOperations } from '@plant-shop/contracts/client-operations';
+import { clientOperations, sandboxOperations } from '@plant-shop/contracts/client-operations';
 import { type FieldSchema, schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { CachedReads } from '../reads/cached-reads.js';
 import { pageOf, pathId, pathText, queryFlag, queryId, queryList, queryPairs, queryText, requiredQueryIds, requiredQueryList } from '../http/input.js';
 import { currentPasswordOf } from '../http/headers.js';
@@ -26,13 +27,14 @@ export class ForwardedOperations {
     private readonly forwarder: RpcForwarder,
     private readonly reads: CachedReads,
     private readonly routes: Routes,
+    @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
   ) {}
 
   /** Call after the routes of controllers and uploads. */
   register(instance: FastifyInstance): void {
     instance.register((child, _, done) => {
       const served = new Set(this.routes.served.map(({ spec }) => spec.operation));
-      for (const operation of clientOperations) {
+      for (const operation of [...clientOperations, ...(this.options.sandbox ? sandboxOperations : [])]) {
         if (served.has(operation.name)) continue;
         const handle = this.handlerOf(operation);
         child.route({

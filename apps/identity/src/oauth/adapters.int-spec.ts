@@ -18,7 +18,7 @@ describe("the provider's state", () => {
   let of: (model: string) => Adapter;
   beforeAll(async () => {
     test = await createDatabase(migrationsFolder);
-    database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '' }, 4), createLogger('test', 'fatal'));
+    database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '', sandbox: false }, 4), createLogger('test', 'fatal'));
     // This test has no followers to notify.
     const grants = new GrantsService(database, { publish: () => undefined } as unknown as RevocationsService);
     const clock = new DatabaseClock(database, createLogger('test', 'fatal'));

@@ -33,7 +33,7 @@ export class DueOrdersService {
   constructor(
     private readonly database: Database,
     private readonly feed: OrderFeed,
-    @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
+    @Inject(STORE_OPTIONS) protected readonly options: StoreOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
@@ -92,7 +92,7 @@ export class DueOrdersService {
     this.feed.notify();
   }
 
-  private async apply(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
+  protected async apply(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
     if (due.length === 0) return;
     const locked = await lockOrdersAndStock(tx, due.map(({ id }) => id));
     const changes = due.flatMap(({ id, transition }) => {

@@ -13,9 +13,13 @@ const securityHeaders = {
 export const transportSecurity = (publicUrl: string): { readonly 'strict-transport-security'?: string } =>
   /^(https|wss):/.test(publicUrl) ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {};
 
+/** Returns the header that names the mode of a sandbox in each of its answers. */
+export const shopMode = (sandbox: boolean): { readonly 'x-shop-mode'?: string } => (sandbox ? { 'x-shop-mode': 'sandbox' } : {});
+
 /** Returns the default headers of every response of a server. @param publicUrl the address by which clients reach this server */
-export const responseHeaders = (publicUrl: string, cacheControl: string): Readonly<Record<string, string>> => ({
+export const responseHeaders = (publicUrl: string, cacheControl: string, sandbox = false): Readonly<Record<string, string>> => ({
   ...securityHeaders,
   'cache-control': cacheControl,
   ...transportSecurity(publicUrl),
+  ...shopMode(sandbox),
 });

@@ -9,6 +9,7 @@ export interface DatabaseAddress {
 export interface DatabaseConfig {
   readonly databaseUrl: string;
   readonly databaseCa: string;
+  readonly sandbox: boolean;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
 import type { Entities } from './entities.js';
 import { listParameter, onlyRow } from './rows.js';
-import { SchemaCheck } from './schema-check.js';
+import { modeFaultOf, readMode, SchemaCheck } from './schema-check.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
 import { type DatabasePhase, isConnectionError, isOfFailedTransaction, isRetryable, isSchemaError, translateDatabaseError } from './sqlstate.js';
@@ -24,6 +24,8 @@ export interface DatabaseSettings extends DatabaseAddress {
   readonly poolSize: number;
   /** Folder of the numbered `.sql` files. */
   readonly migrations: URL;
+  /** The mode that the database must have. Absent: its schema has none. */
+  readonly sandbox?: boolean;
   /** Entities of tables with plain reads and writes of rows. A service without entities does not load TypeORM. */
   readonly entities?: readonly EntityClass[];
 }
@@ -225,6 +227,15 @@ export class Database {
         throw new Failed('work', error, isConnectionError(error));
       }
     });
+  }
+
+  /**
+   * Returns why this is not a database of the mode in the settings; undefined if it is. Its schema must be complete.
+   * @throws CodedError `unavailable`
+   */
+  async modeFault(): Promise<string | undefined> {
+    const { sandbox } = this.settings;
+    return sandbox === undefined ? undefined : modeFaultOf(onlyRow(await this.query<{ sandbox: boolean }>(readMode)).sandbox, sandbox);
   }
 
   private checkSchema(connection: WatchedConnection, suspicion?: { readonly suspect: true }): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import type { Logger } from '../logging.js';
 import { reasonOf } from '../redaction.js';
 import { addressOf } from './address.js';
 import type { DatabaseSettings } from './database.js';
-import { listMigrations, type MigrationFile, readMigration } from './schema-check.js';
+import { listMigrations, type MigrationFile, modeFaultOf, readMigration, readMode } from './schema-check.js';
 import { isConnectionError, sqlStateOf } from './sqlstate.js';
 import { TypeOrmLogger } from './entities.js';
 
@@ -13,7 +13,7 @@ import { TypeOrmLogger } from './entities.js';
 // append-only even if the service is compromised (docs/decisions/audit-log.md).
 
 /** Privileges of the service role on tables that it may not change freely. */
-const restrictedTables: Readonly<Record<string, string>> = { audit_log: 'SELECT, INSERT', migrations: 'SELECT' };
+const restrictedTables: Readonly<Record<string, string>> = { audit_log: 'SELECT, INSERT', database_mode: 'SELECT', migrations: 'SELECT' };
 
 /** The tables, views and sequences that the current role owns, with their names quoted for SQL. */
 const ownedSql = `
@@ -81,6 +81,7 @@ export async function runMigrations(
     await lockMigrations(runner);
     // Bounds the wait for a table lock: while a schema change waits, all other sessions queue behind it.
     await runner.query(`SET lock_timeout = '8s'`);
+    await setMode(runner, settings.sandbox);
     const executor = new MigrationExecutor(dataSource, runner);
     executor.transaction = 'each';
     const isOther = serviceRole !== undefined && (await grantDefaults(runner, serviceRole));
@@ -136,6 +137,17 @@ const mayComeUp = (error: unknown): boolean => isConnectionError(error) || /^(28
 async function lockMigrations(runner: QueryRunner): Promise<void> {
   const tryLock = `SELECT pg_try_advisory_lock(hashtext('migrations')) AS "isOurs"`;
   while (!((await runner.query(tryLock)) as { isOurs: boolean }[])[0]?.isOurs) await setTimeout(200);
+}
+
+/** Sets the mode that the schema writes into the database. @throws Error if the database has another one */
+async function setMode(runner: QueryRunner, sandbox: boolean | undefined): Promise<void> {
+  const [table] = (await runner.query(`SELECT to_regclass('database_mode')::text AS name`)) as { name: string | null }[];
+  if (sandbox !== undefined && table?.name) {
+    const [mode] = (await runner.query(readMode)) as { sandbox: boolean }[];
+    const fault = modeFaultOf(mode?.sandbox === true, sandbox);
+    if (fault !== undefined) throw new Error(fault);
+  }
+  await runner.query(`SELECT set_config('shop.sandbox', $1, false)`, [String(sandbox === true)]);
 }
 
 async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {

@@ -27,6 +27,17 @@ export const migrationNames = async (folder: URL): Promise<string[]> => (await l
 
 export const readMigration = (folder: URL, { file }: MigrationFile): Promise<string> => readFile(new URL(file, folder), 'utf8');
 
+/** SQL: the mode that the database was created with. */
+export const readMode = 'SELECT sandbox FROM database_mode';
+
+/** Returns why a database is not one of the mode in the settings; undefined if it is. */
+export function modeFaultOf(isSandbox: boolean, sandbox: boolean): string | undefined {
+  if (isSandbox === sandbox) return undefined;
+  return sandbox
+    ? 'SANDBOX is true, but the database was created without it: a sandbox needs databases of its own'
+    : 'SANDBOX is not true, but the database was created for a sandbox: set SANDBOX=true, or use another database';
+}
+
 /** Sends one statement and returns its rows. */
 type Query = <Row extends QueryResultRow>(text: string) => Promise<Row[]>;
 

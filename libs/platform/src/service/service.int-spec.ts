@@ -170,6 +170,23 @@ describe('a service', () => {
     expect(await isReady()).toBe(true);
   });
 
+  it.each([[true, false], [false, true]])('does not start if its mode (sandbox: %s) is not that of its database, nor is that migrated', async (sandbox, other) => {
+    const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+    await writeFile(
+      join(folder, '1764000000001-first.sql'),
+      `CREATE TABLE database_mode AS SELECT current_setting('shop.sandbox')::boolean AS sandbox`,
+    );
+    const test = await createEmptyDatabase();
+    closers.push(() => test.disconnect(), () => rm(folder, { recursive: true }));
+    const settings: DatabaseSettings = { url: test.url, applicationName: 'stub', poolSize: 2, migrations: pathToFileURL(`${folder}/`), sandbox };
+    const logger = createLogger('test', 'silent');
+    await Database.migrate(settings, logger);
+    const reason = sandbox ? /^SANDBOX is not true/ : /^SANDBOX is true/;
+    await expect((await embedded()).useDatabase({ ...settings, sandbox: other })).rejects.toThrow(reason);
+    await expect(Database.migrate({ ...settings, sandbox: other }, logger)).rejects.toThrow(reason);
+    await expect(Database.migrate(settings, logger)).resolves.toEqual([]);
+  });
+
   it('can be stopped while it waits for its database', async () => {
     const service = await embedded();
     const url = `postgres://someone:canary@127.0.0.1:${await freePort()}/x`;

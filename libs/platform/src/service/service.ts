@@ -136,6 +136,7 @@ export class Service {
 
   /**
    * Connects to the database. Waits until it answers and has the schema of this build; until then the service is not ready.
+   * Ends the process with exit code 78 if the database has another mode than the settings.
    * @throws Error when the service is stopped meanwhile
    */
   async useDatabase(settings: DatabaseSettings): Promise<Database> {
@@ -149,17 +150,22 @@ export class Service {
       const fault = await this.database?.schemaFault().catch(() => undefined);
       if (fault !== undefined) throw new Error(fault);
     });
+    let modeFault: string | undefined;
     for (let attempt = 0; ; attempt++) {
       this.stopped.signal.throwIfAborted();
       try {
         this.database ??= await Database.connect(settings, this.logger);
-        if ((await this.database.schemaFault()) === undefined) break;
+        if ((await this.database.schemaFault()) === undefined) {
+          modeFault = await this.database.modeFault();
+          break;
+        }
       } catch (error) {
         state = error;
         if (attempt % 20 === 0) this.logger.warn({ err: error }, 'database not usable yet');
       }
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
+    if (modeFault !== undefined) this.refuseStart(modeFault);
     const { database } = this;
     poolUse(this.metrics, () => database.poolUse);
     return database;
@@ -241,6 +247,13 @@ export class Service {
     this.stopped.abort(new Error('stopped while starting'));
     this.stopping ??= this.runShutdown();
     return this.stopping;
+  }
+
+  /** @throws Error in a test's process */
+  private refuseStart(reason: string): never {
+    if (!this.ownsProcess) throw new Error(reason);
+    this.logger.fatal({}, reason);
+    process.exit(78); // EX_CONFIG of sysexits.h
   }
 
   private handleSignals(): void {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { choice, integer, list, port, type Setting, text, url } from '../config.js';
+import { choice, flag, integer, list, port, type Setting, text, url } from '../config.js';
 import { loopback } from '../http/cors.js';
 
 /** The settings of every service. An app spreads them into its own settings. */
@@ -22,6 +22,12 @@ export const serviceSettings = {
   opsHost: text('OPS_HOST', { description: 'Address of the operations port', default: '127.0.0.1' }),
   opsPort: port('OPS_PORT', { description: 'Port of /livez, /readyz and /metrics', default: '9090' }),
 };
+
+/** The mode of the whole installation. Each database has the one that it was created with. */
+export const sandbox = flag('SANDBOX', {
+  description: 'The shop is for the tests of those who use it: payments end as an order says, and `/v3/test/*` exists. Needs databases created with it',
+  default: 'false',
+});
 
 const postgres = ['postgres', 'postgresql'];
 

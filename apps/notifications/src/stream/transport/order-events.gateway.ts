@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { type OnGatewayConnection, type OnGatewayDisconnect, type OnGatewayInit, WebSocketGateway } from '@nestjs/websockets';
-import { transportSecurity } from '@plant-shop/platform/http/security-headers';
+import { shopMode, transportSecurity } from '@plant-shop/platform/http/security-headers';
 import type { Logger } from '@plant-shop/platform/logging';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { WebSocketServer } from 'ws';
@@ -23,7 +23,8 @@ export class OrderEventsGateway implements OnGatewayInit<WebSocketServer>, OnGat
 
   /** Adds the headers of every response of the stream to the 101. */
   afterInit(server: WebSocketServer): void {
-    const headers = Object.entries(transportSecurity(this.options.stream.publicUrl)).map(([name, value]) => `${name}: ${value}`);
+    const { stream, sandbox } = this.options;
+    const headers = Object.entries({ ...transportSecurity(stream.publicUrl), ...shopMode(sandbox) }).map(([name, value]) => `${name}: ${value}`);
     server.on('headers', (lines) => void lines.push(...headers));
   }
 

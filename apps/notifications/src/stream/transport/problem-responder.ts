@@ -11,7 +11,7 @@ import { StreamMetrics } from '../metrics.js';
 import { retryAfterSeconds } from '../subscribers/reconnect.js';
 
 /** Returns the default headers of every response of the stream that has a body. */
-export const streamHeaders = ({ stream }: NotificationsOptions): Readonly<Record<string, string>> => responseHeaders(stream.publicUrl, 'no-store');
+export const streamHeaders = ({ stream, sandbox }: NotificationsOptions): Readonly<Record<string, string>> => responseHeaders(stream.publicUrl, 'no-store', sandbox);
 
 /** Answers failed requests with problem documents, counts them, and logs defects. */
 @Injectable()

@@ -6,7 +6,7 @@ import { answerConnectionError } from '@plant-shop/contracts/problem';
 import { checkAccept, contentCodingFor, expectationsAsRequests, requestFaultOf } from '@plant-shop/contracts/request-checks';
 import { corsHeaders, preflightHeaders } from '@plant-shop/platform/http/cors';
 import { requestIdOf } from '@plant-shop/platform/http/request';
-import { transportSecurity } from '@plant-shop/platform/http/security-headers';
+import { shopMode, transportSecurity } from '@plant-shop/platform/http/security-headers';
 import { ConnectionLimit } from '@plant-shop/platform/service/connection-limit';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { makeDocument } from '../../asyncapi/document.js';
@@ -87,10 +87,10 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
-    const { stream } = this.options;
+    const { stream, sandbox } = this.options;
     const preflight = preflightHeaders(request, stream.corsOrigins, servedMethods);
     if (preflight) {
-      response.writeHead(204, { ...transportSecurity(stream.publicUrl), ...preflight }).end();
+      response.writeHead(204, { ...transportSecurity(stream.publicUrl), ...shopMode(sandbox), ...preflight }).end();
       return;
     }
     const path = checkRoute(request);

@@ -19,7 +19,7 @@ describe('deliveries that wait for a replica', () => {
     webhookId = (await shop.create('http://127.0.0.1:9/hook')).id;
     await shop.stopReplicas();
     const { connectionString } = shop.sql.options as { connectionString: string };
-    database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '' }, 4), createLogger('test', 'fatal'));
+    database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '', sandbox: false }, 4), createLogger('test', 'fatal'));
   });
   afterEach(() => shop.sql.query('DELETE FROM webhook_deliveries'));
   afterAll(async () => {

@@ -73,7 +73,7 @@ describe("a step of the clock of notifications' database", () => {
   it('does not move the times of a transaction that runs meanwhile', async () => {
     await shop.stopReplicas();
     const { connectionString } = shop.sql.options as { connectionString: string };
-    const database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '' }, 2), logger);
+    const database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '', sandbox: false }, 2), logger);
     const clock = new QueueClock(database, logger);
     const time = (): Promise<string> =>
       clock.transaction(async (tx) => (await tx.query<{ time: string }>(`SELECT current_setting('shop.queue_time') AS time`))[0]!.time);

@@ -19,7 +19,7 @@ describe('the queue of an endpoint', () => {
     await shop.create('http://127.0.0.1:9/hook');
     await shop.stopReplicas();
     const { connectionString } = shop.sql.options as { connectionString: string };
-    database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '' }, 10), createLogger('test', 'fatal'));
+    database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '', sandbox: false }, 10), createLogger('test', 'fatal'));
     clock = new QueueClock(database, createLogger('test', 'fatal'));
     await shop.sql.query('UPDATE webhook_queues SET turn_at = now()');
   });

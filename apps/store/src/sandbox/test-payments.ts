@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { DueOrder } from '../checkout/due-orders.repository.js';
+import { DueOrdersService } from '../checkout/due-orders.service.js';
+import { type Amendment, applyDueTransition, canTransition, declinePayment, markRefundDue, type OrderState, refundDueEvent, type StatusChange, storeActor } from '../orders/order.js';
+import { lockOrdersAndStock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
+import { findRefundIds, savePayments } from '../payments/payments.repository.js';
+
+/**
+ * The simulated provider of a sandbox: `payment` in the metadata of an order or of its basket decides. When others are approved, an
+ * order with `test_decline`, `test_late` or `test_never` is left to expire; the payment of `test_late` arrives right after that.
+ */
+@Injectable()
+export class TestPayments extends DueOrdersService {
+  protected override async apply(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
+    if (due.length === 0) return;
+    const locked = await lockOrdersAndStock(tx, due.map(({ id }) => id));
+    const { orders, at } = locked;
+    const outcomes = await findOutcomes(tx, [...orders.values()]);
+    const unpaid: Amendment[] = [];
+    const changes: StatusChange[] = [];
+    const late: OrderState[] = [];
+    for (const { id, transition } of due) {
+      const order = orders.get(id);
+      const outcome = outcomes.get(id);
+      if (!order || !canTransition(order, transition)) continue;
+      if (transition === 'approve' && isUnpaid(outcome)) {
+        const step = declinePayment(order, { actor: storeActor, at }, this.options.checkout);
+        unpaid.push(outcome === 'test_decline' ? step : { ...step, reason: 'no payment yet' });
+        continue;
+      }
+      const change = applyDueTransition(order, transition, at, this.options.checkout);
+      if (!change) continue;
+      changes.push(change);
+      if (transition === 'expire' && outcome === 'test_late') late.push(change.order);
+    }
+    writeAmendments(tx, unpaid, at);
+    writeStatusChanges(tx, locked, changes);
+    if (late.length > 0) await payLate(tx, late, at);
+  }
+}
+
+const isUnpaid = (outcome: string | undefined): boolean => outcome === 'test_decline' || outcome === 'test_late' || outcome === 'test_never';
+
+/** Returns what the metadata of each order, or else of its basket, says about its payment. */
+async function findOutcomes(tx: Transaction, orders: readonly OrderState[]): Promise<ReadonlyMap<number, string | undefined>> {
+  const basketIds = orders.flatMap(({ basketId }) => basketId ?? []);
+  const baskets = await tx.query<{ id: number; payment: string | null }>(
+    `SELECT id, metadata ->> 'payment' AS payment FROM baskets WHERE id = ANY($1)`,
+    [basketIds],
+  );
+  const ofBasket = new Map(baskets.map(({ id, payment }) => [id, payment ?? undefined]));
+  return new Map(orders.map(({ id, metadata, basketId }) => [id, metadata?.['payment'] ?? (basketId === null ? undefined : ofBasket.get(basketId))]));
+}
+
+async function payLate(tx: Transaction, orders: readonly OrderState[], at: Date): Promise<void> {
+  const payments = orders.map(({ id }) => ({ orderId: id, reference: `test_late-${id}`, state: 'refund-due' as const }));
+  savePayments(tx, payments);
+  const refundIds = await findRefundIds(tx, payments);
+  const steps = orders.flatMap((order, n) => {
+    const refundId = refundIds[n];
+    return refundId === undefined ? [] : { ...markRefundDue(order, { actor: storeActor, at }), refundId, event: refundDueEvent(refundId, order, at) };
+  });
+  writeAmendments(tx, steps, at);
+}
