@@ -1,0 +1,52 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Receiver } from '@plant-shop/testing/receiver';
+import { TestShop } from '../../../tools/test/shop.mjs';
+import { createPlant, newCustomer, ok, type Order, send, staff, until } from './shop.js';
+
+let folder: string;
+let receiver: Receiver;
+/** Beside the shop of the other tests, with other variables. */
+let shop: TestShop;
+
+beforeAll(async () => {
+  receiver = await Receiver.start();
+  folder = mkdtempSync(join(tmpdir(), 'plant-shop-sandbox-'));
+  // Postgres does not run as root and needs access.
+  chmodSync(folder, 0o711);
+  const hour = '3600000';
+  shop = await TestShop.start(folder, { args: ['--sandbox'], env: { SIMULATED_APPROVAL_DELAY_MS: hour, SIMULATED_DELIVERY_DELAY_MS: hour, ORDER_TTL_MS: '7200000' } });
+  Object.assign(process.env, shop.env);
+}, 180_000);
+afterAll(async () => {
+  await shop?.end();
+  await receiver?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+const advance = (advanceSeconds: number) => ok(send('POST', '/v3/test/clock', { as: staff, json: { advanceSeconds } }));
+
+it('its clock and the metadata of orders decide what happens to them', async () => {
+  const customer = await newCustomer();
+  const { id: plantId } = await createPlant();
+  const place = (payment: string) => ok<Order>(send('POST', '/v3/store/order', { as: customer, json: { plantId, metadata: { payment } } }));
+  const [paid, late] = [await place('test_approve'), await place('test_late')];
+  const read = ({ id }: Order) => ok<Order & { refund?: string }>(send('GET', `/v3/store/order/${id}`, { as: customer }));
+  await advance(3_601);
+  await until(async () => (await read(paid)).status === 'approved');
+  await advance(3_601);
+  await until(async () => (await read(paid)).status === 'delivered' && (await read(late)).refund === 'due');
+  expect((await send('POST', '/v3/test/clock', { as: customer, json: { advanceSeconds: 1 } })).status).toBe(403);
+});
+
+it('a test event reaches a webhook, and so does its next attempt once the clock is moved', async () => {
+  receiver.answerWith(500);
+  await ok(send('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: ['order.shipped'] } }));
+  await ok(send('POST', '/v3/test/events', { as: staff, json: { type: 'order.shipped', data: { orderId: 7 } } }));
+  await receiver.got(1);
+  receiver.answerWith(204);
+  await advance(600);
+  await receiver.got(2, 3_000);
+});
