@@ -21,8 +21,8 @@ beforeAll(async () => {
   Object.assign(process.env, shop.env);
 }, 180_000);
 afterAll(async () => {
-  await shop?.end();
-  await receiver?.stop();
+  await shop.end();
+  await receiver.stop();
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
