@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import WebSocket from 'ws';
 import { pause } from './client.mjs';
 
-/** Between two acts, in milliseconds: 50 clients need about half of two cores. With a third of it they need all, and any work beside them shows. */
-const THINK = 450;
+/** Between two acts, in milliseconds. */
+const THINK = 150;
 /** How long a client repeats a refused request, and waits for an event. */
 const PATIENCE = 10_000;
 

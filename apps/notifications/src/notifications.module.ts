@@ -12,8 +12,8 @@ import { streamProviders } from './stream/stream.providers.js';
 import { Connections } from './stream/subscribers/connections.js';
 import { StreamServer } from './stream/transport/stream-server.js';
 import { StreamAdapter } from './stream/transport/stream.adapter.js';
-import { SandboxController } from './webhooks/endpoints/sandbox.controller.js';
 import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js';
+import { QueueClockController } from './webhooks/queue/queue-clock.js';
 import { webhookProviders } from './webhooks/webhook.providers.js';
 
 @Module({})
@@ -22,7 +22,7 @@ class NotificationsModule {
     const { role } = options;
     return {
       module: NotificationsModule,
-      controllers: hasWebhooks(role) ? [WebhooksController, ...(options.sandbox ? [SandboxController] : [])] : [],
+      controllers: hasWebhooks(role) ? [WebhooksController, ...(options.sandbox ? [QueueClockController] : [])] : [],
       providers: [
         { provide: NOTIFICATIONS_OPTIONS, useValue: options },
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },

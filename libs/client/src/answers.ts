@@ -6,13 +6,17 @@ export type ParseAs = 'json' | 'text' | 'blob' | 'arrayBuffer' | 'stream';
 /** Statuses with which proxies answer while the shop behind them is down. */
 const passingStatuses = [429, 502, 503, 504];
 
+/** An address without its query, which may contain a password: errors are logged. */
+const withoutQuery = (address: string): string => address.split('?', 1).join();
+
 /** Returns the body of a successful answer. @throws ShopProblem, NotTheShop, InvalidJson, NotModified, Unreachable */
-export async function bodyOf(response: Response, url: string, parseAs: ParseAs): Promise<unknown> {
+export async function bodyOf(response: Response, address: string, parseAs: ParseAs): Promise<unknown> {
+  const url = withoutQuery(address);
   const { status, headers } = response;
   const type = headers.get('content-type') ?? '';
   // Redirects are not followed: they would carry the credential to another server. Browsers show them as status 0.
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304)) {
-    throw new NotTheShop(url, status, type, `a redirect to ${headers.get('location') ?? 'another address'}`, { outcome: 'refused' });
+    throw new NotTheShop(url, status, type, `a redirect to ${withoutQuery(headers.get('location') ?? 'another address')}`, { outcome: 'refused' });
   }
   if (status === 304) throw new NotModified(headers.get('etag'));
   if (!response.ok) throw await problemOf(response, url);
@@ -24,7 +28,8 @@ export async function bodyOf(response: Response, url: string, parseAs: ParseAs):
 }
 
 /** Returns the error that an unsuccessful answer represents. */
-export async function problemOf(response: Response, url: string): Promise<ShopError> {
+export async function problemOf(response: Response, address: string): Promise<ShopError> {
+  const url = withoutQuery(address);
   const { status, headers } = response;
   const type = headers.get('content-type') ?? '';
   const text = await read(url, () => response.text());

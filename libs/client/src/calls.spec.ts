@@ -197,6 +197,18 @@ describe('an error describes the failure', () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  it.each([
+    ["a proxy's page", page(200)],
+    ['a page with an error', page(502)],
+    ['a redirect', answered(302, { location: 'http://127.0.0.1:9/v3/user/login?username=ada&password=a-secret' }, '')],
+    ['half of an answer', answered(200, { 'content-type': 'application/json' }, '{"id": 1')],
+    ['a broken connection', cutShort],
+  ])('without the query of the address, which may have a password: %s', async (_, answer) => {
+    const server = await start(answer);
+    const error = await errorOf(shopAt(server.url).GET('/user/login', { params: { query: { username: 'ada', password: 'a-secret' } } }));
+    expect(JSON.stringify([error.message, error])).not.toContain('a-secret');
+  });
+
   it('when the token endpoint refuses the client', async () => {
     const server = await start(json({ error: 'invalid_client', error_description: 'no such client' }, 401));
     const error = await errorOf(place(server.url, { credential: { clientId: 'a', clientSecret: 'b' } }));

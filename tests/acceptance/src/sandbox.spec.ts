@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { TestShop } from '../../../tools/test/shop.mjs';
 import { createPlant, newCustomer, ok, type Order, send, staff, until } from './shop.js';
+import { streamUrl } from './stream.js';
 
 let folder: string;
 let receiver: Receiver;
@@ -39,6 +40,13 @@ it('its clock and the metadata of orders decide what happens to them', async () 
   await advance(3_601);
   await until(async () => (await read(paid)).status === 'delivered' && (await read(late)).refund === 'due');
   expect((await send('POST', '/v3/test/clock', { as: customer, json: { advanceSeconds: 1 } })).status).toBe(403);
+});
+
+it('names itself in answers of the stream, too, also in errors and preflights', async () => {
+  const url = streamUrl().replace(/^ws/, 'http');
+  for (const [path, method] of [['/v1/orders/events', 'GET'], ['/v1/nothing', 'GET'], ['/v1/orders/events', 'OPTIONS']] as const) {
+    expect((await fetch(url + path, { method, headers: { origin: 'http://127.0.0.1:3000', 'access-control-request-method': 'GET' } })).headers.get('x-shop-mode')).toBe('sandbox');
+  }
 });
 
 it('a test event reaches a webhook, and so does its next attempt once the clock is moved', async () => {

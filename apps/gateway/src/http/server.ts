@@ -90,6 +90,7 @@ const leftOut = (): Error => new Error("the hook of this feature is left out: ad
 export const maxListBytes = 896 * 1024;
 /** The limit of JSON objects: more than the largest plant, every character escaped. Each byte costs gateway, broker and service. */
 export const maxObjectBytes = 384 * 1024;
+const maxJsonBytes = ({ routeSpec }: FastifyRequest): number => (routeSpec?.body?.kind === 'json' && routeSpec.body.top === 'array' ? maxListBytes : maxObjectBytes);
 /** The limit of forms, whose longest field is a name. */
 const maxFormBytes = 64 * 1024;
 
@@ -143,7 +144,7 @@ export function createAdapter(parts: HeaderOptions & {
   const instance = adapter.getInstance();
   expectationsAsRequests(instance.server);
   instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser(['application/json', mergePatchType], bodyReader(parts.limiter, ({ routeSpec }) => (routeSpec?.body?.kind === 'json' && routeSpec.body.top === 'array' ? maxListBytes : maxObjectBytes)));
+  instance.addContentTypeParser(['application/json', mergePatchType], bodyReader(parts.limiter, maxJsonBytes));
   instance.addContentTypeParser('application/x-www-form-urlencoded', bodyReader(parts.limiter, () => maxFormBytes));
   // Other types get here only on routes that read no body, or read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));

@@ -53,7 +53,10 @@ export class Connection implements Subscription {
   state: ConnectionState = 'opening';
   visibility: Visibility;
   readonly isFiltered: boolean;
-  /** Sent up to here; half a number more after a gap notice (log/history.ts). While live and in no round: ignore it, everything up to the broadcaster's `matched` was sent. */
+  /**
+   * Sent up to here; half a number more after a gap notice (log/history.ts). While live and in no round: ignore it, everything up to the
+   * broadcaster's `matched` was sent.
+   */
   position: Position = 0;
   /** Number of the broadcaster's round that will write to it; 0 if it lacks nothing or is not live. */
   pendingRound = 0;

@@ -8,7 +8,7 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { applyDueTransition, dueAfterPlacing } from '../orders/order.js';
+import { applyDueTransition, dueAfterPlacing, type StatusChange } from '../orders/order.js';
 import { lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
 import {
   bringForwardDue,
@@ -92,14 +92,16 @@ export class DueOrdersService {
     this.feed.notify();
   }
 
-  protected async apply(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
-    if (due.length === 0) return;
+  /** @returns the changes that the orders still allowed */
+  protected async apply(tx: Transaction, due: readonly DueOrder[]): Promise<readonly StatusChange[]> {
+    if (due.length === 0) return [];
     const locked = await lockOrdersAndStock(tx, due.map(({ id }) => id));
     const changes = due.flatMap(({ id, transition }) => {
       const order = locked.orders.get(id);
       return (order && applyDueTransition(order, transition, locked.at, this.options.checkout)) ?? [];
     });
     writeStatusChanges(tx, locked, changes);
+    return changes;
   }
 
   private async setAside(order: DueOrder, error: unknown): Promise<void> {

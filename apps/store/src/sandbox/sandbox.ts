@@ -1,5 +1,5 @@
 import { Controller, Injectable } from '@nestjs/common';
-import { isStockEvent, noSubject, type ShopEvent } from '@plant-shop/contracts/events';
+import { type EventType, isStockEvent, noSubject, type ShopEvent } from '@plant-shop/contracts/events';
 import { type AdvanceClock, type ClockAdvanced, type SendTestEvent, store, type TestEventSent } from '@plant-shop/contracts/store';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
@@ -23,6 +23,15 @@ const dataOf: DataOf<ShopEvent> = {
   'stock.low': { plantId: 1, free: 1 },
   'stock.out': { plantId: 1, free: 0 },
   'stock.back': { plantId: 1, free: 10 },
+};
+
+const ofStock = ['lowStockAt'];
+/** Members that the data need not have. */
+const optionalMembers: Readonly<Partial<Record<EventType, readonly string[]>>> = {
+  'order.placed': ['shipDate', 'reservedUntil'],
+  'stock.low': ofStock,
+  'stock.out': ofStock,
+  'stock.back': ofStock,
 };
 
 @Injectable()
@@ -49,9 +58,9 @@ export class SandboxService {
 
   /** Adds an event of the caller to the feed, as if something had happened. @throws CodedError `invalid-input` */
   async sendEvent(context: RpcContext, { type, data = {} }: SendTestEvent['event']): Promise<TestEventSent> {
-    const known = { ...dataOf[type], ...(type === 'order.placed' && { shipDate: '', reservedUntil: '' }), ...(isStockEvent(type) && { lowStockAt: 0 }) };
+    const known = [...Object.keys(dataOf[type]), ...(optionalMembers[type] ?? [])];
     const given = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined));
-    const unknown = Object.keys(given).filter((name) => !(name in known));
+    const unknown = Object.keys(given).filter((name) => !known.includes(name));
     if (unknown.length > 0) throw invalidInput(unknown.map((name) => ({ pointer: `/event/data/${name}`, detail: `is not a member of ${type}` })));
     const id = uuidv7();
     await this.database.transaction(async (tx) => {

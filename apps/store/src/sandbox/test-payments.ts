@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import type { DueOrder } from '../checkout/due-orders.repository.js';
 import { DueOrdersService } from '../checkout/due-orders.service.js';
-import { type Amendment, applyDueTransition, canTransition, declinePayment, markRefundDue, type OrderState, refundDueEvent, type StatusChange, storeActor } from '../orders/order.js';
-import { lockOrdersAndStock, writeAmendments, writeStatusChanges } from '../orders/orders.repository.js';
+import { canTransition, declinePayment, markRefundDue, type OrderState, refundDueEvent, type StatusChange, storeActor } from '../orders/order.js';
+import { lockOrdersAndStock, writeAmendments } from '../orders/orders.repository.js';
 import { findRefundIds, savePayments } from '../payments/payments.repository.js';
 
 /**
@@ -12,31 +12,25 @@ import { findRefundIds, savePayments } from '../payments/payments.repository.js'
  */
 @Injectable()
 export class TestPayments extends DueOrdersService {
-  protected override async apply(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
-    if (due.length === 0) return;
-    const locked = await lockOrdersAndStock(tx, due.map(({ id }) => id));
-    const { orders, at } = locked;
+  protected override async apply(tx: Transaction, due: readonly DueOrder[]): Promise<readonly StatusChange[]> {
+    if (due.length === 0) return [];
+    const { orders, at } = await lockOrdersAndStock(tx, due.map(({ id }) => id));
     const outcomes = await findOutcomes(tx, [...orders.values()]);
-    const unpaid: Amendment[] = [];
-    const changes: StatusChange[] = [];
-    const late: OrderState[] = [];
-    for (const { id, transition } of due) {
-      const order = orders.get(id);
-      const outcome = outcomes.get(id);
-      if (!order || !canTransition(order, transition)) continue;
-      if (transition === 'approve' && isUnpaid(outcome)) {
-        const step = declinePayment(order, { actor: storeActor, at }, this.options.checkout);
-        unpaid.push(outcome === 'test_decline' ? step : { ...step, reason: 'no payment yet' });
-        continue;
-      }
-      const change = applyDueTransition(order, transition, at, this.options.checkout);
-      if (!change) continue;
-      changes.push(change);
-      if (transition === 'expire' && outcome === 'test_late') late.push(change.order);
+    const [unpaid, others]: [OrderState[], DueOrder[]] = [[], []];
+    for (const one of due) {
+      const order = orders.get(one.id);
+      if (order && one.transition === 'approve' && canTransition(order, 'approve') && isUnpaid(outcomes.get(one.id))) unpaid.push(order);
+      else others.push(one);
     }
-    writeAmendments(tx, unpaid, at);
-    writeStatusChanges(tx, locked, changes);
+    const declined = unpaid.map((order) => {
+      const step = declinePayment(order, { actor: storeActor, at }, this.options.checkout);
+      return outcomes.get(order.id) === 'test_decline' ? step : { ...step, reason: 'no payment yet' };
+    });
+    writeAmendments(tx, declined, at);
+    const changes = await super.apply(tx, others);
+    const late = changes.flatMap(({ order }) => (order.status === 'cancelled' && outcomes.get(order.id) === 'test_late' ? order : []));
     if (late.length > 0) await payLate(tx, late, at);
+    return changes;
   }
 }
 
