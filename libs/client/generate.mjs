@@ -69,24 +69,23 @@ function allOperations() {
       .map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })));
 }
 
-/** Returns the types of all operations, and the extension members of each problem code as in the document's examples. */
+/** Returns the types of all operations, and the extension members of each problem code: those that an example in the document has, optional if another one lacks them. */
 async function apiTypes() {
   const text = astToString(await openapiTS(openapi, { transform: binary, defaultNonNullable: false }));
   const base = ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId', 'errors'];
-  /** @type {Map<string, Set<string>>} */
-  const members = new Map();
-  for (const response of Object.values(openapi['components'].responses)) {
-    const examples = /** @type {Json} */ (response).content?.['application/problem+json']?.examples ?? {};
-    for (const { value } of Object.values(examples)) {
-      for (const member of Object.keys(value).filter((name) => !base.includes(name))) {
-        members.set(value.code, (members.get(value.code) ?? new Set()).add(member));
-      }
-    }
-  }
-  const lines = [...members].map(([code, names]) => `    ${JSON.stringify(code)}: Required<Pick<Problem, ${[...names].sort().map((name) => `'${name}'`).join(' | ')}>>;`);
+  const responses = /** @type {Json[]} */ (Object.values(openapi['components'].responses));
+  const examples = responses.flatMap((one) => Object.values(one['content']?.['application/problem+json']?.examples ?? {}).map(({ value }) => value));
+  const byCode = Map.groupBy([...examples, ...openapi['components'].schemas.Problem.examples], ({ code }) => code);
+  const lines = [...byCode].flatMap(([code, forms]) => {
+    const members = [...new Set(forms.flatMap(Object.keys))].filter((name) => !base.includes(name)).sort();
+    const always = members.filter((name) => forms.every((form) => name in form));
+    const picked = [members.filter((name) => !always.includes(name)), always].map((names) => `Pick<Problem, ${names.map((name) => `'${name}'`).join(' | ')}>`);
+    const type = [...(always.length < members.length ? [picked[0]] : []), ...(always.length > 0 ? [`Required<${picked[1]}>`] : [])].join(' & ');
+    return members.length === 0 ? [] : [`    ${JSON.stringify(code)}: ${type};`];
+  });
   return `${HEADER}${text}
 type Problem = components["schemas"]["Problem"];
-/** Extension members by problem code. A code that is not listed has none. */
+/** Extension members by problem code; optional ones depend on the operation and on what the caller may see. A code that is not listed has none. */
 export interface ProblemExtensions {
 ${lines.sort().join('\n')}
 }
