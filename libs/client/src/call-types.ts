@@ -12,6 +12,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** How long the call may take, including repetitions, in milliseconds. Default: `deadlineMs` of the shop. */
   readonly deadlineMs?: number;
+  /** How often the call is repeated at most, where that is safe; 0 sends it once. Default: `retries` of the shop. */
+  readonly retries?: number;
   /** Identifies the call, so that a later run of the program can repeat it safely. Default: a new key for each call. */
   readonly idempotencyKey?: string;
   /** How to read an answer that is not JSON. Default: as a stream. */
@@ -54,7 +56,7 @@ type ParametersOf<Path extends ListPath> = Operation<'get', Path> extends { para
 /** Query parameters of a list, without the cursor: pages are followed automatically. */
 export type ListQuery<Path extends ListPath> = Omit<NonNullable<ParametersOf<Path> extends { query?: infer Query } ? Query : never>, 'cursor'>;
 type PathOf<Path extends ListPath> = ParametersOf<Path> extends { path: infer Found } ? { readonly path: Found } : { readonly path?: never };
-export type ListOptions<Path extends ListPath> = Pick<CallOptions, 'signal' | 'deadlineMs'> & PathOf<Path>;
+export type ListOptions<Path extends ListPath> = Pick<CallOptions, 'signal' | 'deadlineMs' | 'retries'> & PathOf<Path>;
 export type ListArgs<Path extends ListPath> = RequiredKeys<ListQuery<Path>> extends never
   ? RequiredKeys<PathOf<Path>> extends never
     ? [query?: ListQuery<Path>, options?: ListOptions<Path>]

@@ -4,6 +4,7 @@ import { type Credential, type TokenSource, tokenSourceOf } from './credentials.
 import { InvalidUrl, MissingCrypto } from './errors.js';
 import { type EventsOptions, type EventType, openEvents, type ShopEvents } from './events.js';
 import { formOperations, linesOperations, mergePatchOperations, multipartOperations, streamOperations, unprefixedPaths } from './generated/operations.js';
+import type { Hooks } from './hooks.js';
 import { type Methods, namedMethods } from './methods.js';
 import { isRead, takesKey } from './repeat.js';
 import { type Answer, Transport } from './transport.js';
@@ -17,6 +18,9 @@ export interface ShopOptions {
   readonly credential?: Credential;
   /** How long a call may take, including repetitions, in milliseconds. Default: 30,000. */
   readonly deadlineMs?: number;
+  /** How often a call is repeated at most, where that is safe. Default: until its deadline. */
+  readonly retries?: number;
+  readonly hooks?: Hooks;
   readonly fetch?: typeof globalThis.fetch;
   /** Default: the global class. Without one, `events` uses Server-Sent Events. */
   readonly WebSocket?: typeof globalThis.WebSocket | undefined;
@@ -46,9 +50,9 @@ export function createShop(options: ShopOptions): Shop {
   // Browsers require `fetch` to be called on the global object.
   const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const credential = options.credential && tokenSourceOf(options.credential, origin, fetch);
-  const transport = new Transport(fetch, credential);
+  const transport = new Transport(fetch, credential, options.hooks);
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
-  const send = (method: string, path: string, init?: AnyInit): Promise<Answer> => call({ transport, credential, origin, deadlineMs }, method, path, init);
+  const send = (method: string, path: string, init?: AnyInit): Promise<Answer> => call({ transport, credential, origin, deadlineMs, retries: options.retries }, method, path, init);
   const list = (path: string, ...args: AnyListArgs): AsyncGenerator => pages((init) => send('GET', path, init) as Promise<Success<unknown[]>>, args);
   const caller = <M extends 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>(method: M): Caller<Lowercase<M>> => ((path: string, init?: AnyInit) => send(method, path, init)) as Caller<Lowercase<M>>;
   return {
@@ -76,6 +80,7 @@ interface Need {
   readonly credential: TokenSource | undefined;
   readonly origin: string;
   readonly deadlineMs: number;
+  readonly retries: number | undefined;
 }
 
 interface AnyInit extends CallOptions {
@@ -106,6 +111,7 @@ async function call(need: Need, method: string, path: string, init: AnyInit = {}
     parseAs: init.parseAs ?? (streamOperations.includes(name) ? 'stream' : 'json'),
     effect: isRead(name) ? 'none' : isKeyed ? 'once' : 'each',
     deadlineMs: init.deadlineMs ?? need.deadlineMs,
+    retries: init.retries ?? need.retries,
     signal: init.signal,
   });
 }
