@@ -1,11 +1,12 @@
 import { createFinalURL, createQuerySerializer, defaultBodySerializer, defaultPathSerializer, mergeHeaders, type HeadersOptions } from 'openapi-fetch';
 import type { Caller, CallOptions, EntryOf, ListArgs, ListPath, Success } from './call-types.js';
 import { type Credential, type TokenSource, tokenSourceOf } from './credentials.js';
-import { InvalidUrl, MissingCrypto } from './errors.js';
+import { MissingCrypto } from './errors.js';
 import { type EventsOptions, type EventType, openEvents, type ShopEvents } from './events.js';
 import { formOperations, linesOperations, mergePatchOperations, multipartOperations, streamOperations, unprefixedPaths } from './generated/operations.js';
 import type { Hooks } from './hooks.js';
 import { type Methods, namedMethods } from './methods.js';
+import { originOf } from './origin.js';
 import { isRead, takesKey } from './repeat.js';
 import { type Answer, Transport } from './transport.js';
 
@@ -45,8 +46,8 @@ const querySerializer = createQuerySerializer({ array: { style: 'form', explode:
 
 /** @throws InvalidUrl */
 export function createShop(options: ShopOptions): Shop {
-  const origin = originOf(options.url, /^https?:$/);
-  const streamOrigin = originOf((options.streamUrl ?? options.url).replace(/^ws/, 'http'), /^https?:$/);
+  const origin = originOf(options.url);
+  const streamOrigin = originOf((options.streamUrl ?? options.url).replace(/^ws/, 'http'));
   // Browsers require `fetch` to be called on the global object.
   const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const credential = options.credential && tokenSourceOf(options.credential, origin, fetch);
@@ -65,14 +66,6 @@ export function createShop(options: ShopOptions): Shop {
     list: list as Shop['list'],
     events: (given = {}) => openEvents({ transport, credential, origin: streamOrigin, fetch, deadlineMs, WebSocket: 'WebSocket' in options ? options.WebSocket : globalThis.WebSocket }, given),
   };
-}
-
-/** Returns the origin of an address without a path; accepts `/v3` at its end. */
-function originOf(text: string, protocols: RegExp): string {
-  const trimmed = text.replace(/\/+$/, '').replace(/\/v3$/, '');
-  const url = URL.canParse(trimmed) ? new URL(trimmed) : undefined;
-  if (!url || !protocols.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '') throw new InvalidUrl(text);
-  return url.origin;
 }
 
 interface Need {
