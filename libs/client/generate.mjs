@@ -1,7 +1,8 @@
-// `npm run client-types`: writes src/generated from docs/api/openapi.json and docs/api/asyncapi.json. With `--check`, writes nothing and
+// `npm run client-types`: writes src/generated and docs/api/postman.json from docs/api/openapi.json and docs/api/asyncapi.json. With `--check`, writes nothing and
 // fails when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import openapiTS, { astToString, stringToAST } from 'openapi-typescript';
+import { postmanCollection } from './postman.mjs';
 
 /** @typedef {Record<string, any>} Json */
 
@@ -32,6 +33,7 @@ const files = {
   'events.ts': await eventTypes(),
   'operations.ts': operations(),
   'methods.ts': methods(),
+  'postman.json': `${JSON.stringify(postmanCollection(openapi), null, 2)}\n`,
 };
 
 const stale = Object.entries(files).filter(([name, text]) => current(name) !== text);
@@ -49,7 +51,7 @@ function read(name) {
 
 /** @param {string} name */
 function fileOf(name) {
-  return new URL(`src/generated/${name}`, import.meta.url);
+  return new URL(name.endsWith('.json') ? `../../docs/api/${name}` : `src/generated/${name}`, import.meta.url);
 }
 
 /** @param {string} name */
@@ -75,8 +77,9 @@ async function apiTypes() {
   const base = ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId', 'errors'];
   const responses = /** @type {Json[]} */ (Object.values(openapi['components'].responses));
   const examples = responses.flatMap((one) => Object.values(one['content']?.['application/problem+json']?.examples ?? {}).map(({ value }) => value));
-  const byCode = Map.groupBy([...examples, ...openapi['components'].schemas.Problem.examples], ({ code }) => code);
-  const lines = [...byCode].flatMap(([code, forms]) => {
+  const all = [...examples, ...openapi['components'].schemas.Problem.examples];
+  const lines = [...new Set(all.map(({ code }) => code))].flatMap((code) => {
+    const forms = all.filter((one) => one.code === code);
     const members = [...new Set(forms.flatMap(Object.keys))].filter((name) => !base.includes(name)).sort();
     const always = members.filter((name) => forms.every((form) => name in form));
     const picked = [members.filter((name) => !always.includes(name)), always].map((names) => `Pick<Problem, ${names.map((name) => `'${name}'`).join(' | ')}>`);
