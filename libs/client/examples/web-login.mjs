@@ -7,5 +7,5 @@ export async function openShop({ url, streamUrl, clientId, redirectUri }) {
   const login = createLogin({ url, clientId, redirectUri, scope: 'write:orders' });
   const session = await login.finish();
   if (!session) return login.begin();
-  return { shop: createShop({ url, streamUrl, credential: session.credential }), logOut: session.logOut };
+  return { shop: createShop({ url, streamUrl, credential: session.credential }), logOut: () => session.logOut() };
 }

@@ -1,7 +1,7 @@
 import { Limit, sleep } from './abort.js';
 import { bodyOf, lost, type ParseAs } from './answers.js';
 import type { TokenSource } from './credentials.js';
-import { DeadlinePassed, ShopError, ShopProblem } from './errors.js';
+import { DeadlinePassed, type ErrorKind, type ProblemCode, ShopError, ShopProblem } from './errors.js';
 import { type Attempt, type Hooks, tell } from './hooks.js';
 import { mayRepeat, pauseMs } from './repeat.js';
 
@@ -26,6 +26,8 @@ export interface Answer {
   readonly data: unknown;
   readonly response: Response;
 }
+
+const reasonOf = (error: ShopError): ProblemCode | ErrorKind => (error instanceof ShopProblem ? (error.code as ProblemCode) : error.kind);
 
 /** Sends calls, and repeats them where that is safe. */
 export class Transport {
@@ -76,7 +78,7 @@ export class Transport {
         if (!(caught instanceof ShopError)) throw caught;
         if (caught instanceof ShopProblem && caught.status === 401 && token !== undefined && !wasRenewed && this.credential?.refused(token)) {
           wasRenewed = true;
-          tell(this.hooks.onRetry, { ...about, attempt, reason: caught.code, pauseMs: 0 });
+          tell(this.hooks.onRetry, { ...about, attempt, reason: reasonOf(caught), pauseMs: 0 });
           continue;
         }
         isUnknown ||= caught.outcome === 'unknown';
@@ -87,7 +89,7 @@ export class Transport {
           throw caught;
         }
         failures += 1;
-        tell(this.hooks.onRetry, { ...about, attempt, reason: caught instanceof ShopProblem ? caught.code : caught.kind, pauseMs: pause });
+        tell(this.hooks.onRetry, { ...about, attempt, reason: reasonOf(caught), pauseMs: pause });
         await sleep(pause, limit.signal).catch((cause: unknown) => {
           throw overdue(cause);
         });

@@ -150,6 +150,6 @@ describe('examples of the client library', () => {
     await expect(openShop(app)).rejects.toMatchObject({ code: 'state-mismatch' });
     await opened?.logOut();
     // Services learn of a revocation within a second.
-    await until(async () => (await opened?.shop.orders.list().next().then(() => undefined, (error: CredentialRefused) => error.error)) === 'login_required', 10_000);
+    await until(async () => (await opened?.shop.orders.list().next().then(() => undefined, (error: unknown) => (error as CredentialRefused).error)) === 'login_required', 10_000);
   }, 60_000);
 });
