@@ -119,7 +119,7 @@ export default {
     },
     {
       // These run in a browser, or contain functions that do. tsc would take a forgotten declaration of these names for the browser's.
-      files: ['apps/console/**/*.js', 'libs/client/examples/web-login.mjs', 'tests/console/**', 'tests/load/goals/console.mjs'],
+      files: ['apps/console/**/*.js', 'tests/console/**', 'tests/load/goals/console.mjs'],
       env: { browser: true },
       rules: { 'no-restricted-globals': ['error', 'event', 'length', 'name', 'status'] },
     },
