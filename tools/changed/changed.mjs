@@ -54,7 +54,7 @@ const ALWAYS = /** @type {const} */ (['lint', 'tools', 'deploy']);
 const WHOLE_SHOP = /** @type {const} */ (['acceptance', 'chaos', 'artefacts', 'console']);
 
 /** The steps of packages that only contain tests. */
-const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'], 'tests/console': ['console'], 'examples/warehouse': ['acceptance'] });
+const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'], 'tests/console': ['console'], 'examples/warehouse': ['acceptance'], 'examples/storefront': ['console'] });
 
 /** Files outside packages, with the packages and steps whose tests read them. */
 const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([

@@ -64,6 +64,7 @@ test('a changed file outside all packages runs the steps that read it', () => {
   assert.deepEqual(run('tests/acceptance/src/orders.spec.ts'), { steps: [...always, 'acceptance'].sort(), packages: [] });
   assert.deepEqual(run('tests/console/orders.test.mjs'), { steps: [...always, 'console'].sort(), packages: [] });
   assert.deepEqual(run('examples/warehouse/ship.mjs'), { steps: [...always, 'acceptance'].sort(), packages: [] });
+  assert.deepEqual(run('examples/storefront/src/app.tsx'), { steps: [...always, 'console'].sort(), packages: [] });
   assert.deepEqual(run('tests/chaos/src/plan.ts'), { steps: [...always, 'chaos', 'unit'].sort(), packages: ['tests/chaos'] });
 });
 
