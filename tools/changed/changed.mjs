@@ -59,6 +59,7 @@ const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests
 /** Files outside packages, with the packages and steps whose tests read them. */
 const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
   [/^docs\/api\/openapi\.json$/, { packages: ['apps/gateway', 'libs/client'], steps: ['acceptance'] }],
+  [/^docs\/integrators\.md$/, { packages: [], steps: ['acceptance'] }],
   [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications', 'libs/client'], steps: [] }],
   [/^releases\//, { packages: ['libs/contracts'], steps: [] }],
   [/^deploy\/nats\/nats\.conf$/, { packages: ['libs/service-testing'], steps: ['artefacts'] }],

@@ -1,11 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { freePort } from '@plant-shop/testing/port';
 import { type SandboxShop, startSandbox } from './sandbox-shop.js';
 import { createPlant, gatewayUrl, ok, type Order, placeOrder, send, staff, until } from './shop.js';
 import { pageOfEvents, streamUrl } from './stream.js';
@@ -109,4 +111,35 @@ describe('the warehouse', () => {
       await network.stop();
     }
   }, 240_000);
+});
+
+describe('the guide', () => {
+  it('leads from a sandbox to a basket and verified webhooks, by its own commands and program', async () => {
+    const text = readFileSync(new URL('../../../docs/integrators.md', import.meta.url), 'utf8');
+    const receiver = `127.0.0.1:${await freePort()}`;
+    const blocksOf = (language: string) =>
+      [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) =>
+        code.replaceAll('http://127.0.0.1:8080', gatewayUrl()).replaceAll("8090, '127.0.0.1'", receiver.split(':')[1]!).replaceAll('127.0.0.1:8090', receiver));
+    const folder = join(shop.folder, 'guide');
+    mkdirSync(join(folder, 'node_modules/@plant-shop'), { recursive: true });
+    symlinkSync(fileURLToPath(new URL('../../../libs/client', import.meta.url)), join(folder, 'node_modules/@plant-shop/client'));
+    writeFileSync(join(folder, 'integration.mjs'), blocksOf('js').join('\n'));
+    const [start, ...commands] = blocksOf('sh');
+    // The sandbox of these tests is started by it.
+    expect(start).toBe('npm start -- --sandbox\n');
+    expect(commands).toHaveLength(5);
+    const { stdout } = await promisify(execFile)('bash', ['-euc', commands.join('echo\n')], { cwd: folder, timeout: 60_000 });
+    expect(stdout).toContain('[{"plantId":7,"state":"in-stock"},{"plantId":8,"state":"low-stock","units":5}]');
+    const program = stdout.split('\n').filter((line) => /^(\/lines|the same|2 orders|verified)/.test(line));
+    expect([...program.slice(0, 3), ...program.slice(3).sort()]).toEqual([
+      '/lines/1: only 5 left',
+      'the same basket: true',
+      '2 orders are placed',
+      'verified: plant 7 is approved',
+      'verified: plant 8 is approved',
+    ]);
+    expect(stdout).toMatch(/"newStatus":"placed",[^}]*"reason":"payment failed"/);
+    const patched = stdout.slice(stdout.lastIndexOf('"payment failed"'));
+    expect(patched).toMatch(/"category":\{[^}]*"name":"Climbers"\}.*\{"id":7,(?!.*"category")[^\n]*"metadata":\{"shelf":"B2"\}/s);
+  }, 120_000);
 });
