@@ -99,7 +99,7 @@ export default {
       rules: { 'plant-shop/no-domain-word': 'error' },
     },
     {
-      files: ['apps/console/**/*.ts', 'apps/console/**/*.tsx'],
+      files: ['{apps/console,examples/storefront}/**/*.{ts,tsx}'],
       plugins: ['react'],
       // The others check what React's compiler needs, which does not compile the console, or take a row of facts for a list of elements.
       rules: all('off', 'react', 'exhaustive-effect-dependencies immutability incompatible-library jsx-key purity react-in-jsx-scope refs set-state-in-effect'),
