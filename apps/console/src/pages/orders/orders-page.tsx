@@ -1,5 +1,6 @@
 import { Button, Text } from '@mantine/core';
 import { IconPackage, IconRefresh } from '@tabler/icons-react';
+import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo } from 'react';
 import { useCell, useMay, useSession } from '../../auth/session.js';
@@ -27,15 +28,18 @@ export function OrdersPage(): ReactNode {
   // Also after a reconnect, since everything may have changed.
   useEffect(() => (isAway ? undefined : list.open()), [list, isAway]);
   const { rows, isEnd, isLoading, error } = useCell(list.state);
-  const isFiltered = key !== '{}';
+  const isFiltered = Object.keys(filter).some((name) => name !== 'sort');
+  // Also while the name is being typed.
+  const isNobody = filter.owner !== undefined && error instanceof ShopProblem && error.is('user-not-found');
+  const order = filter.sort === undefined ? 'newest first' : 'oldest first';
   return (
     <>
-      <PageHeader title="Orders" text={seesAll ? 'All orders, newest first.' : 'Your orders, newest first.'}>
+      <PageHeader title="Orders" text={seesAll ? `All orders, ${order}.` : `Your orders, ${order}.`}>
         <LiveBadge />
         <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Refresh</Button>
       </PageHeader>
       <OrderFilters filter={filter} seesAll={seesAll} onChange={(search) => void navigate({ search, replace: true })} />
-      <ProblemAlert error={error} title="The orders could not be loaded" />
+      {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The orders could not be loaded" />}
       {rows.length > 0 && <OrderTable rows={rows} isEnd={isEnd} isLoading={isLoading} seesAll={seesAll} onMore={() => void list.loadMore()} />}
       {rows.length === 0 && isLoading && <Loading />}
       {rows.length === 0 && !isLoading && isEnd && error === undefined && (

@@ -1,6 +1,6 @@
 import { Badge, Button, Code, Group, Paper, Table, Text, VisuallyHidden } from '@mantine/core';
 import { IconApps, IconPlus } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
@@ -9,6 +9,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import { NewOAuthClient } from './new-oauth-client.js';
 import { type OAuthClient, useOAuthClients } from './people-reads.js';
 import { PermissionBadges } from './permissions.js';
@@ -74,7 +75,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
 function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const remove = useMutation({
+  const remove = useChange({
     mutationFn: () => shop.DELETE('/oauth/clients/{clientId}', { params: { path: { clientId } } }),
     onSuccess: async () => {
       sayDone(`${name} is deleted.`);
