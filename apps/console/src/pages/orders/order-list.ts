@@ -28,6 +28,7 @@ export class OrderList {
   private error: unknown;
   private timers: { publish?: ReturnType<typeof setTimeout>; newest?: ReturnType<typeof setTimeout> } = {};
   private abort = new AbortController();
+  private stop: (() => void) | undefined;
 
   constructor(
     private readonly shop: Shop,
@@ -36,18 +37,21 @@ export class OrderList {
     private readonly seesAll: boolean,
   ) {}
 
-  /** @returns a function that unsubscribes */
-  open(): () => void {
+  /** Reads the list and follows the events, unless it does already. */
+  open(): void {
+    if (this.stop) return;
     this.abort = new AbortController();
-    const stop = this.live.subscribe((message) => this.take(message));
+    this.stop = this.live.subscribe((message) => this.take(message));
     this.start();
-    return () => {
-      stop();
-      this.abort.abort();
-      clearTimeout(this.timers.publish);
-      clearTimeout(this.timers.newest);
-      this.timers = {};
-    };
+  }
+
+  close(): void {
+    this.stop?.();
+    this.stop = undefined;
+    this.abort.abort();
+    clearTimeout(this.timers.publish);
+    clearTimeout(this.timers.newest);
+    this.timers = {};
   }
 
   /** From the beginning. */

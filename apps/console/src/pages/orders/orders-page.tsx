@@ -3,7 +3,7 @@ import { IconPackage, IconRefresh } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo } from 'react';
-import { useCell, useMay, useSession } from '../../auth/session.js';
+import { type Session, useCell, useMay, useSession } from '../../auth/session.js';
 import { LiveBadge } from '../../ui/live-badge.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
@@ -17,6 +17,23 @@ import { OrderTable } from './order-table.js';
 
 const route = getRouteApi('/orders');
 
+interface Kept {
+  readonly name: string;
+  readonly list: OrderList;
+}
+const kept = new WeakMap<Session, Kept>();
+
+/** The last list stays, and stays live, so that "Back" from an order finds it as it was. */
+function keptList(session: Session, key: string, seesAll: boolean): OrderList {
+  const name = `${seesAll} ${key}`;
+  const before = kept.get(session);
+  if (before?.name === name) return before.list;
+  before?.list.close();
+  const list = new OrderList(session.shop, session.live, JSON.parse(key) as OrderFilter, seesAll);
+  kept.set(session, { name, list });
+  return list;
+}
+
 export function OrdersPage(): ReactNode {
   const filter = route.useSearch();
   const navigate = route.useNavigate();
@@ -24,9 +41,12 @@ export function OrdersPage(): ReactNode {
   const seesAll = useMay('read:orders');
   const { isAway } = useCell(session.connection.state);
   const key = JSON.stringify(filter);
-  const list = useMemo(() => new OrderList(session.shop, session.live, JSON.parse(key) as OrderFilter, seesAll), [session, key, seesAll]);
+  const list = useMemo(() => keptList(session, key, seesAll), [session, key, seesAll]);
   // Also after a reconnect, since everything may have changed.
-  useEffect(() => (isAway ? undefined : list.open()), [list, isAway]);
+  useEffect(() => {
+    if (isAway) list.close();
+    else list.open();
+  }, [list, isAway]);
   const { rows, isEnd, isLoading, error } = useCell(list.state);
   const isFiltered = Object.keys(filter).some((name) => name !== 'sort');
   // Also while the name is being typed.

@@ -38,6 +38,9 @@ export function WebhookPage(): ReactNode {
   );
 }
 
+/** What tells the webhook from others, in the tab's title. */
+const hostOf = (url: string): string => URL.parse(url)?.host ?? '';
+
 type DialogName = 'edit' | 'rotate' | 'replay' | 'delete';
 
 function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: string | undefined }): ReactNode {
@@ -57,7 +60,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
   const isEnabled = webhook.state === 'enabled';
   return (
     <>
-      <PageHeader title="Webhook" text={<Text span inherit style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Text>}>
+      <PageHeader title={`Webhook ${hostOf(webhook.url)}`} text={webhook.url}>
         <Button variant="default" leftSection={<IconSend size={16} />} loading={test.isPending} onClick={() => test.mutate()}>Send a test</Button>
         <Button variant="default" leftSection={<IconRepeat size={16} />} onClick={() => setDialog('replay')}>Replay</Button>
         <Button variant="default" leftSection={<IconPencil size={16} />} onClick={() => setDialog('edit')}>Edit</Button>
