@@ -2,7 +2,7 @@ import { Badge, Button, Code, Group, Paper, Table, Text, VisuallyHidden } from '
 import { IconApps, IconPlus } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useShop } from '../../auth/session.js';
+import { useSession, useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { EmptyState } from '../../ui/empty-state.js';
@@ -75,6 +75,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
 function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
+  const isConsole = useSession().clientId === clientId;
   const remove = useChange({
     mutationFn: () => shop.DELETE('/oauth/clients/{clientId}', { params: { path: { clientId } } }),
     onSuccess: async () => {
@@ -86,6 +87,7 @@ function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly o
   return (
     <ConfirmDialog title={`Delete ${name}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
       <Text size="sm">Users can no longer log in to it, their consents end, and its tokens are refused within a second.</Text>
+      {isConsole && <Text size="sm" mt="xs" fw={600}>This is the console that you are using. You and everybody else are logged out of it, and nobody can log in again until an operator has set it up anew.</Text>}
     </ConfirmDialog>
   );
 }
