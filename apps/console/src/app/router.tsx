@@ -15,7 +15,7 @@ const getParentRoute = (): typeof root => root;
 
 /** Otherwise a mistyped address would show "Order NaN". */
 function checkId(text: string): void {
-  if (wholeNumber(text, { min: 1 }) === undefined) throw notFound();
+  if (wholeNumber(text, { min: 1 }) === undefined) notFound({ throw: true });
 }
 
 // One line per page. Each page is a separate chunk, loaded when it is first needed.
