@@ -6,19 +6,23 @@ const apps = readdirSync(new URL('apps', import.meta.url));
 /** Sets rules of a plugin. @param {'error' | 'off'} level @param {string} plugin @param {string} names separated by white space */
 const all = (level, plugin, names) => Object.fromEntries(names.trim().split(/\s+/).map((name) => [`${plugin}/${name}`, level]));
 
-/** Packages that may not be imported at all, and why. */
-const never = {
-  name: '@nestjs/microservices',
-  importNames: ['ClientNats', 'EventPattern', 'Transport'],
-  message: 'The transport is ours: libs/platform/src/rpc (docs/decisions/transport.md).',
-};
+/** What may not be imported at all, and why. */
+const never = [
+  {
+    name: '@nestjs/microservices',
+    importNames: ['ClientNats', 'EventPattern', 'Transport'],
+    message: 'The transport is ours: libs/platform/src/rpc (docs/decisions/transport.md).',
+  },
+  { name: '@tanstack/react-query', importNames: ['useMutation'], message: 'A double click would repeat it: useChange (apps/console/src/ui/use-change.ts).' },
+  { name: '@mantine/core', importNames: ['NumberInput'], message: 'It changes what is typed: WholeNumberInput (apps/console/src/ui/whole-number-input.tsx).' },
+];
 
 /**
  * Forbids to import `never` and what fits a pattern.
  * @param {{ regex: string, message: string }[]} patterns
  * @returns {import('oxlint').DummyRuleMap}
  */
-const forbidden = (...patterns) => ({ 'no-restricted-imports': ['error', { paths: [never], patterns }] });
+const forbidden = (...patterns) => ({ 'no-restricted-imports': ['error', { paths: never, patterns }] });
 
 /** @type {import('oxlint').OxlintConfig} */
 export default {

@@ -6,6 +6,7 @@ import { type ReactNode, useEffect } from 'react';
 import { usePerson, useSession } from '../auth/session.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
+import { keepFocus } from './kept-focus.js';
 import { type PageEntry, pages } from './pages.js';
 
 /** Header and navigation around every page. */
@@ -16,10 +17,8 @@ export function Shell(): ReactNode {
   const { pathname } = useLocation();
   const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
   const current = offered.find(({ path }) => isAt(path, pathname));
-  useEffect(() => {
-    document.title = `${current?.label ?? 'Console'} · Plant shop`;
-    close();
-  }, [current, close]);
+  useEffect(close, [current, close]);
+  useEffect(keepFocus, []);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
       <a className="skip-link" href="#content">Skip to content</a>

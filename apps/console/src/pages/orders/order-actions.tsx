@@ -1,7 +1,7 @@
-import { Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Modal, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { IconArrowRight, IconCash, IconCircleCheck, IconTruckDelivery, IconX } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FocusEvent, type ReactNode, useState } from 'react';
 import { useMay, usePerson, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
@@ -9,6 +9,7 @@ import { sayDone } from '../../ui/done.js';
 import { counted } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { useChange } from '../../ui/use-change.js';
 
 type Action = 'pay' | 'ship' | 'deliver' | 'transfer' | 'cancel';
 
@@ -21,6 +22,7 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
   const mayManage = useMay('manage:orders');
   const mayCancelOwn = useMay('write:orders') && (order.owner === undefined || order.owner === username);
   const isOpen = order.status === 'placed' || order.status === 'approved';
+  const isCancellable = order.status === 'placed' ? mayManage || mayCancelOwn : order.status === 'approved' && order.carrier === undefined && mayManage;
   const close = (): void => setOpen(undefined);
   return (
     <Group gap="xs" role="group" aria-label="Actions">
@@ -32,12 +34,13 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
         </>
       )}
       {mayManage && isOpen && <Button variant="default" leftSection={<IconArrowRight size={16} />} onClick={() => setOpen('transfer')}>Transfer</Button>}
-      {(mayManage || mayCancelOwn) && isOpen && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
+      {isCancellable && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
       {open === 'pay' && <PayDialog order={order} onClose={close} />}
       {open === 'ship' && <ShipDialog order={order} onClose={close} />}
       {open === 'deliver' && <DeliverDialog order={order} onClose={close} />}
       {open === 'transfer' && <TransferDialog order={order} onClose={close} />}
-      {open === 'cancel' && <CancelDialog order={order} onClose={close} />}
+      {open === 'cancel' && order.status === 'placed' && <CancelDialog order={order} onClose={close} />}
+      {open === 'cancel' && order.status === 'approved' && <CancelPaidDialog order={order} onClose={close} />}
     </Group>
   );
 }
@@ -51,7 +54,7 @@ interface DialogProps {
 function useOrderAction(order: Order, done: string, onClose: () => void, act: (shop: ReturnType<typeof useShop>) => Promise<{ readonly data: Order }>) {
   const shop = useShop();
   const client = useQueryClient();
-  return useMutation({
+  return useChange({
     mutationFn: async () => (await act(shop)).data,
     onSuccess: async (changed) => {
       // The response may omit the owner.
@@ -65,9 +68,10 @@ function useOrderAction(order: Order, done: string, onClose: () => void, act: (s
   });
 }
 
-function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children }: {
+function FormDialog({ title, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
   readonly title: string;
   readonly action: string;
+  readonly color?: string;
   readonly isBusy: boolean;
   readonly error: unknown;
   readonly onSubmit: () => void;
@@ -80,7 +84,7 @@ function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children 
         <Stack>
           {children}
           <ProblemAlert error={error} />
-          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" loading={isBusy}>{action}</Button></Group>
+          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
         </Stack>
       </form>
     </Modal>
@@ -102,6 +106,9 @@ function PayDialog({ order, onClose }: DialogProps): ReactNode {
   );
 }
 
+/** What is typed replaces a former value. */
+const selectAll = ({ currentTarget }: FocusEvent<HTMLInputElement>): void => currentTarget.select();
+
 function ShipDialog({ order, onClose }: DialogProps): ReactNode {
   const [carrier, setCarrier] = useState(order.carrier ?? '');
   const [trackingNumber, setTrackingNumber] = useState(order.trackingNumber ?? '');
@@ -109,8 +116,8 @@ function ShipDialog({ order, onClose }: DialogProps): ReactNode {
   const ship = useOrderAction(order, `Order ${order.id} is shipped.`, onClose, (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
   return (
     <FormDialog title={`Shipment of order ${order.id}`} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
-      <TextInput label="Carrier" required data-autofocus value={carrier} onChange={({ currentTarget: { value } }) => setCarrier(value)} error={faultOf(ship.error, 'carrier')} />
-      <TextInput label="Tracking number" required value={trackingNumber} onChange={({ currentTarget: { value } }) => setTrackingNumber(value)} error={faultOf(ship.error, 'trackingNumber')} />
+      <TextInput label="Carrier" required maxLength={200} data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => setCarrier(value)} error={faultOf(ship.error, 'carrier')} />
+      <TextInput label="Tracking number" required maxLength={200} value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => setTrackingNumber(value)} error={faultOf(ship.error, 'trackingNumber')} />
     </FormDialog>
   );
 }
@@ -140,7 +147,22 @@ function CancelDialog({ order, onClose }: DialogProps): ReactNode {
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.DELETE('/store/order/{orderId}', { params: { path: { orderId: order.id } } }));
   return (
     <ConfirmDialog title={`Cancel order ${order.id}?`} action="Cancel the order" isOpen isBusy={cancel.isPending} error={cancel.error} onConfirm={() => cancel.mutate()} onClose={onClose}>
-      {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. ${order.status === 'approved' ? 'It is paid: you must arrange the refund. ' : ''}A cancelled order stays visible and cannot be reopened.`}
+      {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. A cancelled order stays visible and cannot be reopened.`}
     </ConfirmDialog>
+  );
+}
+
+/** Staff can cancel a paid order until it is shipped. */
+function CancelPaidDialog({ order, onClose }: DialogProps): ReactNode {
+  const [reason, setReason] = useState('');
+  const [restock, setRestock] = useState(true);
+  const path = { orderId: order.id };
+  const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
+  return (
+    <FormDialog title={`Cancel order ${order.id}?`} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
+      <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
+      <Textarea label="Reason" description="The owner sees it, too." required maxLength={500} autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => setReason(value)} error={faultOf(cancel.error, 'reason')} />
+      <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description="If not, they are written off." checked={restock} onChange={({ currentTarget: { checked } }) => setRestock(checked)} />
+    </FormDialog>
   );
 }

@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
@@ -8,6 +8,7 @@ import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import type { Refund } from './queries.js';
 
 /** Refunds of the order; renders nothing without any. */
@@ -40,7 +41,7 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
   const shop = useShop();
   const client = useQueryClient();
   const [reference, setReference] = useState('');
-  const complete = useMutation({
+  const complete = useChange({
     mutationFn: () => shop.POST('/store/refund/{refundId}/completion', { params: { path: { refundId: refund.id } }, body: { reference } }),
     onSuccess: async () => {
       sayDone(`The refund of order ${orderId} is completed.`);

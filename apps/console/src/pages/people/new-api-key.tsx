@@ -1,11 +1,12 @@
 import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { useChange } from '../../ui/use-change.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
 
@@ -13,7 +14,7 @@ import { PermissionChoice } from './permissions.js';
 export function NewApiKey({ username, onClose }: { readonly username: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const create = useMutation({
+  const create = useChange({
     gcTime: 0,
     mutationFn: async (body: components['schemas']['NewApiKey']) => (await shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body })).data,
     onSuccess: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),

@@ -1,12 +1,13 @@
 import { Button, Checkbox, Group, Modal, Radio, Stack, Textarea, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { useChange } from '../../ui/use-change.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
 
@@ -16,7 +17,7 @@ type NewClient = components['schemas']['NewOAuthClient'];
 export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const create = useMutation({
+  const create = useChange({
     gcTime: 0,
     mutationFn: async (body: NewClient) => (await shop.POST('/oauth/clients', { body })).data,
     onSuccess: async ({ secret, clientId }) => {

@@ -1,5 +1,5 @@
-import { Button, Card, Group, NumberInput, Stack } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Button, Card, Group, Stack } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
@@ -7,17 +7,19 @@ import { sayDone } from '../../ui/done.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { useChange } from '../../ui/use-change.js';
+import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { PlantFields } from './plant-fields.js';
-import { emptyForm, plantOfForm } from './plant-form-values.js';
+import { emptyForm, mostUnits, plantOfForm } from './plant-form-values.js';
 
 export function NewPlantPage(): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
   const [values, setValues] = useState(emptyForm);
-  const [quantity, setQuantity] = useState<number | string>('');
-  const creating = useMutation({
-    mutationFn: async () => (await shop.POST('/plant', { body: { ...plantOfForm(values), ...(typeof quantity === 'number' && { quantity }) } })).data,
+  const [quantity, setQuantity] = useState('');
+  const creating = useChange({
+    mutationFn: async () => (await shop.POST('/plant', { body: { ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) } })).data,
     onSuccess: async (plant) => {
       sayDone(`${plant.name} was added.`);
       void client.invalidateQueries({ queryKey: ['plants'] });
@@ -34,7 +36,7 @@ export function NewPlantPage(): ReactNode {
         }}>
           <Stack>
             <PlantFields values={values} error={creating.error} onChange={setValues} />
-            <NumberInput label="Units in stock" description="Empty: the shop’s default." min={0} max={1_000_000_000} allowDecimal={false} allowNegative={false} thousandSeparator value={quantity} onChange={setQuantity} error={faultOf(creating.error, 'quantity')} w={260} />
+            <WholeNumberInput label="Units in stock" description="Empty: the shop’s default." max={mostUnits} value={quantity} onChange={setQuantity} error={faultOf(creating.error, 'quantity')} w={260} />
             <ProblemAlert error={creating.error} title="The plant was not added" />
             <Group justify="flex-end">
               <Button component={Link} to="/plants" variant="default">Cancel</Button>

@@ -1,6 +1,6 @@
 import { ShopProblem } from '@plant-shop/client';
-import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useChange } from '../../ui/use-change.js';
 import type { Versioned } from './plants-queries.js';
 
 interface Draft<Value, Form> {
@@ -42,7 +42,8 @@ export function useVersionedForm<Value, Form>({ latest, formOf, isSame, read, wr
   const base = draft && isNews(draft.base, latest) ? draft.base : latest;
   const form = draft?.form ?? formOf(latest.value);
 
-  const saving = useMutation({
+  const saving = useChange({
+    isRepeatable: true,
     mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value> } | { theirs: Versioned<Value> }> => {
       for (let known = from; ; ) {
         try {

@@ -1,9 +1,10 @@
 import { Modal } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { useChange } from '../../ui/use-change.js';
 import { WebhookForm, type WebhookInput } from './webhook-form.js';
 
 /** The form, then the secret, then the new webhook's page. */
@@ -12,7 +13,7 @@ export function CreateWebhook({ isOpen, onClose }: { readonly isOpen: boolean; r
   const client = useQueryClient();
   const navigate = useNavigate();
   const [created, setCreated] = useState<{ readonly id: string; readonly secret: string }>();
-  const create = useMutation({
+  const create = useChange({
     gcTime: 0,
     mutationFn: async (body: WebhookInput) => (await shop.POST('/webhooks', { body })).data,
     onSuccess: async ({ id, secret }) => {

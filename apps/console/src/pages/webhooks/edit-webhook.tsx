@@ -1,9 +1,10 @@
 import { Modal } from '@mantine/core';
 import { ShopProblem } from '@plant-shop/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
+import { useChange } from '../../ui/use-change.js';
 import { ChangedMeanwhile, WebhookForm, type WebhookInput } from './webhook-form.js';
 import { readWebhook, type Webhook } from './webhook-reads.js';
 
@@ -14,7 +15,7 @@ export function EditWebhook({ webhook, etag, onClose }: { readonly webhook: Webh
   // The version that the user saw, even if the page has read a newer one.
   const [seen, setSeen] = useState({ webhook, etag });
   const [newer, setNewer] = useState<Webhook>();
-  const save = useMutation({
+  const save = useChange({
     mutationFn: async (input: WebhookInput) => {
       const header = seen.etag === undefined ? {} : { 'If-Match': seen.etag };
       try {

@@ -3,7 +3,7 @@ import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
-import { localInput } from './local-input.js';
+import { localInput } from '../../ui/local-input.js';
 import { useWaiting, type Waiting, type Webhook } from './webhook-reads.js';
 import { type ReplayRange, useReplay } from './use-replay.js';
 

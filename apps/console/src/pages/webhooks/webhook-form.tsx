@@ -1,7 +1,9 @@
-import { Alert, Button, Checkbox, Group, MultiSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, MultiSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { PlantField } from '../../ui/plant-field.js';
+import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { orderStatuses } from '../orders/order-filter.js';
 import type { EventType, Webhook } from './webhook-reads.js';
 
@@ -30,8 +32,8 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
 }): ReactNode {
   const [url, setUrl] = useState(initial?.url ?? '');
   const [eventTypes, setEventTypes] = useState<string[]>(initial?.eventTypes ?? ['order.status_changed']);
-  const [orderId, setOrderId] = useState<number | string>(initial?.orderId ?? '');
-  const [plantId, setPlantId] = useState<number | string>(initial?.plantId ?? '');
+  const [orderId, setOrderId] = useState(String(initial?.orderId ?? ''));
+  const [plantId, setPlantId] = useState(initial?.plantId);
   const [newStatuses, setNewStatuses] = useState<string[]>(initial?.newStatuses ?? []);
   const [description, setDescription] = useState(initial?.description ?? '');
 
@@ -40,8 +42,8 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
     onSubmit({
       url: url.trim(),
       eventTypes: events.flatMap(({ type }) => (eventTypes.includes(type) ? [type] : [])),
-      ...(typeof orderId === 'number' && { orderId }),
-      ...(typeof plantId === 'number' && { plantId }),
+      ...(orderId.trim() !== '' && { orderId: Number(orderId) }),
+      ...(plantId !== undefined && { plantId }),
       ...(newStatuses.length > 0 && { newStatuses: orderStatuses.filter((one) => newStatuses.includes(one)) }),
       ...(description.trim() !== '' && { description: description.trim() }),
     });
@@ -57,8 +59,8 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
           </Stack>
         </Checkbox.Group>
         <Group grow align="flex-start">
-          <NumberInput label="Only plant" placeholder="all" min={1} allowDecimal={false} hideControls value={plantId} onChange={setPlantId} error={faultOf(error, 'plantId')} />
-          <NumberInput label="Only order" placeholder="all" min={1} allowDecimal={false} hideControls value={orderId} onChange={setOrderId} error={faultOf(error, 'orderId')} />
+          <PlantField label="Only plant" placeholder="all" value={plantId} onChange={setPlantId} error={faultOf(error, 'plantId')} />
+          <WholeNumberInput label="Only order" placeholder="all" min={1} value={orderId} onChange={setOrderId} error={faultOf(error, 'orderId')} />
         </Group>
         <MultiSelect label="Only changes to" placeholder={newStatuses.length === 0 ? 'all' : ''} data={orderStatuses} value={newStatuses} onChange={setNewStatuses} error={faultOf(error, 'newStatuses')} />
         <Textarea label="Description" autosize minRows={2} maxRows={6} maxLength={1_000} value={description} onChange={(change) => setDescription(change.currentTarget.value)} error={faultOf(error, 'description')} />
