@@ -95,12 +95,12 @@ describe('the queue of an endpoint', () => {
        SELECT id, gen_random_uuid(), false, false, '{}', now() + interval '1 hour', $1 FROM webhooks RETURNING id, webhook_id AS "webhookId"`,
       [present],
     );
-    const delivery = { ...rows[0]!, id: Number(rows[0]!.id), orderId: null, inLane: false };
+    const delivery = { ...rows[0]!, orderId: null, inLane: false };
     const attempt = { at: new Date().toISOString(), durationMs: 1, status: 200 };
     const recorded = async (lease: string): Promise<number[]> => [
       ...(await inQueueTime(async (tx) => recordOutcomes(tx, [{ delivery, lease, attempt, state: 'delivered', pauseMs: 0 }])))(),
     ];
-    const stored = async () => (await shop.sql.query('SELECT state, jsonb_array_length(attempts) AS attempts, lease FROM webhook_deliveries')).rows;
+    const stored = async () => (await shop.sql.query<{ state: string; attempts: number; lease: string | null }>('SELECT state, jsonb_array_length(attempts) AS attempts, lease FROM webhook_deliveries')).rows;
     expect(await recorded(former)).toEqual([]);
     expect(await stored()).toEqual([{ state: 'pending', attempts: 0, lease: present }]);
     expect(await recorded(present)).toEqual([delivery.id]);
