@@ -7,7 +7,7 @@ import { Registry } from 'prom-client';
 import { createGateway } from './start.js';
 import { makeDocument } from './openapi/document.js';
 
-// `npm run openapi`: writes docs/api/openapi.json from the routes as served at the default address.
+// `npm run openapi`: writes docs/api/openapi.json from the routes as a sandbox serves them at the default address.
 
 const publicUrl = 'http://127.0.0.1:8080';
 // Only the routes are read. Background loops start with the app, and find no other service.
@@ -26,7 +26,7 @@ const { app, routes } = await createGateway(
     database: undefined,
   },
   {
-    sandbox: false,
+    sandbox: true,
     host: '127.0.0.1',
     port: 0,
     publicUrl,

@@ -87,6 +87,7 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   publicUrl: config.publicUrl,
   http: { host: config.httpHost, port: config.httpPort },
   demoData: config.demoData,
+  sandbox: config.sandbox,
   deletionIntervalMs: 2_000,
   usesIntervalMs: 1_000,
   signingKeysRefreshMs,

@@ -29,6 +29,7 @@ import { COMMON_PASSWORDS, commonPasswords, noPasswords } from './passwords/comm
 import { PasswordHasher } from './passwords/password-hasher.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
 import { RevocationsController, RevocationsService } from './revocations/revocations.js';
+import { SandboxController, SandboxService } from './sandbox/sandbox.js';
 import { identityCipher } from './secrets/secrets.js';
 import { Sweeper } from './sweeper.js';
 import { UserDeletionsService } from './users/user-deletions.service.js';
@@ -50,6 +51,7 @@ class IdentityModule {
         OAuthClientsController,
         ReconcileController,
         auditControllerOf(identity.readAudit),
+        ...(options.sandbox ? [SandboxController] : []),
       ],
       providers: [
         { provide: IDENTITY_OPTIONS, useValue: options },
@@ -70,6 +72,7 @@ class IdentityModule {
         CredentialUses,
         CredentialsService,
         RevocationsService,
+        ...(options.sandbox ? [SandboxService] : []),
         { provide: Cipher, useValue: identityCipher(secrets) },
         SigningKeysService,
         Adapters,

@@ -65,6 +65,7 @@ export class TestIdentity {
   /** Adds a replica in this process, with its own connections, loops and caches on the same database. */
   async addReplica(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<Replica> {
     const config = { ...testConfig(this.databaseUrl), ...changed };
+    await this.sql.query('UPDATE database_mode SET sandbox = $1', [config.sandbox]);
     let pages: OAuthServer | undefined;
     const service = await startService('identity', this.natsUrl, async (started) => {
       const stop = (): Promise<void> => {

@@ -18,6 +18,7 @@ export interface IdentityOptions {
   /** Listen address of the OAuth 2.0 pages; only the gateway connects to it. */
   readonly http: { readonly host: string; readonly port: number };
   readonly demoData: boolean;
+  readonly sandbox: boolean;
   /** Interval of the search for user deletions whose lease has expired. */
   readonly deletionIntervalMs: number;
   /** Interval at which `lastUsedAt` of credentials is written. */

@@ -13,7 +13,7 @@ import { Connections } from './stream/subscribers/connections.js';
 import { StreamServer } from './stream/transport/stream-server.js';
 import { StreamAdapter } from './stream/transport/stream.adapter.js';
 import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js';
-import { QueueClockController } from './webhooks/queue/queue-clock.js';
+import { SandboxController } from './webhooks/queue/sandbox.js';
 import { webhookProviders } from './webhooks/webhook.providers.js';
 
 @Module({})
@@ -22,7 +22,7 @@ class NotificationsModule {
     const { role } = options;
     return {
       module: NotificationsModule,
-      controllers: hasWebhooks(role) ? [WebhooksController, ...(options.sandbox ? [QueueClockController] : [])] : [],
+      controllers: hasWebhooks(role) ? [WebhooksController, ...(options.sandbox ? [SandboxController] : [])] : [],
       providers: [
         { provide: NOTIFICATIONS_OPTIONS, useValue: options },
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },

@@ -39,7 +39,7 @@ function dayOf(text: string): Date {
 // gateway's route, its checks and its handler, and the OpenAPI document.
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-export type Tag = 'Plants' | 'Store' | 'Users' | 'OAuth' | 'Webhooks' | 'Shop';
+export type Tag = 'Plants' | 'Store' | 'Users' | 'OAuth' | 'Webhooks' | 'Shop' | 'Sandbox';
 
 /** The kind of body that a route accepts. */
 export type BodySpec =
@@ -97,7 +97,7 @@ interface Traits {
   readonly shared?: 'cached' | 'coalesced';
   /** The operation reads the session token itself, although it is open. */
   readonly readsSession?: true;
-  /** A shop without SANDBOX does not have it, and neither does the OpenAPI document in `docs`. */
+  /** A shop without SANDBOX answers 404 and does not describe it. The OpenAPI document in `docs` is that of a sandbox. */
   readonly onlyInSandbox?: true;
   /** A later release removes the operation; its responses announce that. */
   readonly deprecated?: Deprecation;

@@ -11,6 +11,7 @@ import { UserRequest } from './identity.user-request.js';
 import { userOperations } from './identity.users.js';
 import type { CredentialKind, Permission } from './permissions.js';
 import { type RaisedNumber, RaiseNumbers, type ReconciledPage, ReconcileUsers, type UserFinding } from './reconcile.js';
+import { AdvanceClock } from './store.sandbox.js';
 
 // Requests
 
@@ -152,6 +153,8 @@ export const identity = {
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers, { callers: ['operator'] }),
   /** Compares a page of the store's customers with the users and repairs differences. Safe to repeat. */
   reconcileUsers: write<ReconciledPage<UserFinding, string>>()('reconcileUsers', ReconcileUsers, { callers: ['operator'] }),
+  /** Only in a sandbox, and only for the scope `all`. The store's part of it is the operation of clients. */
+  advanceClock: write<Record<string, never>>()('advanceClock', AdvanceClock),
   readAudit: readAuditOf('identity'),
 };
 

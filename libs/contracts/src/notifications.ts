@@ -1,14 +1,17 @@
-import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import type { ErrorCode } from './errors.js';
 import { deliveryOperations } from './notifications.deliveries.js';
 import { webhookOperations } from './notifications.webhooks.js';
 import { AdvanceClock } from './store.sandbox.js';
 
+const { write } = operationsOf<ErrorCode>('notifications');
+
 export const notifications = {
   ...webhookOperations,
   ...deliveryOperations,
-  /** Only in a sandbox. The store's part of it is the operation of clients. */
-  advanceClock: operationsOf<ErrorCode>('notifications').write<Record<string, never>>()('advanceClock', AdvanceClock),
+  // Only in a sandbox. The store's parts of them are the operations of clients.
+  advanceClock: write<Record<string, never>>()('advanceClock', AdvanceClock),
+  resetSandbox: write<Record<string, never>>()('resetSandbox', NoPayload),
 };
 
 export * from './notifications.deliveries.js';

@@ -1,4 +1,4 @@
-import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { type AnswerOf, described, integer, objectOf, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
@@ -13,10 +13,21 @@ import { type OrderStatus, orderStatuses } from './store.orders.js';
 
 // Sent by clients
 
+const clockScopes = ['due', 'all'] as const;
+export type ClockScope = (typeof clockScopes)[number];
+
 export class ClockAdvance {
   @Integer(1, 31_536_000)
   @Description('Everything that is due later is due so much earlier.')
   advanceSeconds: number;
+
+  @IsOptional()
+  @OneOf(clockScopes)
+  @Description(
+    '`due`, the default: orders and webhooks. `all`: also sessions, API keys with an expiry, and what OAuth 2.0 keeps, such as refresh tokens, end so ' +
+      'much earlier, yours too. Access tokens end at once if it is an hour or more, and otherwise keep their time.',
+  )
+  scope?: ClockScope;
 }
 
 /** Members of the events of all types; each is optional, and others than those of the type are refused. */
@@ -93,20 +104,23 @@ export class SendTestEvent {
 }
 
 const clockAdvanced = objectOf('ClockAdvanced')({ advancedSeconds: integer(1, 31_536_000) });
+const sandboxReset = objectOf('SandboxReset')({ deletedOrders: described(integer(0), 'Of all users.') });
 const testEventSent = objectOf('TestEventSent')({ id: described(uuid, 'Of the event, the same in each delivery.') });
 
 // Answers
 export type ClockAdvanced = AnswerOf<typeof clockAdvanced>;
+export type SandboxReset = AnswerOf<typeof sandboxReset>;
 export type TestEventSent = AnswerOf<typeof testEventSent>;
 
 const { write } = operationsOf<ErrorCode>('store');
-const forClients = forClientsUnder('Shop');
+const forClients = forClientsUnder('Sandbox');
 
 export const sandboxOperations = {
-  /** The gateway also calls the operation of notifications with this name. */
+  /** The gateway also calls the operations of notifications and identity with this name. */
   advanceClock: forClients(write<ClockAdvanced>()('advanceClock', AdvanceClock), {
     route: 'POST /v3/test/clock',
     onlyInSandbox: true,
+    revokes: true,
     access: permission('write:users'),
     summary: 'Move due times',
     description:
@@ -123,5 +137,16 @@ export const sandboxOperations = {
     description: 'Adds an event of yours to the log, although nothing happened: your streams and webhooks get it, as do those that see all orders or stock.',
     body: jsonObject('event'),
     answer: testEventSent,
+  }),
+  /** The gateway also calls the operation of notifications with this name. */
+  resetSandbox: forClients(write<SandboxReset>()('resetSandbox', NoPayload), {
+    route: 'POST /v3/test/reset',
+    onlyInSandbox: true,
+    access: permission('write:users'),
+    summary: 'Delete all orders',
+    description:
+      'Deletes the orders, baskets, payments, refunds, notes and deliveries of webhooks of all users. Units of orders are free again, without an event. ' +
+      'Plants, users, credentials, webhooks, events and the audit log stay. An event from before may still arrive.',
+    answer: sandboxReset,
   }),
 };

@@ -22,9 +22,16 @@ export interface Answer<Body> {
   readonly body: Body;
 }
 
-let judge: Promise<DocumentJudge> | undefined;
-const readDocument = async (): Promise<DocumentJudge> =>
-  new DocumentJudge((await (await fetch(`${gatewayUrl()}/v3/openapi.json`)).json()) as Document);
+/** By the shop's address: files that run in one process share this module, and a file may start a shop of its own. */
+const judges = new Map<string, Promise<DocumentJudge>>();
+
+function judgeOf(url: string): Promise<DocumentJudge> {
+  const judge = judges.get(url) ?? readDocument(url);
+  judges.set(url, judge);
+  return judge;
+}
+
+const readDocument = async (url: string): Promise<DocumentJudge> => new DocumentJudge((await (await fetch(`${url}/v3/openapi.json`)).json()) as Document);
 
 /**
  * Sends a request. The returned body is parsed JSON, or text for other types. Fails if the answer does not conform to the
@@ -40,7 +47,7 @@ export async function checked(method: string, path: string, response: Response):
   expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
   const answer = { status: response.status, headers: response.headers, body: json === undefined ? text : json };
   const { pathname } = new URL(path, gatewayUrl());
-  const faults = (await (judge ??= readDocument())).faultsOf(method, pathname, answer);
+  const faults = (await judgeOf(gatewayUrl())).faultsOf(method, pathname, answer);
   expect({ request: `${method} ${pathname}`, faults }).toEqual({ request: `${method} ${pathname}`, faults: [] });
   return answer;
 }

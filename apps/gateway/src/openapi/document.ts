@@ -101,6 +101,7 @@ const tags = [
   { name: 'Webhooks', description: 'Order events sent to a URL of yours' },
   { name: 'Shop', description: 'The shop as a whole' },
 ];
+const sandboxTag = { name: 'Sandbox', description: 'Only in a sandbox, whose answers have the header `x-shop-mode: sandbox`. Other shops answer 404.' };
 
 /**
  * Builds the OpenAPI 3.1 document from the served routes, the contracts and the problem table.
@@ -126,7 +127,7 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
     openapi: '3.1.1',
     info: { title: 'Plant shop', version: '3.0.0', description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: publicUrl + prefix }],
-    tags,
+    tags: ofSandbox.length > 0 ? [...tags, sandboxTag] : tags,
     paths,
     webhooks: webhookEvents(schemas),
     components: {

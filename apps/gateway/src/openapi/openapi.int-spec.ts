@@ -37,7 +37,7 @@ function examplesIn(value: unknown, at = ''): { readonly at: string; readonly sc
 describe('the OpenAPI document', () => {
   let shop: Shop;
   beforeAll(async () => {
-    shop = await startShop({}, { publicUrl });
+    shop = await startShop({}, { publicUrl, sandbox: true });
   });
   afterAll(() => shop.stop());
 

@@ -1,9 +1,10 @@
 import { Controller, Injectable } from '@nestjs/common';
 import { type EventType, isStockEvent, noSubject, type ShopEvent } from '@plant-shop/contracts/events';
-import { type AdvanceClock, type ClockAdvanced, type SendTestEvent, store, type TestEventSent } from '@plant-shop/contracts/store';
+import { type AdvanceClock, type ClockAdvanced, type SandboxReset, type SendTestEvent, store, type TestEventSent } from '@plant-shop/contracts/store';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Database, readClock } from '@plant-shop/platform/postgres/database';
+import { assertSandbox } from '@plant-shop/platform/postgres/schema-check';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
@@ -43,14 +44,14 @@ export class SandboxService {
   ) {}
 
   /** Makes everything that is due later due so much earlier. */
-  async advance(context: RpcContext, { advanceSeconds }: AdvanceClock['clock']): Promise<ClockAdvanced> {
+  async advance(context: RpcContext, { advanceSeconds, scope = 'due' }: AdvanceClock['clock']): Promise<ClockAdvanced> {
     await this.database.transaction(async (tx) => {
       await tx.execute(
         `WITH due AS MATERIALIZED (SELECT id FROM orders WHERE due_at IS NOT NULL ORDER BY id FOR NO KEY UPDATE)
          UPDATE orders SET due_at = due_at - $1 * interval '1 second' FROM due WHERE orders.id = due.id`,
         [advanceSeconds],
       );
-      audit(tx, actorOf(context), store.advanceClock, advanceSeconds);
+      audit(tx, actorOf(context), store.advanceClock, `${advanceSeconds} ${scope}`);
     });
     this.dueOrders.notify();
     return { advancedSeconds: advanceSeconds };
@@ -77,6 +78,43 @@ export class SandboxService {
     this.feed.notify();
     return { id };
   }
+
+  /**
+   * Deletes all orders with what belongs to them, and frees their units. Their events stay in the feed, which has no gaps, as events
+   * without an order: clients may choose an order's id again.
+   */
+  reset(context: RpcContext): Promise<SandboxReset> {
+    return this.database.transaction(async (tx) => {
+      await assertSandbox(tx);
+      // Waits for every transaction that has locked or changed rows, in the lock order, and keeps others out.
+      await tx.execute(
+        `LOCK TABLE idempotency_keys, payments, baskets, orders, stock, order_transitions, order_counts_head, inventory_total, inventory_deltas
+         IN EXCLUSIVE MODE`,
+      );
+      for (const table of ['idempotency_keys', 'payments', 'order_notes', 'order_metadata', 'orders_set_aside', 'baskets', 'order_counts']) {
+        await tx.execute(`DELETE FROM ${table}`);
+      }
+      await tx.execute('DELETE FROM stock_changes WHERE order_id IS NOT NULL');
+      await tx.execute('DELETE FROM order_transitions WHERE event_id IS NULL');
+      await tx.execute(
+        `UPDATE order_transitions SET order_id = NULL, order_version = NULL, new_status = NULL, actor = NULL, reason = NULL WHERE order_id IS NOT NULL`,
+      );
+      const deletedOrders = await tx.execute('DELETE FROM orders');
+      await tx.execute(
+        `UPDATE stock SET reserved = 0, sold = 0, written_off = 0, version = version + 1,
+           free = CASE WHEN listing = 'retired' THEN 0 ELSE supplied END, supplied = CASE WHEN listing = 'retired' THEN 0 ELSE supplied END
+         WHERE (reserved, sold, written_off) <> (0, 0, 0)`,
+      );
+      await tx.execute('DELETE FROM inventory_deltas');
+      await tx.execute(
+        `UPDATE inventory_total AS total SET (available, pending, sold) = (
+           SELECT coalesce(sum(free) FILTER (WHERE listing = 'available'), 0), coalesce(sum(free) FILTER (WHERE listing = 'pending'), 0),
+             coalesce(sum(free) FILTER (WHERE listing = 'sold'), 0) FROM stock)`,
+      );
+      audit(tx, actorOf(context), store.resetSandbox, `${deletedOrders} orders`);
+      return { deletedOrders };
+    });
+  }
 }
 
 @Controller()
@@ -86,6 +124,11 @@ export class SandboxController {
   @Answers(store.advanceClock)
   advanceClock({ clock }: AdvanceClock, context: RpcContext): Promise<ClockAdvanced> {
     return this.sandbox.advance(context, clock);
+  }
+
+  @Answers(store.resetSandbox)
+  resetSandbox(_: object, context: RpcContext): Promise<SandboxReset> {
+    return this.sandbox.reset(context);
   }
 
   @Answers(store.sendTestEvent)

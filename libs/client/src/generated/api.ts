@@ -1253,6 +1253,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/test/clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move due times
+         * @description Approvals, expiries and deliveries of orders, and attempts of webhooks, are due so much earlier. What becomes due follows within a second; a step after it waits its own time.
+         */
+        post: operations["advanceClock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/test/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an event
+         * @description Adds an event of yours to the log, although nothing happened: your streams and webhooks get it, as do those that see all orders or stock.
+         */
+        post: operations["sendTestEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/test/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete all orders
+         * @description Deletes the orders, baskets, payments, refunds, notes and deliveries of webhooks of all users. Units of orders are free again, without an event. Plants, users, credentials, webhooks, events and the audit log stay. An event from before may still arrive.
+         */
+        post: operations["resetSandbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface webhooks {
     "order.status_changed": {
@@ -2552,6 +2612,59 @@ export interface components {
             subject: string;
             /** @description The current name of its user. Absent: the user was deleted. */
             username?: string;
+        };
+        ClockAdvance: {
+            /** @description Everything that is due later is due so much earlier. */
+            advanceSeconds: number;
+            /**
+             * @description `due`, the default: orders and webhooks. `all`: also sessions, API keys with an expiry, and what OAuth 2.0 keeps, such as refresh tokens, end so much earlier, yours too. Access tokens end at once if it is an hour or more, and otherwise keep their time.
+             * @enum {string}
+             */
+            scope?: "due" | "all";
+        };
+        ClockAdvanced: {
+            advancedSeconds: number;
+        };
+        TestEventData: {
+            /** Format: int64 */
+            orderId?: number;
+            /** Format: int64 */
+            plantId?: number;
+            /** Format: int64 */
+            refundId?: number;
+            /** @enum {string} */
+            previousStatus?: "placed" | "approved" | "delivered" | "cancelled";
+            /** @enum {string} */
+            newStatus?: "placed" | "approved" | "delivered" | "cancelled";
+            trackingNumber?: string;
+            carrier?: string;
+            quantity?: number;
+            /** Format: date-time */
+            shipDate?: string;
+            /** Format: date-time */
+            reservedUntil?: string;
+            free?: number;
+            lowStockAt?: number;
+        };
+        TestEvent: {
+            /** @enum {string} */
+            type: "order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back";
+            /** @description Members of the data of this type. Those that are absent have example values. */
+            data?: components["schemas"]["TestEventData"];
+        };
+        TestEventSent: {
+            /**
+             * Format: uuid
+             * @description Of the event, the same in each delivery.
+             */
+            id: string;
+        };
+        SandboxReset: {
+            /**
+             * Format: int64
+             * @description Of all users.
+             */
+            deletedOrders: number;
         };
         OrderStatusChanged: {
             /** @enum {string} */
@@ -8812,6 +8925,156 @@ export interface operations {
             417: components["responses"]["expectation-failed"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
+        };
+    };
+    advanceClock: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "advanceSeconds": 3600,
+                 *       "scope": "due"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ClockAdvance"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "advancedSeconds": 3600
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ClockAdvanced"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    sendTestEvent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "order.placed",
+                 *       "data": {
+                 *         "orderId": 7,
+                 *         "plantId": 5
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TestEvent"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TestEventSent"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    resetSandbox: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deletedOrders": 12
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SandboxReset"];
+                };
+            };
+            400: components["responses"]["malformed-request"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
     orderStatusChanged: {

@@ -38,6 +38,11 @@ export function modeFaultOf(isSandbox: boolean, sandbox: boolean): string | unde
     : 'SANDBOX is not true, but the database was created for a sandbox: set SANDBOX=true, or use another database';
 }
 
+/** @throws Error unless the database was created for a sandbox: before anything that would destroy another shop's data */
+export async function assertSandbox(tx: { query(text: string): Promise<{ readonly sandbox?: boolean }[]> }): Promise<void> {
+  if ((await tx.query(readMode))[0]?.sandbox !== true) throw new Error('the database was not created for a sandbox');
+}
+
 /** Sends one statement and returns its rows. */
 type Query = <Row extends QueryResultRow>(text: string) => Promise<Row[]>;
 

@@ -1,13 +1,9 @@
-import { Controller, Injectable } from '@nestjs/common';
-import { notifications } from '@plant-shop/contracts/notifications';
-import type { AdvanceClock } from '@plant-shop/contracts/store';
+import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction, type TransactionOptions } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { DueSignal } from './due-signal.js';
 
 /** SQL: the queue's time, which `QueueClock.transaction` sets. A subquery, so that it is evaluated once. */
 export const queueNow = `(SELECT current_setting('shop.queue_time')::timestamptz)`;
@@ -103,21 +99,5 @@ export class QueueClock extends BackgroundLoop {
     await this.database.transaction((tx) =>
       tx.execute(`UPDATE webhook_clock SET seen = clock_timestamp() + ahead WHERE seen < clock_timestamp() + ahead - $1 * interval '1 millisecond'`, [seenMs]),
     );
-  }
-}
-
-/** Only in a sandbox. */
-@Controller()
-export class QueueClockController {
-  constructor(
-    private readonly clock: QueueClock,
-    private readonly due: DueSignal,
-  ) {}
-
-  @Answers(notifications.advanceClock)
-  async advanceClock({ clock }: AdvanceClock): Promise<Record<string, never>> {
-    await this.clock.advance(clock.advanceSeconds);
-    this.due.notify();
-    return {};
   }
 }

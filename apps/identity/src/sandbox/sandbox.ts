@@ -1,0 +1,62 @@
+import { Controller, Injectable } from '@nestjs/common';
+import { identity } from '@plant-shop/contracts/identity';
+import type { AdvanceClock } from '@plant-shop/contracts/store';
+import { actorOf } from '@plant-shop/platform/patterns/audit-log';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { accessTokenTtl } from '../oauth/signing-key.js';
+import { SigningKeysService } from '../oauth/signing-keys.service.js';
+import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
+
+interface Earlier {
+  readonly kind: 'session' | 'apiKey';
+  readonly id: string;
+  readonly userId: string;
+  readonly ended: boolean;
+}
+
+/** What only a sandbox can do. Without SANDBOX the module does not have it. */
+@Injectable()
+export class SandboxService {
+  constructor(
+    private readonly database: Database,
+    private readonly keys: SigningKeysService,
+    private readonly revocations: RevocationsService,
+  ) {}
+
+  /** Lets credentials end earlier. An access token carries its own end, so all of them end if the time is as long as one lives. */
+  async advance(context: RpcContext, advanceSeconds: number): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      const by = `$1 * interval '1 second'`;
+      const earlier = await tx.query<Earlier>(
+        `WITH session AS (UPDATE sessions SET expires_at = expires_at - ${by} WHERE expires_at > now() RETURNING id, user_id, expires_at),
+              key AS (UPDATE api_keys SET expires_at = expires_at - ${by} WHERE expires_at > now() AND revoked_at IS NULL RETURNING id, user_id, expires_at),
+              payload AS (UPDATE oauth_payloads SET expires_at = expires_at - ${by} WHERE expires_at > now())
+         SELECT 'session' AS kind, id, user_id AS "userId", expires_at <= now() AS ended FROM session
+         UNION ALL SELECT 'apiKey', id, user_id, expires_at <= now() FROM key`,
+        [advanceSeconds],
+      );
+      const ended = earlier.filter((one) => one.ended);
+      const shortened = new Set(earlier.flatMap((one) => (one.ended ? [] : one.userId)));
+      await appendRevocations(tx, [
+        ...ended.map(({ kind, id }) => ({ kind, id })),
+        // Cached answers have the former end.
+        ...[...shortened].map((id) => ({ kind: 'userChanged' as const, id })),
+      ]);
+    });
+    if (advanceSeconds >= accessTokenTtl) await this.keys.revoke(actorOf(context), 'all');
+    this.revocations.publish();
+  }
+}
+
+@Controller()
+export class SandboxController {
+  constructor(private readonly sandbox: SandboxService) {}
+
+  @Answers(identity.advanceClock)
+  async advanceClock({ clock: { advanceSeconds, scope } }: AdvanceClock, context: RpcContext): Promise<Record<string, never>> {
+    if (scope === 'all') await this.sandbox.advance(context, advanceSeconds);
+    return {};
+  }
+}

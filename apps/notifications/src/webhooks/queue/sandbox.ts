@@ -1,0 +1,39 @@
+import { Controller } from '@nestjs/common';
+import { notifications } from '@plant-shop/contracts/notifications';
+import type { AdvanceClock } from '@plant-shop/contracts/store';
+import { assertSandbox } from '@plant-shop/platform/postgres/schema-check';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import { DueSignal } from './due-signal.js';
+import { QueueClock } from './queue-clock.js';
+
+/** What only a sandbox can do. Without SANDBOX the module does not have it. */
+@Controller()
+export class SandboxController {
+  constructor(
+    private readonly clock: QueueClock,
+    private readonly due: DueSignal,
+  ) {}
+
+  @Answers(notifications.advanceClock)
+  async advanceClock({ clock }: AdvanceClock): Promise<Record<string, never>> {
+    await this.clock.advance(clock.advanceSeconds);
+    this.due.notify();
+    return {};
+  }
+
+  /** Deletes all deliveries, and ends all pauses. A worker that sends one finds its lease gone. */
+  @Answers(notifications.resetSandbox)
+  async resetSandbox(): Promise<Record<string, never>> {
+    await this.clock.transaction(async (tx) => {
+      await assertSandbox(tx);
+      await tx.execute('LOCK TABLE webhook_queues, webhook_lanes, webhook_deliveries IN EXCLUSIVE MODE');
+      await tx.execute('DELETE FROM webhook_deliveries');
+      await tx.execute('DELETE FROM webhook_lanes');
+      await tx.execute(
+        `UPDATE webhook_queues SET turn_at = DEFAULT, silent_attempts = DEFAULT, paused_until = DEFAULT, failing_since = DEFAULT,
+           replayed_from = DEFAULT, replayed_to = DEFAULT`,
+      );
+    });
+    return {};
+  }
+}
