@@ -175,6 +175,12 @@ export const methods = {
     ready: 'GET /readyz nothing',
     /** Read this document: `GET /openapi.json`. */
     getOpenApi: 'GET /openapi.json nothing',
+    /** Move due times: `POST /test/clock`. */
+    advanceClock: 'POST /test/clock body',
+    /** Send an event: `POST /test/events`. */
+    sendTestEvent: 'POST /test/events body',
+    /** Delete all orders: `POST /test/reset`. */
+    resetSandbox: 'POST /test/reset nothing',
   },
   audit: {
     /** Read the audit log: `GET /audit`. */
