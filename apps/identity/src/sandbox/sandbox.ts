@@ -6,6 +6,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { accessTokenTtl } from '../oauth/signing-key.js';
+import { OAuthServer } from '../oauth/oauth-server.js';
 import { SigningKeysService } from '../oauth/signing-keys.service.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 
@@ -22,6 +23,7 @@ export class SandboxService {
   constructor(
     private readonly database: Database,
     private readonly keys: SigningKeysService,
+    private readonly oauth: OAuthServer,
     private readonly revocations: RevocationsService,
   ) {}
 
@@ -45,7 +47,11 @@ export class SandboxService {
         ...[...shortened].map((id) => ({ kind: 'userChanged' as const, id })),
       ]);
     });
-    if (advanceSeconds >= accessTokenTtl) await this.keys.revoke(actorOf(context), 'all');
+    if (advanceSeconds >= accessTokenTtl) {
+      await this.keys.revoke(actorOf(context), 'all');
+      // Other replicas sign with the new key a few seconds later; a sandbox has one.
+      await this.oauth.refreshKeys();
+    }
     this.revocations.publish();
   }
 }
