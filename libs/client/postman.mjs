@@ -3,7 +3,10 @@
 
 /** @typedef {Record<string, any>} Json */
 
-/** Folders in the order in which their requests need each other; what deletes and cancels is in a last one. */
+/**
+ * Folders in the order in which their requests need each other; what deletes and cancels is in a last one. Operations of a sandbox are left out:
+ * resetting one would delete what the others have made.
+ */
 const FOLDERS = ['Users', 'Plants', 'Store', 'Webhooks', 'OAuth', 'Shop'];
 /** Problems with these statuses depend on the state of the shop; others show that the request itself is wrong. */
 const INTENDED = [404, 409, 410, 412];

@@ -13,6 +13,7 @@ const usage = `Sends generated requests to every operation and checks each respo
   npm run fuzz                             100,000 requests to a new shop
   npm run fuzz -- --seed 7 --count 30000   the same requests each time
   npm run fuzz -- --only placeOrder        one operation
+  npm run fuzz -- --sandbox                the operations that only a sandbox has, of a new one
   npm run fuzz -- --cost                   instead the costliest requests that are admitted, to each operation: none may take 50 ms of a process
   npm run fuzz -- --url http://…           to a running demo shop; --cost needs its RUN_FILE, too`;
 
@@ -32,11 +33,12 @@ async function main(args) {
     const env = await readyPackages({ signal, say: console.log });
     if (!(await compile({ signal, say: console.log, env }))) return 1;
     const fuzz = (/** @type {string[]} */ more, shopEnv = {}) =>
-      attempt(pinnedNode(), [join(ROOT, 'tests/acceptance/dist/fuzz/main.js'), ...args, ...more], { cwd: ROOT, env: { ...env, ...shopEnv }, show: true, signal });
+      attempt(pinnedNode(), [join(ROOT, 'tests/acceptance/dist/fuzz/main.js'), ...args.filter((one) => one !== '--sandbox'), ...more], { cwd: ROOT, env: { ...env, ...shopEnv }, show: true, signal });
     if (args.includes('--url')) return (await fuzz([])).code;
-    const shop = await startShop({ folder: temporaryFolder(shutdown), stop, shutdown });
+    const isSandbox = args.includes('--sandbox');
+    const shop = await startShop({ folder: temporaryFolder(shutdown), stop, shutdown }, isSandbox ? { SANDBOX: 'true' } : {});
     const before = processes(shop.env.RUN_FILE);
-    const { code } = await fuzz(['--url', shop.env.GATEWAY_URL], shop.env);
+    const { code } = await fuzz(['--url', shop.env.GATEWAY_URL, ...(isSandbox ? ['--only', 'Sandbox'] : [])], shop.env);
     const died = before.filter((one) => !processes(shop.env.RUN_FILE).includes(one));
     if (died.length > 0) throw new StartError(`These processes died during the test: ${died.join(', ')}\n${shop.lastLogLines().join('\n')}`);
     return code;

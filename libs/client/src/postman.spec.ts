@@ -17,10 +17,10 @@ const requests = collection.item.flatMap(({ item = [] }) => item.flatMap(({ requ
 
 // generated.spec.ts tests that it is current.
 describe('the Postman collection', () => {
-  it('has every operation once', () => {
+  it('has every operation once, but for those that change a whole sandbox', () => {
     const found = requests.map(({ method, url }) => `${method} /${url.path.map((one) => one.replace(/^:(\w+)$/, '{$1}')).join('/')}`.replace(' /v3/', ' /'));
     const documented = Object.values(methods).flatMap((group: Record<string, string>) => Object.values(group).map((entry) => entry.slice(0, entry.lastIndexOf(' '))));
-    expect(found.sort()).toEqual(documented.sort());
+    expect(found.sort()).toEqual(documented.filter((one) => !one.includes(' /test/')).sort());
   });
 
   it('has bodies of JSON, in which only variables that it has are replaced', () => {

@@ -176,6 +176,18 @@ describe('a feed', () => {
     });
   });
 
+  it('continues at its new numbers for positions before the events that it retained when it was restored', async () => {
+    await service.change(1, 2, 3, 4, 5, 6);
+    await service.numberAll();
+    await service.database.query('UPDATE thing_events SET body = NULL WHERE feed_seq < 5');
+    await service.database.query('UPDATE feed_kept SET oldest = 5');
+    await service.feed.startEpoch(10, 2);
+    await service.numberAll();
+    for (const seq of [0, 1, 2, 3, 7]) {
+      expect(await service.feed.read({ seq }, 10)).toMatchObject({ next: 11, events: [{ seq: 11 }, { seq: 12 }] });
+    }
+  });
+
   it('knows what a follower has confirmed last, also when that is less, and that it was there', async () => {
     const followers = () => service.database.query(`SELECT passed, seen_at > now() - interval '10 seconds' AS "isHere" FROM feed_followers`);
     await service.feed.readFor('books', { seq: 7 }, 1);

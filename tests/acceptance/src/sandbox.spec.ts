@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { type SandboxShop, startSandbox } from './sandbox-shop.js';
-import { createPlant, newCustomer, ok, type Order, send, staff, until } from './shop.js';
+import { fuzz } from './fuzz/run.js';
+import { findCostly } from './fuzz/cost.js';
+import { RawHttp } from './raw-http.js';
+import { documentedRules, expectedOf, orNoAnswer, outcomeOf, requestOf, rulesOf } from './security/access-checks.js';
+import { accessTable, sandboxTable } from './security/access-table.js';
+import { allCallers } from './security/callers.js';
+import { createPlant, gatewayUrl, login, newCustomer, ok, type Order, placeOrder, problem, send, setting, staff, until } from './shop.js';
 import { streamUrl } from './stream.js';
 
 let receiver: Receiver;
@@ -48,3 +54,52 @@ it('a test event reaches a webhook, and so does its next attempt once the clock 
   await advance(600);
   await receiver.got(2, 3_000);
 });
+
+it('credentials end earlier only where that is asked, and are refused at once', async () => {
+  const { username, password, bearer } = await newCustomer();
+  const as = { bearer: await login(username, password) };
+  const me = () => send('GET', '/v3/user/me', { as });
+  const day = 86_400;
+  await advance(30 * day);
+  expect((await me()).status).toBe(200);
+  await ok(send('POST', '/v3/test/clock', { as: staff, json: { advanceSeconds: 30 * day, scope: 'all' } }));
+  await problem(me(), 401, 'credential-refused');
+  await problem(send('GET', '/v3/user/me', { as: { bearer } }), 401, 'credential-refused');
+  expect((await send('GET', '/v3/user/me', { as: { bearer: await login(username, password) } })).status).toBe(200);
+  await problem(send('POST', '/v3/test/clock', { as: staff, json: { advanceSeconds: 1, scope: 'some' } }), 400, 'invalid-input');
+});
+
+it('a reset deletes orders and frees their units, and plants and users stay', async () => {
+  const customer = await newCustomer();
+  const { id: plantId } = await createPlant({ quantity: 5 });
+  const order = await placeOrder({ plantId, quantity: 5 }, customer);
+  const { deletedOrders } = await ok<{ deletedOrders: number }>(send('POST', '/v3/test/reset', { as: staff }));
+  expect(deletedOrders).toBeGreaterThan(0);
+  await problem(send('GET', `/v3/store/order/${order.id}`, { as: customer }), 404, 'order-not-found');
+  expect((await placeOrder({ id: order.id, plantId, quantity: 5 }, customer)).id).toBe(order.id);
+});
+
+it('its own operations follow the access table for every kind of credential, and staff\'s use is in the audit log', async () => {
+  expect(await documentedRules()).toEqual(rulesOf([...accessTable, ...sandboxTable]));
+  const { callers, user } = await allCallers();
+  const http = new RawHttp(gatewayUrl());
+  for (const line of sandboxTable) {
+    for (const caller of callers) {
+      const request = requestOf(line, caller, user);
+      const outcome = outcomeOf(await http.send(request, 15_000).catch(orNoAnswer), request.method);
+      expect({ operation: line.operation, caller: caller.name, outcome }).toEqual({ operation: line.operation, caller: caller.name, outcome: expectedOf(line, caller, user) });
+    }
+    await line.change!((method, path, json) => ok(send(method, path, { as: staff, ...(json !== undefined && { json }) })));
+    const [entry] = await ok<{ operation: string }[]>(send('GET', `/v3/audit?operation=store.${line.operation}&limit=1`, { as: staff }));
+    expect(entry).toMatchObject({ operation: `store.${line.operation}`, username: 'admin', target: expect.stringMatching(/./) });
+  }
+  http.close();
+}, 60_000);
+
+it('its own operations answer malformed requests according to the document, and none is costly', async () => {
+  const { findings, operations } = await fuzz({ url: gatewayUrl(), seed: 20_260_501, count: 300, only: 'Sandbox' });
+  expect({ findings, operations }).toEqual({ findings: [], operations: sandboxTable.length });
+  const { excesses, tried } = await findCostly({ url: gatewayUrl(), runFile: setting('RUN_FILE'), only: 'Sandbox' });
+  expect(excesses).toEqual([]);
+  expect(tried).toBeGreaterThan(sandboxTable.length);
+}, 120_000);

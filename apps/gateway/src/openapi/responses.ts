@@ -163,10 +163,12 @@ export function codesOf({ spec, url }: ServedRoute, operation: ClientOperation):
   const hasPath = namesInPath({ url }).length > 0;
   add(hasPath, 'uri-too-long');
   add(operation.answer.kind === 'image', 'range-not-satisfiable');
-  add(hasPath || operation.query !== undefined || spec.body !== undefined || spec.conditional, 'invalid-input');
+  const isAuthenticated = spec.access.kind === 'authenticated' || spec.access.kind === 'permission';
+  // An Idempotency-Key is checked also where it has no effect.
+  add(hasPath || operation.query !== undefined || spec.body !== undefined || spec.conditional || (operation.method === 'POST' && isAuthenticated), 'invalid-input');
   add(spec.body !== undefined, 'unsupported-media-type', 'payload-too-large');
   add(spec.body?.kind === 'json', 'malformed-json');
-  add(spec.access.kind === 'authenticated' || spec.access.kind === 'permission', 'unauthorized', 'credential-refused', 'unavailable');
+  add(isAuthenticated, 'unauthorized', 'credential-refused', 'unavailable');
   add(isRateLimited(spec.access), 'too-many-requests');
   add(spec.access.kind === 'permission', 'forbidden');
   add(calls.length > 0, 'unavailable', 'overloaded', 'unknown-operation');

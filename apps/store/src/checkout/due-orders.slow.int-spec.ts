@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
-import { lockDueOrder, lockDueOrders, lockDueOrdersById } from './due-orders.repository.js';
+import { lockDueOrder, lockDueOrders, lockDueOrdersById, setOrderAside } from './due-orders.repository.js';
 
 describe('due transitions', () => {
   let shop: StoreFixture;
@@ -206,6 +206,27 @@ describe('due transitions', () => {
       await until(async () => (await openOrders()).length === 1);
       await until(async () => (await setAside()) === 1, 15_000);
     }, 60_000);
+
+    it('is set aside by one replica for each of its versions', async () => {
+      shop = await StoreFixture.start();
+      const order = { id: await place(await shop.plant()), version: 1, transition: 'expire' as const };
+      const database = await shop.database();
+      const error = new Error('rejected');
+      const tried = database.transaction(async (tx) => {
+        await tx.execute(`UPDATE orders SET due_at = now() - interval '1 second'`);
+        expect(await lockDueOrders(tx, 10)).toHaveLength(1);
+        await setOrderAside(tx, order, error);
+        expect(await lockDueOrders(tx, 10)).toEqual([]);
+        await tx.execute('UPDATE orders SET version = 2');
+        expect(await lockDueOrders(tx, 10)).toMatchObject([{ id: order.id, version: 2 }]);
+        throw new Error('undo');
+      });
+      await expect(tried).rejects.toThrow('undo');
+      expect(await setOrderAside(database, order, error)).toBe(true);
+      expect(await setOrderAside(database, order, error)).toBe(false);
+      expect(await setOrderAside(database, { ...order, version: 2 }, error)).toBe(true);
+      await database.close();
+    });
 
     it('is shown to the operator, and processed once the cause is removed', async () => {
       shop = await StoreFixture.start({ replicas: 1 });

@@ -9065,7 +9065,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxReset"];
                 };
             };
-            400: components["responses"]["malformed-request"];
+            400: components["responses"]["malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
             406: components["responses"]["not-acceptable"];

@@ -74,7 +74,7 @@ export async function findCostly({ url, runFile, only, isShort = false, say }: C
   const fixtures = new Fixtures(http);
   const document = JSON.parse((await http.send({ method: 'GET', target: '/v3/openapi.json', headers: [] }, deadlineMs)).body.toString()) as ApiDocument;
   const credentials = await fixtures.credentials();
-  const targets = [...targetsOf(document), ...otherTargets].filter(({ operationId }) => only === undefined || operationId === only);
+  const targets = [...targetsOf(document), ...otherTargets].filter(({ operationId, tags }) => only === undefined || operationId === only || tags?.includes(only));
   if (targets.length === 0) throw new Error(`There is no operation ${String(only)}.`);
   const { schemas } = document.components;
 

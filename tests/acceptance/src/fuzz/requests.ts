@@ -19,6 +19,8 @@ export interface ApiDocument {
 
 export interface Target {
   readonly operationId: string;
+  /** In the document. */
+  readonly tags?: readonly string[];
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly Parameter[];
@@ -65,6 +67,7 @@ export function targetsOf(document: ApiDocument): Target[] {
 function targetOf({ components }: ApiDocument, at: { method: string; path: string; base: string; item: Readonly<Record<string, unknown>> }): Target {
   const operation = at.item[at.method.toLowerCase()] as {
     operationId: string;
+    tags: string[];
     parameters?: Parameter[];
     requestBody?: { content: Record<string, { schema: Schema }> };
   };
@@ -74,6 +77,7 @@ function targetOf({ components }: ApiDocument, at: { method: string; path: strin
   const [type, media] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   return {
     operationId: operation.operationId,
+    tags: operation.tags,
     method: at.method,
     path: (servers ? pathOf(servers) : at.base) + at.path,
     parameters,

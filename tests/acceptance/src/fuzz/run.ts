@@ -8,7 +8,7 @@ export interface FuzzOptions {
   readonly url: string;
   readonly seed: number;
   readonly count: number;
-  /** Restricts the run to one operation. */
+  /** Restricts the run to one operation, or those with one tag. */
   readonly only?: string;
   readonly say?: (line: string) => void;
 }
@@ -46,7 +46,7 @@ export async function fuzz({ url, seed, count, only, say }: FuzzOptions): Promis
   const document = JSON.parse(body.toString()) as ApiDocument & Document;
   const judge = new DocumentJudge(document);
   const all = targetsOf(document);
-  const targets = all.filter(({ operationId }) => only === undefined || operationId === only);
+  const targets = all.filter(({ operationId, tags }) => only === undefined || operationId === only || tags?.includes(only));
   if (targets.length === 0) throw new Error(`There is no operation ${String(only)}. The operations are ${all.map((one) => one.operationId).join(', ')}.`);
   const credentials = await fixtures.credentials();
   const requests = new Requests(document, credentials);

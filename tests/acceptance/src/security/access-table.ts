@@ -254,3 +254,16 @@ export const accessTable: readonly AccessRow[] = [
   open('ready', 'GET /readyz'),
   open('getOpenApi', 'GET /v3/openapi.json'),
 ];
+
+/** What a sandbox has beside the others; every other shop answers 404. An allowed reset deletes orders of tests alone. */
+export const sandboxTable: readonly AccessRow[] = [
+    row('advanceClock', 'POST /v3/test/clock', ['write:users'], {
+      body: 'json',
+      change: (request) => request('POST', '/v3/test/clock', { advanceSeconds: 1 }),
+    }),
+    row('sendTestEvent', 'POST /v3/test/events', ['write:users'], {
+      body: 'json',
+      change: (request) => request('POST', '/v3/test/events', { type: 'stock.out' }),
+    }),
+    row('resetSandbox', 'POST /v3/test/reset', ['write:users'], { change: (request) => request('POST', '/v3/test/reset') }),
+];

@@ -56,10 +56,16 @@ export class QueueClock extends BackgroundLoop {
     }, options);
   }
 
-  /** Moves the queue's time ahead. Other replicas notice it within a second. */
-  async advance(seconds: number): Promise<void> {
-    await this.database.query(`UPDATE webhook_clock SET ahead = ahead + $1 * interval '1 second'`, [seconds]);
+  /**
+   * Moves the queue's time ahead. Other replicas notice it within a second.
+   * @returns false, without an effect, if it would be more than 5,000 years ahead: dates have four digits
+   */
+  async advance(seconds: number): Promise<boolean> {
+    const by = `ahead + $1 * interval '1 second'`;
+    const moved = await this.database.query(`UPDATE webhook_clock SET ahead = ${by} WHERE extract(epoch FROM ${by}) < 5000 * 31556952.0 RETURNING 1`, [seconds]);
+    if (moved.length === 0) return false;
     await this.compare();
+    return true;
   }
 
   /** On the transaction's connection: many transactions begin at once, and would wait for each other's. */

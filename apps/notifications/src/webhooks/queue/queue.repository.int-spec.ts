@@ -10,7 +10,7 @@ import { enqueueOwn } from './deliveries.repository.js';
 import { lockWebhookWatermark } from './positions.repository.js';
 import { QueueClock } from './queue-clock.js';
 import { endDeliveries } from './sweeps.repository.js';
-import { endTurns, noteHealth, recordOutcomes, takeTurns } from './queue.repository.js';
+import { endTurns, holdLanes, noteHealth, recordOutcomes, takeTurns } from './queue.repository.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
 
@@ -86,6 +86,26 @@ describe('the queue of an endpoint', () => {
     expect(counts).toEqual([1, 1, 1, 1, 0]);
     const deliveries = await shop.sql.query('SELECT seq::int, count(DISTINCT webhook_id)::int AS endpoints, count(*)::int FROM webhook_deliveries GROUP BY 1 ORDER BY 1');
     expect(deliveries.rows).toEqual([1, 2].map((seq) => ({ seq, endpoints: 2, count: 2 })));
+  });
+
+  it('makes a delivery due that is enqueued while the last one of its order ends', async () => {
+    await logAndCrash(shop.sql, epoch, shop.happenSilently({ orderId: 1 }, { orderId: 1 }));
+    const enqueue = (seq: number) => inQueueTime(async (tx) => enqueueOwn(tx, { after: seq - 1, upTo: seq, partSeq: null, partWebhookId: null }, 10));
+    await enqueue(1);
+    const lease = randomUUID();
+    const { rows: [first] } = await shop.sql.query<{ id: number; webhookId: string }>('UPDATE webhook_deliveries SET lease = $1 RETURNING id, webhook_id AS "webhookId"', [lease]);
+    const delivery = { ...first!, orderId: 1, inLane: true };
+    let enqueued: Promise<unknown> | undefined;
+    await inQueueTime(async (tx) => {
+      holdLanes(tx, [delivery]);
+      await tx.query('SELECT 1');
+      enqueued = enqueue(2);
+      await until(async () => (await shop.sql.query(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount === 1);
+      recordOutcomes(tx, [{ delivery, lease, attempt: { at: new Date().toISOString(), durationMs: 1, status: 200 }, state: 'delivered', pauseMs: 0 }]);
+    });
+    await enqueued;
+    const { rows } = await shop.sql.query('SELECT seq::int, state, due_at IS NOT NULL AS "isDue" FROM webhook_deliveries ORDER BY seq');
+    expect(rows).toEqual([{ seq: 1, state: 'delivered', isDue: false }, { seq: 2, state: 'pending', isDue: true }]);
   });
 
   it('records no outcome of a worker that another one has followed', async () => {

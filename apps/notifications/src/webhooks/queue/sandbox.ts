@@ -1,6 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { notifications } from '@plant-shop/contracts/notifications';
 import type { AdvanceClock } from '@plant-shop/contracts/store';
+import { invalidInput } from '@plant-shop/platform/errors';
 import { assertSandbox } from '@plant-shop/platform/postgres/schema-check';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { DueSignal } from './due-signal.js';
@@ -16,7 +17,9 @@ export class SandboxController {
 
   @Answers(notifications.advanceClock)
   async advanceClock({ clock }: AdvanceClock): Promise<Record<string, never>> {
-    await this.clock.advance(clock.advanceSeconds);
+    if (!(await this.clock.advance(clock.advanceSeconds))) {
+      throw invalidInput([{ pointer: '/clock/advanceSeconds', detail: 'moves the clock more than 5,000 years ahead in all: use a new sandbox' }]);
+    }
     this.due.notify();
     return {};
   }
