@@ -241,25 +241,6 @@ describe('a follower', () => {
     await hasAll(service);
   });
 
-  it('replaces what the log has beyond its end, the same events or others, and delivers all of it', async () => {
-    const service = await open();
-    await change(1);
-    await things.numberAll();
-    service.follower.start();
-    await hasAll(service);
-    await service.follower.stop();
-    await change(1);
-    await things.numberAll();
-    const ids = (await things.numbered()).map(({ id }) => id);
-    await service.database.query(
-      `INSERT INTO event_log (seq, event_id, subject, body, repeats) SELECT seq, id, gen_random_uuid(), '{}', false FROM unnest($1::bigint[], $2::uuid[]) AS t (seq, id)`,
-      [[4, 5], [randomUUID(), ids[4]]],
-    );
-    service.restart(remote);
-    await hasAll(service);
-    await expectNoGaps(service);
-  });
-
   it('logs nothing after an event that the log replaced by another while the follower runs', async () => {
     const service = await open();
     service.follower.start();
