@@ -50,6 +50,8 @@ describe('logging in and out', () => {
     const visit = await chrome.visit(await newPerson('customer'));
     const pages = await visit.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
     assert.deepEqual(pages, ['Today', 'Orders', 'Stream', 'Webhooks']);
+    // This shop is not a sandbox.
+    assert.equal(await visit.page.getByText('Sandbox').count(), 0);
     await visit.leave();
   });
 

@@ -29,6 +29,9 @@ before(async () => {
   for (const folder of folders) if (program) rendered.set(folder, await program.render(folder));
 });
 
+/** @param {string} folder of an overlay */
+const namespaceOf = (folder) => `plant-shop${/\/(dev|sandbox)$/.exec(folder)?.[0].replace('/', '-') ?? ''}`;
+
 /** Returns the overlays of a service, with the role of their replicas. @param {string} service @returns {[overlay: import('./services.mjs').Overlay, role?: string][]} */
 const overlaysOf = (service) => [...OVERLAYS.map((one) => /** @type {[typeof one]} */ ([one])), ...(service === 'notifications' ? ROLES.map((role) => /** @type {[`production-${typeof role}`, string]} */ ([`production-${role}`, role])) : [])];
 
@@ -72,8 +75,7 @@ describe('every overlay', () => {
     });
 
     check(`${folder} is in a single namespace`, () => {
-      const namespace = folder.includes('/production') ? 'plant-shop' : 'plant-shop-dev';
-      for (const { kind, metadata } of rendered.get(folder) ?? []) assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, namespace);
+      for (const { kind, metadata } of rendered.get(folder) ?? []) assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, namespaceOf(folder));
     });
   }
 });
@@ -132,6 +134,22 @@ describe('every service', () => {
     });
   }
 
+  check('a sandbox says so to every service and every migration, and is otherwise production at its own addresses; no other overlay does', () => {
+    const withoutOwn = (/** @type {Manifest[]} */ manifests) => {
+      const { name, namespace } = the(manifests, 'ConfigMap').metadata;
+      const text = JSON.stringify(manifests.filter(({ kind }) => kind !== 'ConfigMap')).replaceAll(name, 'config').replaceAll(`"namespace":"${namespace}"`, '"namespace":""');
+      return JSON.parse(text.replaceAll('{"name":"SANDBOX","value":"true"},', ''));
+    };
+    for (const service of SERVICES) {
+      const [sandbox, production] = [manifestsOf(service, 'sandbox'), manifestsOf(service, 'production')];
+      assert.equal(the(sandbox, 'ConfigMap')['data'].SANDBOX, 'true');
+      for (const job of ofKind(sandbox, 'Job')) assert.equal(own(podOf(job).spec.containers[0])['SANDBOX'], 'true');
+      assert.equal(ofKind(sandbox, 'Job').length, migrates(service) ? 1 : 0);
+      assert.deepEqual(withoutOwn(sandbox), withoutOwn(production));
+      for (const [overlay] of overlaysOf(service)) if (overlay !== 'sandbox') assert.doesNotMatch(JSON.stringify(manifestsOf(service, overlay)), /SANDBOX/);
+    }
+  });
+
   const byConnections = ['stream_connections', 'stream_send_lag_seconds_p95'];
   const byWebhooks = ['webhook_attempts_in_flight', 'webhook_deliveries_waiting'];
 
@@ -173,7 +191,7 @@ describe('every service', () => {
 
   for (const overlay of OVERLAYS) {
     check(`${overlay}: in the namespace, selectors of all services, roles and databases do not overlap`, () => {
-      const inNamespace = folders.filter((folder) => !folder.includes('/ingress/') && (overlay === 'dev') === folder.endsWith('/dev'));
+      const inNamespace = folders.filter((folder) => !folder.includes('/ingress/') && namespaceOf(folder) === namespaceOf(`/${overlay}`));
       assert.deepEqual(overlaps(inNamespace.flatMap((folder) => rendered.get(folder) ?? []).filter(({ metadata }) => metadata.name !== 'default-deny')), []);
     });
   }

@@ -5,7 +5,7 @@ import { SERVICES } from '../../tools/start/services.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 
 export { SERVICES };
-export const OVERLAYS = /** @type {const} */ (['dev', 'production']);
+export const OVERLAYS = /** @type {const} */ (['dev', 'sandbox', 'production']);
 /** Roles of notifications whose replicas can be released separately. */
 export const ROLES = /** @type {const} */ (['stream', 'webhooks']);
 
@@ -28,7 +28,7 @@ export const yamlOf = (path) => parseAllDocuments(textOf(path), { merge: true })
  * @returns {Record<string, string>}
  */
 export function configMapOf(service, overlay) {
-  const folders = ['base', ...(overlay.startsWith('production-') ? ['overlays/production'] : []), `overlays/${overlay}`];
+  const folders = ['base', ...(overlay.startsWith('production-') || overlay === 'sandbox' ? ['overlays/production'] : []), `overlays/${overlay}`];
   const literals = folders.flatMap(
     (folder) => yamlOf(`deploy/${service}/${folder}/kustomization.yaml`).configMapGenerator[0].literals,
   );

@@ -1,9 +1,9 @@
-import { AppShell, Burger, Button, Group, Image, NavLink, Text, Title } from '@mantine/core';
+import { AppShell, Badge, Burger, Button, Group, Image, NavLink, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconLogout } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
-import { usePerson, useSession } from '../auth/session.js';
+import { useCell, usePerson, useSession } from '../auth/session.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';
@@ -14,6 +14,7 @@ export function Shell(): ReactNode {
   const [isOpen, { toggle, close }] = useDisclosure();
   const session = useSession();
   const { username, permissions } = usePerson();
+  const isSandbox = useCell(session.connection.isSandbox);
   const { pathname } = useLocation();
   const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
   const current = offered.find(({ path }) => isAt(path, pathname));
@@ -27,7 +28,9 @@ export function Shell(): ReactNode {
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={isOpen} />
             <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={28} h={28} />
-            <Title order={2} size="h4">Plant shop</Title>
+            {/* Narrow headers have room for one of the two. */}
+            <Title order={2} size="h4" {...(isSandbox && { visibleFrom: 'xs' })}>Plant shop</Title>
+            {isSandbox && <Badge color="orange" variant="light" tt="none" style={{ flexShrink: 0 }} title="This shop is for tests: nothing in it is real.">Sandbox</Badge>}
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>

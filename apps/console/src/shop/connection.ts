@@ -18,12 +18,15 @@ const awayStatuses = [502, 503, 504];
  */
 export class Connection {
   readonly state = new Cell<ConnectionState>(here);
+  /** Whether an answer has said that the shop is a sandbox. Answers of proxies do not, so it stays true. */
+  readonly isSandbox = new Cell(false);
   private probing: Promise<void> | undefined;
 
   /** `fetch` for the client library. The library retries on its own, so failures are only visible here. */
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     try {
       const response = await fetchOrUpload(input, init);
+      if (response.headers.get('x-shop-mode') === 'sandbox') this.isSandbox.set(true);
       if (awayStatuses.includes(response.status)) this.suspect();
       return response;
     } catch (error) {

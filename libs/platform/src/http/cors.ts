@@ -32,6 +32,7 @@ const exposed = [
   'Accept-Patch',
   'Deprecation',
   'Sunset',
+  'X-Shop-Mode',
 ].join(', ');
 
 const none = {};
