@@ -4,6 +4,7 @@ import { IconLogout } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { useCell, usePerson, useSession } from '../auth/session.js';
+import { forgetDrafts } from '../ui/use-draft.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';
@@ -35,7 +36,10 @@ export function Shell(): ReactNode {
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>
             <ColorScheme />
-            <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => void session.logOut()}>Log out</Button>
+            <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => {
+              forgetDrafts();
+              void session.logOut();
+            }}>Log out</Button>
           </Group>
         </Group>
       </AppShell.Header>

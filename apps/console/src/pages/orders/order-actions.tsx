@@ -10,6 +10,7 @@ import { counted } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useChange } from '../../ui/use-change.js';
+import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 
 type Action = 'pay' | 'ship' | 'deliver' | 'transfer' | 'cancel';
 
@@ -51,7 +52,7 @@ interface DialogProps {
 }
 
 /** Runs an action on an order, and shows the order in the response. */
-function useOrderAction(order: Order, done: string, onClose: () => void, act: (shop: ReturnType<typeof useShop>) => Promise<{ readonly data: Order }>) {
+function useOrderAction(order: Order, done: string, onDone: () => void, act: (shop: ReturnType<typeof useShop>) => Promise<{ readonly data: Order }>) {
   const shop = useShop();
   const client = useQueryClient();
   return useChange({
@@ -60,7 +61,7 @@ function useOrderAction(order: Order, done: string, onClose: () => void, act: (s
       // The response may omit the owner.
       client.setQueryData<Order>(['order', order.id], (known) => ({ ...known, ...changed }));
       sayDone(done);
-      onClose();
+      onDone();
       await client.invalidateQueries({ queryKey: ['order', order.id] });
     },
     // Refused: the order is not in the state that this page shows.
@@ -68,8 +69,14 @@ function useOrderAction(order: Order, done: string, onClose: () => void, act: (s
   });
 }
 
-function FormDialog({ title, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
+const doneWith = (draft: Pick<Draft<object>, 'clear'>, onClose: () => void) => (): void => {
+  draft.clear();
+  onClose();
+};
+
+function FormDialog({ title, draft, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
   readonly title: string;
+  readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
   readonly action: string;
   readonly color?: string;
   readonly isBusy: boolean;
@@ -82,6 +89,7 @@ function FormDialog({ title, action, color = 'green', isBusy, error, onSubmit, o
     <Modal opened onClose={onClose} title={title} centered>
       <form onSubmit={(event) => { event.preventDefault(); onSubmit(); }}>
         <Stack>
+          <RestoredDraft draft={draft} />
           {children}
           <ProblemAlert error={error} />
           <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
@@ -92,15 +100,15 @@ function FormDialog({ title, action, color = 'green', isBusy, error, onSubmit, o
 }
 
 function PayDialog({ order, onClose }: DialogProps): ReactNode {
-  const [outcome, setOutcome] = useState<'succeeded' | 'failed'>('succeeded');
-  const [reference, setReference] = useState('');
+  const draft = useDraft<{ outcome: 'succeeded' | 'failed'; reference: string }>(`pay order ${order.id}`, { outcome: 'succeeded', reference: '' });
+  const { outcome, reference } = draft.value;
   const path = { orderId: order.id };
-  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, onClose, (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference } }));
+  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference } }));
   return (
-    <FormDialog title={`Payment of order ${order.id}`} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
+    <FormDialog title={`Payment of order ${order.id}`} draft={draft} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
       {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
-      <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => setOutcome(value === 'failed' ? 'failed' : 'succeeded')} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
-      <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(pay.error, 'reference')} />
+      <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => draft.change({ outcome: value === 'failed' ? 'failed' : 'succeeded' })} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
+      <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(pay.error, 'reference')} />
       {outcome === 'failed' && <Text size="sm">The order keeps its {counted(order.quantity, 'unit')} and can be paid until it expires.</Text>}
     </FormDialog>
   );
@@ -110,14 +118,14 @@ function PayDialog({ order, onClose }: DialogProps): ReactNode {
 const selectAll = ({ currentTarget }: FocusEvent<HTMLInputElement>): void => currentTarget.select();
 
 function ShipDialog({ order, onClose }: DialogProps): ReactNode {
-  const [carrier, setCarrier] = useState(order.carrier ?? '');
-  const [trackingNumber, setTrackingNumber] = useState(order.trackingNumber ?? '');
+  const draft = useDraft(`ship order ${order.id}`, { carrier: order.carrier ?? '', trackingNumber: order.trackingNumber ?? '' });
+  const { carrier, trackingNumber } = draft.value;
   const path = { orderId: order.id };
-  const ship = useOrderAction(order, `Order ${order.id} is shipped.`, onClose, (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
+  const ship = useOrderAction(order, `Order ${order.id} is shipped.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
   return (
-    <FormDialog title={`Shipment of order ${order.id}`} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
-      <TextInput label="Carrier" required maxLength={200} data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => setCarrier(value)} error={faultOf(ship.error, 'carrier')} />
-      <TextInput label="Tracking number" required maxLength={200} value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => setTrackingNumber(value)} error={faultOf(ship.error, 'trackingNumber')} />
+    <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
+      <TextInput label="Carrier" required maxLength={200} data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
+      <TextInput label="Tracking number" required maxLength={200} value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ trackingNumber: value })} error={faultOf(ship.error, 'trackingNumber')} />
     </FormDialog>
   );
 }
@@ -132,13 +140,14 @@ function DeliverDialog({ order, onClose }: DialogProps): ReactNode {
 }
 
 function TransferDialog({ order, onClose }: DialogProps): ReactNode {
-  const [username, setUsername] = useState('');
+  const draft = useDraft(`transfer order ${order.id}`, { username: '' });
+  const { username } = draft.value;
   const path = { orderId: order.id };
-  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username}.`, onClose, (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username } }));
+  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username } }));
   return (
-    <FormDialog title={`Transfer order ${order.id}`} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
+    <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
       <Text size="sm">{order.owner ?? 'The former owner'} keeps access to earlier events; later ones go to the new owner.</Text>
-      <TextInput label="New owner" description="A username." required data-autofocus value={username} onChange={({ currentTarget: { value } }) => setUsername(value)} error={faultOf(transfer.error, 'username')} />
+      <TextInput label="New owner" description="A username." required data-autofocus value={username} onChange={({ currentTarget: { value } }) => draft.change({ username: value })} error={faultOf(transfer.error, 'username')} />
     </FormDialog>
   );
 }
@@ -154,15 +163,15 @@ function CancelDialog({ order, onClose }: DialogProps): ReactNode {
 
 /** Staff can cancel a paid order until it is shipped. */
 function CancelPaidDialog({ order, onClose }: DialogProps): ReactNode {
-  const [reason, setReason] = useState('');
-  const [restock, setRestock] = useState(true);
+  const draft = useDraft(`cancel order ${order.id}`, { reason: '', restock: true });
+  const { reason, restock } = draft.value;
   const path = { orderId: order.id };
-  const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
+  const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
   return (
-    <FormDialog title={`Cancel order ${order.id}?`} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
+    <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
       <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
-      <Textarea label="Reason" description="The owner sees it, too." required maxLength={500} autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => setReason(value)} error={faultOf(cancel.error, 'reason')} />
-      <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description="If not, they are written off." checked={restock} onChange={({ currentTarget: { checked } }) => setRestock(checked)} />
+      <Textarea label="Reason" description="The owner sees it, too." required maxLength={500} autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />
+      <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description="If not, they are written off." checked={restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
     </FormDialog>
   );
 }

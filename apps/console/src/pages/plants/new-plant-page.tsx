@@ -1,13 +1,14 @@
 import { Button, Card, Group, Stack } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useChange } from '../../ui/use-change.js';
+import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { PlantFields } from './plant-fields.js';
 import { emptyForm, mostUnits, plantOfForm } from './plant-form-values.js';
@@ -16,12 +17,13 @@ export function NewPlantPage(): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [values, setValues] = useState(emptyForm);
-  const [quantity, setQuantity] = useState('');
+  const draft = useDraft('new plant', { values: emptyForm, quantity: '' });
+  const { values, quantity } = draft.value;
   const creating = useChange({
     mutationFn: async () => (await shop.POST('/plant', { body: { ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) } })).data,
     onSuccess: async (plant) => {
       sayDone(`${plant.name} was added.`);
+      draft.clear();
       void client.invalidateQueries({ queryKey: ['plants'] });
       await navigate({ to: '/plants/$plantId', params: { plantId: String(plant.id) } });
     },
@@ -35,8 +37,9 @@ export function NewPlantPage(): ReactNode {
           creating.mutate();
         }}>
           <Stack>
-            <PlantFields values={values} error={creating.error} onChange={setValues} />
-            <WholeNumberInput label="Units in stock" description="Empty: the shop’s default." max={mostUnits} value={quantity} onChange={setQuantity} error={faultOf(creating.error, 'quantity')} w={260} />
+            <RestoredDraft draft={draft} />
+            <PlantFields values={values} error={creating.error} onChange={(changed) => draft.change({ values: changed })} />
+            <WholeNumberInput label="Units in stock" description="Empty: the shop’s default." max={mostUnits} value={quantity} onChange={(changed) => draft.change({ quantity: changed })} error={faultOf(creating.error, 'quantity')} w={260} />
             <ProblemAlert error={creating.error} title="The plant was not added" />
             <Group justify="flex-end">
               <Button component={Link} to="/plants" variant="default">Cancel</Button>

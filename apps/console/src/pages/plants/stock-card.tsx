@@ -9,6 +9,7 @@ import { Loading } from '../../ui/loading.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { RestoredDraft } from '../../ui/use-draft.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { mostUnits } from './plant-form-values.js';
 import { type Stock, stockQuery, type Versioned, versionOf } from './plants-queries.js';
@@ -55,6 +56,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   const { plantId, free, reserved, sold } = stock.value;
   const query = stockQuery(shop, plantId);
   const editing = useVersionedForm<Stock, string>({
+    name: `stock of plant ${plantId}`,
     latest: stock,
     formOf: (value) => String(value.free),
     isSame: (one, other) => one.trim() === other.trim(),
@@ -75,6 +77,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
         <Figure label="Reserved" text="in placed orders" value={reserved} />
         <Figure label="Sold" text="approved or delivered" value={sold} />
       </SimpleGrid>
+      <RestoredDraft draft={editing.draft} />
       <form onSubmit={(event) => {
         event.preventDefault();
         editing.save();
