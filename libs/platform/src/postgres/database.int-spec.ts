@@ -324,6 +324,35 @@ describe('a database', () => {
       expect(await codeOf(slow)).toBe('unavailable');
     });
 
+    // As when its clock is set forward: then all limits seem to be exceeded.
+    it.each(['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'])('is run again when Postgres ends it before its %s', async (limit) => {
+      const database = await connect();
+      await database.transaction((tx) => insert(tx, 55));
+      let runs = 0;
+      await database.transaction(async (holder) => {
+        await holder.execute('UPDATE boxes SET units = 2 WHERE id = 55');
+        await database.transaction(async (tx) => {
+          if (++runs > 1) return insert(tx, 56);
+          await tx.query(`SET LOCAL ${limit} = '50ms'`);
+          if (limit === 'statement_timeout') await tx.query('SELECT pg_sleep(30)');
+          if (limit === 'lock_timeout') await tx.execute('UPDATE boxes SET units = 3 WHERE id = 55');
+          return until(async () => (await codeOf(tx.query('SELECT 1'))) !== 'done', 5_000, 200);
+        });
+      });
+      expect([runs, await boxes(56)]).toEqual([2, 1]);
+      await admin.query('DELETE FROM boxes WHERE id IN (55, 56)');
+    });
+
+    it('is unavailable, without another run, when it exceeds its own limit', async () => {
+      const database = await connect();
+      let runs = 0;
+      const slow = database.transaction((tx) => {
+        runs++;
+        return tx.query('SELECT pg_sleep(30)');
+      }, { limitMs: 50 });
+      expect([await codeOf(slow), runs]).toEqual(['unavailable', 1]);
+    });
+
     it('is unavailable at once while the server is unreachable, and works again after its return', async () => {
       const database = await connect(throughProxy());
       await database.transaction((tx) => insert(tx, 60));

@@ -1,6 +1,6 @@
 import pg, { type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
 import type { EntityManager, ObjectLiteral, Repository } from 'typeorm';
-import { unavailable } from '../errors.js';
+import { CodedError, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
 import type { Entities } from './entities.js';
@@ -8,7 +8,18 @@ import { listParameter, onlyRow } from './rows.js';
 import { modeFaultOf, readMode, SchemaCheck } from './schema-check.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
-import { type DatabasePhase, isConnectionError, isOfFailedTransaction, isRetryable, isSchemaError, translateDatabaseError } from './sqlstate.js';
+import {
+  type DatabasePhase,
+  idleTimeout,
+  isConnectionError,
+  isOfFailedTransaction,
+  isRetryable,
+  isSchemaError,
+  lockTimeout,
+  sqlStateOf,
+  statementTimeout,
+  translateDatabaseError,
+} from './sqlstate.js';
 
 // By default bigint arrives as text. CHECK constraints bound ours to safe integers; any other value is a defect and must not be
 // rounded.
@@ -105,7 +116,21 @@ export interface TransactionOptions {
    * a sequential scan that was planned while a table was empty stays until the table is analysed (docs/decisions/orders.md).
    */
   readonly useGenericPlans?: boolean;
+  /** Limits each statement, and to a fifth of it each wait for a lock, because others wait for the locks of this transaction. By default 15 s and 8 s. */
+  readonly limitMs?: number;
 }
+
+const limitStatements: Statement = { name: 'limit-statements', text: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)` };
+
+/** The limits of a transaction, by the SQLSTATE of the error of one that exceeds them. */
+const limitsOf = ({ limitMs = statementLimits.statement_timeout }: TransactionOptions): ReadonlyMap<string, number> =>
+  new Map([
+    [statementTimeout, limitMs],
+    [lockTimeout, limitMs === statementLimits.statement_timeout ? statementLimits.lock_timeout : lockLimitOf(limitMs)],
+    [idleTimeout, statementLimits.idle_in_transaction_session_timeout],
+  ]);
+
+const lockLimitOf = (limitMs: number): number => Math.ceil(limitMs / 5);
 
 const beginWithGenericPlans = 'BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off';
 
@@ -153,19 +178,34 @@ export class Database {
   }
 
   /**
-   * Runs `work` in one READ COMMITTED transaction, and again when Postgres rolled it back because of a deadlock, at most 5 times in
-   * all. `work` must make no network calls.
+   * Runs `work` in one READ COMMITTED transaction, and again when Postgres rolled it back because of a deadlock, or because its clock was
+   * set forward and its time limits seemed to be exceeded; at most 5 times in all. `work` must make no network calls.
    * @throws CodedError `unavailable` when the database is unreachable or overloaded (nothing happened); `outcome-unknown` when the
    * connection was lost or stalled during COMMIT
    */
-  async transaction<T>(work: (tx: Transaction) => Promise<T>, { useGenericPlans = false }: TransactionOptions = {}): Promise<T> {
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    const { useGenericPlans = false, limitMs } = options;
+    const limited = async (tx: Transaction): Promise<T> => {
+      if (limitMs !== undefined) tx.send(limitStatements, [String(limitMs), String(lockLimitOf(limitMs))]);
+      return work(tx);
+    };
+    return this.again(limitsOf(options), () =>
+      this.onConnection((connection) => runTransaction(connection, useGenericPlans ? beginWithGenericPlans : 'BEGIN', limited, this.entities, this.logger)),
+    );
+  }
+
+  /** Does something again that Postgres has rolled back, if that is safe and may help. */
+  private async again<T>(limits: ReadonlyMap<string, number>, work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
+      const begun = performance.now();
       try {
-        return await this.onConnection((connection) => runTransaction(connection, useGenericPlans ? beginWithGenericPlans : 'BEGIN', work, this.entities, this.logger));
+        return await work();
       } catch (error) {
-        if (!isRetryable(error)) throw error;
+        const state = sqlStateOf(error instanceof CodedError ? error.cause : error);
+        const isTooEarly = performance.now() - begun < (limits.get(state ?? '') ?? 0);
+        if (!isRetryable(error) && !isTooEarly) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
-        this.logger.info({ attempt }, 'transaction rolled back by a deadlock, running it again');
+        this.logger.info({ attempt, state }, 'rolled back by a deadlock, or by a clock that was set forward; running it again');
       }
     }
   }
@@ -185,13 +225,15 @@ export class Database {
   }
 
   private run<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<QueryResult<Row>> {
-    return this.onConnection(async (connection) => {
-      try {
-        return await connection.query<Row>(toQuery(statement, values));
-      } catch (error) {
-        throw new Failed(onlyReads(statement) ? 'work' : 'commit', error, isConnectionError(error));
-      }
-    });
+    return this.again(limitsOf({}), () =>
+      this.onConnection(async (connection) => {
+        try {
+          return await connection.query<Row>(toQuery(statement, values));
+        } catch (error) {
+          throw new Failed(onlyReads(statement) ? 'work' : 'commit', error, isConnectionError(error));
+        }
+      }),
+    );
   }
 
   /** @throws CodedError `unavailable` */
@@ -259,7 +301,7 @@ export class Database {
     let lost: Error | undefined;
     // Without a listener, the error of a lost connection would end the process.
     const onError = (error: Error): void => {
-      lost = error;
+      lost ??= error;
     };
     client.on('error', onError);
     try {
@@ -270,7 +312,8 @@ export class Database {
       if (!(error instanceof Failed)) throw error;
       if (error.isConnectionLost) lost ??= error;
       else if (isSchemaError(error.cause)) await this.throwSchemaFault(connection);
-      throw translateDatabaseError(error.cause, error.phase);
+      // The server says why it ended the session before the driver finds it ended.
+      throw translateDatabaseError(sqlStateOf(lost) === idleTimeout ? lost : error.cause, error.phase);
     } finally {
       client.off('error', onError);
       client.release(lost);

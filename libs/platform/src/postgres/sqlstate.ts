@@ -14,6 +14,10 @@ export function constraintOf(error: unknown): string | undefined {
 
 export const uniqueViolation = '23505';
 export const undefinedTable = '42P01';
+export const lockTimeout = '55P03';
+export const statementTimeout = '57014';
+/** The server ended a session that was idle in a transaction, which it rolled back. */
+export const idleTimeout = '25P03';
 const deadlock = '40P01';
 const serializationFailure = '40001';
 const failedTransaction = '25P02';
@@ -51,8 +55,8 @@ export function isConnectionError(error: unknown): boolean {
 const isUnsent = (error: unknown): boolean => error instanceof Error && error.message.includes('is not queryable');
 
 // The server itself reports that it rolled the statement back: out of resources (class 53), lock timeout, statement timeout,
-// read-only standby after a failover.
-const refusedStates = /^(53...|55P03|57014|25006)$/;
+// a transaction that was idle, read-only standby after a failover.
+const refusedStates = /^(53...|55P03|57014|25P03|25006)$/;
 
 /**
  * The phase that failed:

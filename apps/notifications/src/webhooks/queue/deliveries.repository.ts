@@ -84,14 +84,6 @@ export const enqueueWanted = `
     UPDATE webhook_queues SET turn_at = least(turn_at, ${queueNow}) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM turns))
   )`;
 
-/** Limits the statements that follow in this transaction, because workers wait for the locks of a step. */
-export function limitStatements(tx: Transaction, limitMs: number): void {
-  tx.send(
-    { name: 'webhooks-limit-step', text: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)` },
-    [String(limitMs), String(Math.ceil(limitMs / 5))],
-  );
-}
-
 /** SQL: the event repeats one with an earlier number, and the endpoint has that one or gets it now. @param after the position before the step */
 const isKnown = (after: string): string => `l.repeats AND EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id

@@ -7,7 +7,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
-import { enqueueForAll, enqueueOwn, limitStatements, type StepResult } from './deliveries.repository.js';
+import { enqueueForAll, enqueueOwn, type StepResult } from './deliveries.repository.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { DueSignal } from './due-signal.js';
 import { QueueClock } from './queue-clock.js';
@@ -129,7 +129,6 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
   private async step(onLocked: (webhookIds: readonly string[]) => void): Promise<{ count: number; nextLookMs: number | null }> {
     const { rows } = this.size;
     const { count, nextLook } = await this.clock.transaction(async (tx) => {
-      limitStatements(tx, this.limitMs);
       const cursors = await lockEndpointsBehind(tx, this.size.endpoints(maxEndpoints));
       onLocked(cursors.map((one) => one.webhookId));
       const [first] = cursors;
@@ -137,7 +136,7 @@ export class AllOrdersEnqueuer extends BackgroundLoop {
       const { count, causes } = await enqueueForAll(tx, cursors, { rows, scannedPerRow, window: windowOf(first.endpoints) });
       if (count > 0) tracing?.causedBy(causes);
       return { count, nextLook: findNextLook(tx) };
-    }, { useGenericPlans: true });
+    }, { useGenericPlans: true, limitMs: this.limitMs });
     return { count, nextLookMs: nextLook() };
   }
 }
@@ -187,12 +186,11 @@ export class OwnOrdersEnqueuer extends BackgroundLoop {
   private async step(): Promise<StepResult | undefined> {
     const { rows } = this.size;
     const result = await this.clock.transaction(async (tx) => {
-      limitStatements(tx, this.limitMs);
       const range = await lockWebhookWatermark(tx, rows);
       if (!range) return undefined;
       if (tracing) tracing.causedBy(await findCauses(tx, range));
       return enqueueOwn(tx, range, rows);
-    }, { useGenericPlans: true });
+    }, { useGenericPlans: true, limitMs: this.limitMs });
     return result?.();
   }
 }
