@@ -180,6 +180,8 @@ export interface History {
   readonly supplied: ReadonlyMap<number, number | undefined>;
   /** The shop's timers: how long after the previous step each one fires. Absent: never. */
   readonly timers: { readonly expireAfterMs: number; readonly approveAfterMs?: number; readonly deliverAfterMs?: number };
+  /** How wrong the clock of the databases was at most. */
+  readonly databaseClockErrorMs: number;
   /** Clients whose accounts were deleted during the trial. */
   readonly deletedUsers: ReadonlySet<string>;
   /** Each fault from begin to end; at the end of a kill the process is not back yet. */

@@ -97,6 +97,7 @@ export class Trial {
   readonly calls: Call[] = [];
   readonly supplied = new Map<number, number | undefined>();
   timers: History['timers'] = { expireAfterMs: defaultTtlMs };
+  databaseClockErrorMs = 0;
   objectives: Objectives = defaultObjectives;
   deadlineMs = defaultDeadlineMs;
   /** Clients whose accounts are deleted during the trial. */
@@ -220,6 +221,7 @@ export class Trial {
     const undeleted = await this.deleteWebhooks();
     await Promise.all(this.receivers.map((one) => one.stop()));
     const forged = this.receivers.filter((one) => one.forged > 0).map((one) => `${one.name} got ${one.forged} POSTs with a wrong signature`);
+    const untimely = this.databaseClockErrorMs > 0 ? [] : this.receivers.filter((one) => one.untimely > 0).map((one) => `${one.name} refused ${one.untimely} POSTs for their time`);
     const refunds = await this.refundsDue();
     const history: History = {
       calls: this.calls,
@@ -228,6 +230,7 @@ export class Trial {
       supplied: this.supplied,
       deletedUsers: this.deletedUsers,
       timers: this.timers,
+      databaseClockErrorMs: this.databaseClockErrorMs,
       // A graceful stop excuses nothing.
       faults: this.faults.injected.filter(({ fault }) => fault.kind !== 'roll'),
       addedRests: this.faults.addedRests,
@@ -235,7 +238,7 @@ export class Trial {
       gatewayFaults: this.faults.ofGateways,
       withoutGateway: this.faults.withoutGateway,
       deadlineMs: this.deadlineMs,
-      unsettled: [...unsettled, ...undeleted, ...forged, ...refunds.unread],
+      unsettled: [...unsettled, ...undeleted, ...forged, ...untimely, ...refunds.unread],
     };
     const recovery = longestRecovery(this.calls, this.faults.injected);
     if (recovery && recovery.ms > slowRecoveryMs) this.testbed.say(`  longest recovery ${(recovery.ms / 1_000).toFixed(1)} s: ${recovery.what}`);

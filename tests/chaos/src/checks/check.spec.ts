@@ -281,11 +281,14 @@ describe('timers of orders', () => {
     })).toEqual([]);
   });
 
-  it('may not approve an order before its time', () => {
-    expect(rulesAfter((it) => {
+  it('may not approve an order before its time, unless the clock of the databases may have been wrong by as much', () => {
+    const early = (errorMs: number) => (it: MutableHistory): void => {
       approvedByTimer(it);
       it.timers = { ...it.timers, approveAfterMs: 5_000 };
-    })).toEqual(['expiry']);
+      it.databaseClockErrorMs = errorMs;
+    };
+    expect(rulesAfter(early(0))).toEqual(['expiry']);
+    expect(rulesAfter(early(5_000))).toEqual([]);
   });
 });
 

@@ -120,6 +120,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
     supplied: new Map([[plantId, 10], [8, undefined]]),
     deletedUsers: new Set(),
     timers: { expireAfterMs: 900_000 },
+    databaseClockErrorMs: 0,
     faults: [{ from: 30, to: 40 }],
     addedRests: [],
     objectives: { servedShare: 0.5, recoveryMs: 15_000 },

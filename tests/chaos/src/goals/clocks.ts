@@ -28,6 +28,7 @@ const clocks: Goal = {
     const plan = clockPlan(context.random.fork(), stack, seconds);
     for (const fault of plan) say(`  plan  ${describeFault(fault)}`);
     const trial = await openTrial(context);
+    trial.databaseClockErrorMs = maxSkewMs;
     await trial.faults.carryOut(plan, runWorkload(trial, { seconds }));
     for (const clock of Object.values(stack.clocks)) clock.set(0);
     const refused = trial.calls
