@@ -5,6 +5,7 @@ import { actorOf } from '@plant-shop/platform/patterns/audit-log';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { OAuthServer } from '../oauth/oauth-server.js';
 import { accessTokenTtl } from '../oauth/signing-key.js';
 import { SigningKeysService } from '../oauth/signing-keys.service.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
@@ -22,6 +23,7 @@ export class SandboxService {
   constructor(
     private readonly database: Database,
     private readonly keys: SigningKeysService,
+    private readonly oauth: OAuthServer,
     private readonly revocations: RevocationsService,
   ) {}
 
@@ -45,7 +47,11 @@ export class SandboxService {
         ...[...shortened].map((id) => ({ kind: 'userChanged' as const, id })),
       ]);
     });
-    if (advanceSeconds >= accessTokenTtl) await this.keys.revoke(actorOf(context), 'all');
+    if (advanceSeconds >= accessTokenTtl) {
+      await this.keys.revoke(actorOf(context), 'all');
+      // Otherwise this replica would sign with a revoked key for up to a second, as others do.
+      await this.oauth.refreshKeys();
+    }
     this.revocations.publish();
   }
 }
