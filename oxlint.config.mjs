@@ -6,19 +6,23 @@ const apps = readdirSync(new URL('apps', import.meta.url));
 /** Sets rules of a plugin. @param {'error' | 'off'} level @param {string} plugin @param {string} names separated by white space */
 const all = (level, plugin, names) => Object.fromEntries(names.trim().split(/\s+/).map((name) => [`${plugin}/${name}`, level]));
 
-/** Packages that may not be imported at all, and why. */
-const never = {
-  name: '@nestjs/microservices',
-  importNames: ['ClientNats', 'EventPattern', 'Transport'],
-  message: 'The transport is ours: libs/platform/src/rpc (docs/decisions/transport.md).',
-};
+/** What may not be imported at all, and why. */
+const never = [
+  {
+    name: '@nestjs/microservices',
+    importNames: ['ClientNats', 'EventPattern', 'Transport'],
+    message: 'The transport is ours: libs/platform/src/rpc (docs/decisions/transport.md).',
+  },
+  { name: '@tanstack/react-query', importNames: ['useMutation'], message: 'A double click would repeat it: useChange (apps/console/src/ui/use-change.ts).' },
+  { name: '@mantine/core', importNames: ['NumberInput'], message: 'It changes what is typed: WholeNumberInput (apps/console/src/ui/whole-number-input.tsx).' },
+];
 
 /**
  * Forbids to import `never` and what fits a pattern.
  * @param {{ regex: string, message: string }[]} patterns
  * @returns {import('oxlint').DummyRuleMap}
  */
-const forbidden = (...patterns) => ({ 'no-restricted-imports': ['error', { paths: [never], patterns }] });
+const forbidden = (...patterns) => ({ 'no-restricted-imports': ['error', { paths: never, patterns }] });
 
 /** @type {import('oxlint').OxlintConfig} */
 export default {
@@ -99,7 +103,7 @@ export default {
       rules: { 'plant-shop/no-domain-word': 'error' },
     },
     {
-      files: ['apps/console/**/*.ts', 'apps/console/**/*.tsx'],
+      files: ['{apps/console,examples/storefront}/**/*.{ts,tsx}'],
       plugins: ['react'],
       // The others check what React's compiler needs, which does not compile the console, or take a row of facts for a list of elements.
       rules: all('off', 'react', 'exhaustive-effect-dependencies immutability incompatible-library jsx-key purity react-in-jsx-scope refs set-state-in-effect'),
@@ -119,7 +123,7 @@ export default {
     },
     {
       // These run in a browser, or contain functions that do. tsc would take a forgotten declaration of these names for the browser's.
-      files: ['apps/console/**/*.js', 'libs/client/examples/web-login.mjs', 'tests/console/**', 'tests/load/goals/console.mjs'],
+      files: ['apps/console/**/*.js', 'tests/console/**', 'tests/load/goals/console.mjs'],
       env: { browser: true },
       rules: { 'no-restricted-globals': ['error', 'event', 'length', 'name', 'status'] },
     },

@@ -1,42 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { Client } from 'pg';
-import { Chrome } from './kit/console.mjs';
-import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { assertShows, Chrome } from './kit/console.mjs';
+import { repeatOrder } from './kit/many-orders.mjs';
+import { address, admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 /** @param {number} plantId @param {number} [quantity] */
 const placeOrder = async (plantId, quantity = 1) => (await admin.POST('/store/order', { body: { plantId, quantity } })).data.id;
 /** @param {number} orderId */
 const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
-
-/**
- * Adds orders like this one to the store's database, with ids and units as the store counts them: placed one by one they would take a minute.
- * @param {number} orderId of one unit @param {number} count
- */
-async function repeatOrder(orderId, count) {
-  const { postgres } = JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8'));
-  const client = new Client({ connectionString: postgres.urls.store });
-  await client.connect();
-  try {
-    await client.query('BEGIN');
-    await client.query(
-      `WITH ids AS (SELECT block + n AS id FROM (SELECT nextval('order_ids') AS block FROM generate_series(1, $2::int / 1000 + 1)) AS blocks, generate_series(0, 999) AS n),
-         added AS (
-           INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at)
-           SELECT ids.id, plant_id, quantity, status, owner_id, 1, now() FROM orders, (SELECT id FROM ids ORDER BY id LIMIT $2) AS ids WHERE orders.id = $1
-           RETURNING id, placed_at, owner_id)
-       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
-       SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id FROM added`,
-      [orderId, count],
-    );
-    await client.query('UPDATE stock SET free = free - $2, reserved = reserved + $2 WHERE plant_id = (SELECT plant_id FROM orders WHERE id = $1)', [orderId, count]);
-    await client.query('INSERT INTO inventory_deltas (available, pending, sold) VALUES (-$1::bigint, $1, 0)', [count]);
-    await client.query('COMMIT');
-  } finally {
-    await client.end();
-  }
-}
 
 describe('the orders pages', () => {
   const chrome = new Chrome();
@@ -71,6 +42,60 @@ describe('the orders pages', () => {
     const happened = page.getByRole('region', { name: 'Timeline' });
     await happened.getByText('approved → delivered').waitFor();
     await page.getByRole('button', { name: 'Cancel the order' }).waitFor({ state: 'detached' });
+    await visit.leave();
+  });
+
+  test('a paid order can be cancelled until it is shipped, and its refund is found from the Today page', async () => {
+    const plantId = await newPlant(10);
+    const [id, shipped] = [await placeOrder(plantId, 2), await placeOrder(plantId)];
+    await pay(id);
+    await pay(shipped);
+    await admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId: shipped } }, body: { carrier: 'Green Post', trackingNumber: '1' } });
+    const visit = await chrome.visit(staff, { path: `/orders/${shipped}` });
+    const { page } = visit;
+    const actions = page.getByRole('group', { name: 'Actions' }).getByRole('button');
+    await actions.first().waitFor();
+    assert.deepEqual(await actions.allTextContents(), ['Correct the shipment', 'Report the delivery', 'Transfer']);
+    await page.goto(`${address}/console/orders/${id}`);
+    await page.getByRole('button', { name: 'Cancel the order' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('The leaves are damaged.');
+    await dialog.getByLabel('Its 2 units can be sold again').uncheck();
+    await visit.assertAccessible();
+    await dialog.getByRole('button', { name: 'Cancel the order' }).click();
+    await page.getByText(`Order ${id} is cancelled.`).waitFor();
+    await page.getByRole('region', { name: 'Timeline' }).getByText('The leaves are damaged.').waitFor();
+    assert.equal((await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId } } })).data.free, 7);
+
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Today' }).click();
+    await page.getByRole('region', { name: 'Refunds due' }).getByRole('link').click();
+    assert.equal(await page.getByRole('checkbox', { name: 'refund due' }).isChecked(), true);
+    await page.getByRole('combobox', { name: 'Plant' }).fill(String(plantId));
+    await page.getByText('1 order', { exact: true }).waitFor();
+    await page.getByRole('link', { name: String(id), exact: true }).waitFor();
+    await visit.leave();
+  });
+
+  test('the orders to ship are those that the Today page counts, the oldest first', async () => {
+    const customer = await newPerson('customer');
+    const plantId = await newPlant();
+    const place = async () => (await shopOf(customer).POST('/store/order', { body: { plantId } })).data.id;
+    const [first, second, shipped] = [await place(), await place(), await place()];
+    await place();
+    for (const id of [first, second, shipped]) await pay(id);
+    await admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId: shipped } }, body: { carrier: 'Green Post', trackingNumber: '1' } });
+    const visit = await chrome.visit(customer);
+    const { page } = visit;
+    const card = page.getByRole('region', { name: 'To ship' });
+    await card.getByText('2', { exact: true }).waitFor();
+    await card.getByRole('link').click();
+    await page.getByText('2 orders', { exact: true }).waitFor();
+    const links = page.getByRole('table', { name: 'Orders' }).getByRole('link');
+    await assertShows(links, [String(first), String(second)]);
+    // Shipped while the list is open, it leaves it.
+    await page.getByText('Live', { exact: true }).waitFor();
+    await admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId: first } }, body: { carrier: 'Green Post', trackingNumber: '2' } });
+    await assertShows(links, [String(second)]);
     await visit.leave();
   });
 
@@ -114,7 +139,7 @@ describe('the orders pages', () => {
     await pay(paid);
     const visit = await chrome.visit(staff, { path: '/orders' });
     const { page } = visit;
-    await page.getByLabel('Plant', { exact: true }).fill(String(plantId));
+    await page.getByRole('combobox', { name: 'Plant' }).fill(String(plantId));
     await page.getByText('2 orders').waitFor();
     await page.getByText('approved', { exact: true }).first().click();
     await page.getByText('1 order', { exact: true }).waitFor();

@@ -175,7 +175,7 @@ describe('people', () => {
     await page.getByRole('link', { name: boss.username }).first().waitFor();
     await visit.assertAccessible();
     await page.getByLabel('Done by').fill('no-such-user');
-    await page.getByRole('alert').waitFor();
+    await page.getByRole('heading', { name: 'No user is called no-such-user' }).waitFor();
     await visit.leave(/404/);
   });
 });

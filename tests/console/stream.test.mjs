@@ -76,7 +76,7 @@ describe('the stream page', () => {
     const { page } = visit;
     // Changes in quick succession must not overwrite each other.
     await page.getByLabel('Order', { exact: true }).fill('1');
-    await page.getByLabel('Plant').fill(String(plant.id));
+    await page.getByRole('combobox', { name: 'Plant' }).fill(String(plant.id));
     await page.waitForURL((url) => url.searchParams.get('order') === '1' && url.searchParams.get('plant') === String(plant.id));
     await page.getByLabel('Order', { exact: true }).fill('');
     await page.waitForURL((url) => !url.searchParams.has('order'));
@@ -85,7 +85,7 @@ describe('the stream page', () => {
     await page.waitForURL((url) => url.searchParams.get('plant') === String(plant.id) && url.searchParams.get('status') === 'approved');
     await page.reload();
     await page.getByRole('status').getByText('Live').waitFor();
-    assert.equal(await page.getByLabel('Plant').inputValue(), String(plant.id));
+    assert.equal(await page.getByRole('combobox', { name: 'Plant' }).inputValue(), String(plant.id));
     const order = await newOrder(plant.id);
     await page.getByRole('option', { name: `Order ${order.id}` }).first().waitFor();
     await visit.leave();

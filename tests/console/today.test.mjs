@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
+import { repeatOrder } from './kit/many-orders.mjs';
 import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 describe('the Today page', () => {
@@ -29,6 +30,24 @@ describe('the Today page', () => {
     await page.getByRole('img', { name: /Median time from placing to delivery/ }).waitFor();
     await page.getByRole('img', { name: '1 order in the last hour, at most 1 per minute' }).waitFor();
     await page.getByRole('img', { name: '0 placed, 0 approved, 1 delivered, 0 cancelled' }).waitFor();
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  test('counts all orders, and knows the one that waits longest, however many came later', async () => {
+    const customer = await newPerson('customer');
+    const plantId = await newPlant(20_000);
+    const place = async () => (await shopOf(customer).POST('/store/order', { body: { plantId } })).data.id;
+    const oldest = await place();
+    await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: oldest } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+    await repeatOrder(await place(), 5_200);
+    const visit = await chrome.visit(customer);
+    const { page } = visit;
+    await page.getByRole('region', { name: 'Awaiting payment' }).getByText('5,201', { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'To ship' }).getByText('1', { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'Waiting longest for shipment' }).getByRole('link', { name: String(oldest) }).waitFor();
+    await page.getByRole('img', { name: '5,201 placed, 1 approved, 0 delivered, 0 cancelled' }).waitFor();
+    await page.getByRole('img', { name: /^the newest 5,000 orders in the last hour/ }).waitFor();
     await visit.assertAccessible();
     await visit.leave();
   });

@@ -110,7 +110,7 @@ describe('the Dockerfile', () => {
   // `npm test -- --only artefacts` builds the images from these files.
   test('the build context contains the sources of packages without tests and documents, and nothing that git ignores', () => {
     const isRead = (/** @type {string} */ file) =>
-      /^(package\.json|pnpm-(lock|workspace)\.yaml|tsconfig\.base\.json|tools\/plants\/csv\.mjs|tests\/[^/]+\/package\.json|(apps|libs|deploy\/console)\/.+)$/.test(file) &&
+      /^(package\.json|pnpm-(lock|workspace)\.yaml|tsconfig\.base\.json|tools\/plants\/csv\.mjs|(tests|examples)\/[^/]+\/package\.json|(apps|libs|deploy\/console)\/.+)$/.test(file) &&
       !/(spec|\.spec\.fixture|\.fake)\.ts$|\.md$/.test(file);
     const [sent, read] = [new Set(contextFiles()), new Set(gitFiles('--cached', '--others').filter(isRead))];
     assert.deepEqual({ missing: [...read.difference(sent)], surplus: [...sent.difference(read)] }, { missing: [], surplus: [] });

@@ -20,7 +20,7 @@ export function changedFiles(root, since) {
 }
 
 /** Files that images do not contain (`.dockerignore`) or that only concern running them. The console uses the CSV rules of a tool. */
-const NOT_IN_IMAGES = /^(docs|releases|tests|tools(?!\/plants\/csv\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|oxlint\.config\.mjs|knip\.json|jest\.(base|config)\.js)$/;
+const NOT_IN_IMAGES = /^(docs|releases|tests|examples|tools(?!\/plants\/csv\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|oxlint\.config\.mjs|knip\.json|jest\.(base|config)\.js)$/;
 
 /**
  * Returns the services whose image the files change. A file of unknown use counts for all.
@@ -54,11 +54,13 @@ const ALWAYS = /** @type {const} */ (['lint', 'tools', 'deploy']);
 const WHOLE_SHOP = /** @type {const} */ (['acceptance', 'chaos', 'artefacts', 'console']);
 
 /** The steps of packages that only contain tests. */
-const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'], 'tests/console': ['console'] });
+const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'], 'tests/console': ['console'], 'examples/warehouse': ['acceptance'], 'examples/storefront': ['console'] });
 
 /** Files outside packages, with the packages and steps whose tests read them. */
 const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
   [/^docs\/api\/openapi\.json$/, { packages: ['apps/gateway', 'libs/client'], steps: ['acceptance'] }],
+  [/^docs\/api\/postman\.json$/, { packages: ['libs/client'], steps: [] }],
+  [/^docs\/integrators\.md$/, { packages: [], steps: ['acceptance'] }],
   [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications', 'libs/client'], steps: [] }],
   [/^releases\//, { packages: ['libs/contracts'], steps: [] }],
   [/^deploy\/nats\/nats\.conf$/, { packages: ['libs/service-testing'], steps: ['artefacts'] }],

@@ -25,7 +25,7 @@ test('a library changes only the services that depend on it', () => {
 });
 
 test('files outside the images change no service', () => {
-  assert.deepEqual(changed('README.md', 'apps/store/README.md', 'apps/store/src/orders/a.spec.ts', 'libs/events/src/b.int-spec.ts', 'docs/a/b.md', 'releases/store.json', 'tests/acceptance/src/a.spec.ts', 'tools/start/main.mjs', 'deploy/store/base/service.yaml'), []);
+  assert.deepEqual(changed('README.md', 'apps/store/README.md', 'apps/store/src/orders/a.spec.ts', 'libs/events/src/b.int-spec.ts', 'docs/a/b.md', 'releases/store.json', 'tests/acceptance/src/a.spec.ts', 'examples/warehouse/main.mjs', 'tools/start/main.mjs', 'deploy/store/base/service.yaml'), []);
 });
 
 test('files used by all image builds, and unknown files, change all services', () => {
@@ -63,6 +63,8 @@ test('a changed file outside all packages runs the steps that read it', () => {
   assert.deepEqual(run('deploy/store/base/service.yaml'), { steps: [...always, 'artefacts'].sort(), packages: [] });
   assert.deepEqual(run('tests/acceptance/src/orders.spec.ts'), { steps: [...always, 'acceptance'].sort(), packages: [] });
   assert.deepEqual(run('tests/console/orders.test.mjs'), { steps: [...always, 'console'].sort(), packages: [] });
+  assert.deepEqual(run('examples/warehouse/ship.mjs'), { steps: [...always, 'acceptance'].sort(), packages: [] });
+  assert.deepEqual(run('examples/storefront/src/app.tsx'), { steps: [...always, 'console'].sort(), packages: [] });
   assert.deepEqual(run('tests/chaos/src/plan.ts'), { steps: [...always, 'chaos', 'unit'].sort(), packages: ['tests/chaos'] });
 });
 

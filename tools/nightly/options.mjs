@@ -9,6 +9,7 @@ import { StartError } from '../start/errors.mjs';
 
 /** @type {Record<string, (choice: Choice) => Command>} */
 const PARTS = {
+  all: () => ({ args: ['tools/test/main.mjs', '--all'] }),
   chaos: ({ seed, minutes }) => ({ args: ['tests/chaos/main.mjs', '--seed', `${seed}`, '--minutes', minutes] }),
   prove: ({ seed }) => ({ args: ['tests/chaos/main.mjs', '--prove', '--seed', `${seed}`] }),
   fuzz: ({ seed }) => ({ args: ['tools/fuzz/main.mjs', '--seed', `${seed}`] }),

@@ -7,7 +7,7 @@ const SKIPPED = new Set(['node_modules', 'dist', 'coverage']);
 
 /** @param {string} root @returns {string[]} the folders of all workspace packages */
 export function packageFolders(root) {
-  return ['apps', 'libs', 'tests']
+  return ['apps', 'libs', 'tests', 'examples']
     .map((parent) => join(root, parent))
     .filter((parent) => existsSync(parent))
     .flatMap((parent) => readdirSync(parent).map((name) => join(parent, name)))

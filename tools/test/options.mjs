@@ -14,7 +14,7 @@ const QUICK_STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance'
 
 /** What a quick run leaves out, for its last lines. */
 export const LEFT_OUT = `Left out: tests that kill, cut off or fill up services (*.crash.int-spec.ts, *.slow.int-spec.ts), the acceptance and console tests but
-for the access table, one tour and the cost of requests, ${STEPS.filter((name) => !QUICK_STEPS.some((one) => one === name)).join(', ')}. Everything, as in CI: npm test -- --all`;
+for the access table, one tour and the cost of requests, ${STEPS.filter((name) => !QUICK_STEPS.some((one) => one === name)).join(', ')}. Everything, as at night: npm test -- --all`;
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);
@@ -32,8 +32,8 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nig
 
 export const usage = `Builds, then runs checks.
 
-  npm test                               what a change usually breaks
-  npm test -- --all                      everything, as in CI
+  npm test                               what a change usually breaks, as in CI
+  npm test -- --all                      everything, as at night
   npm test -- --only unit             one of ${STEPS.join(', ')}; builds first
   npm test -- --only unit -t oversell    the rest is passed to Jest
   npm test -- --since origin/main        only what the changes since a commit can break

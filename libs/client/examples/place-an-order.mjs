@@ -12,7 +12,7 @@ if (!existsSync(file)) writeFileSync(file, JSON.stringify({ plantId: Number(plan
 const wanted = JSON.parse(readFileSync(file, 'utf8'));
 
 try {
-  const { data: order } = await shop.POST('/store/order', { body: { plantId: wanted.plantId }, idempotencyKey: wanted.key });
+  const { data: order } = await shop.orders.place({ plantId: wanted.plantId }, { idempotencyKey: wanted.key });
   console.log(order.id);
 } catch (error) {
   if (!(error instanceof ShopError)) throw error;

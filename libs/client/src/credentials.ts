@@ -39,7 +39,7 @@ export interface TokenSource {
 /** How long before their expiry tokens are replaced. */
 const marginMs = 30_000;
 /** Time limit of a login or a token request. */
-const limitMs = 20_000;
+export const limitMs = 20_000;
 
 /** @param origin the shop's origin */
 export function tokenSourceOf(credential: Credential, origin: string, fetch: typeof globalThis.fetch): TokenSource {
@@ -104,12 +104,13 @@ class RenewedTokens implements TokenSource {
       throw limit.signal.aborted ? new DeadlinePassed('Getting a token', limitMs, { outcome: 'not-done', cause }) : cause;
     });
     const { token, expiresInMs } = typeof answer === 'string' ? { token: answer } : answer;
-    // The margin is at most half of the lifetime: a token of one minute is replaced after 30 s.
-    const lifeMs = expiresInMs === undefined ? Infinity : Math.max(expiresInMs - marginMs, expiresInMs / 2);
-    this.current = { token, staleAt: performance.now() + lifeMs };
+    this.current = { token, staleAt: staleAt(expiresInMs) };
     return token;
   }
 }
+
+/** Returns when to replace a token. The margin is at most half of its lifetime: a token of one minute is replaced after 30 s. */
+export const staleAt = (expiresInMs = Infinity): number => performance.now() + Math.max(expiresInMs - marginMs, expiresInMs / 2);
 
 /** Opens a session. Safe to repeat after a lost connection: an unused session expires. */
 async function logIn({ username, password }: { readonly username: string; readonly password: string }, origin: string, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<Token> {
@@ -129,12 +130,24 @@ async function getToken(
   fetch: typeof globalThis.fetch,
   signal: AbortSignal,
 ): Promise<Token> {
-  const body = new URLSearchParams({ grant_type: 'client_credentials', ...(scope !== undefined && { scope }) }).toString();
+  const fields = { grant_type: 'client_credentials', ...(scope !== undefined && { scope }) };
   const secret = btoa([clientId, clientSecret].map(formEncoded).join(':'));
-  const headers = { authorization: `Basic ${secret}`, 'content-type': 'application/x-www-form-urlencoded' };
+  return grantToken(origin, fetch, fields, signal, { authorization: `Basic ${secret}` });
+}
+
+/** An answer of the token endpoint (RFC 6749, 5.1). */
+export interface GrantedToken extends Token {
+  readonly refreshToken: string | undefined;
+  readonly scope: string;
+}
+
+/** Asks the token endpoint, again while the shop is down. @throws CredentialRefused */
+export async function grantToken(origin: string, fetch: typeof globalThis.fetch, fields: Record<string, string>, signal: AbortSignal, more: Record<string, string> = {}): Promise<GrantedToken> {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', ...more };
+  const body = new URLSearchParams(fields).toString();
   const response = await persistently(() => ask(fetch, `${origin}/oauth/token`, { method: 'POST', headers, body, signal }), signal);
-  const { access_token: token, expires_in: seconds } = (await response.json()) as { access_token: string; expires_in?: number };
-  return { token, ...(seconds !== undefined && { expiresInMs: seconds * 1_000 }) };
+  const { access_token: token, expires_in: seconds, refresh_token: refreshToken, scope = '' } = (await response.json()) as { access_token: string; expires_in?: number; refresh_token?: string; scope?: string };
+  return { token, refreshToken, scope, ...(seconds !== undefined && { expiresInMs: seconds * 1_000 }) };
 }
 
 /** RFC 6749, 2.3.1. The result is ASCII, as `btoa` requires. */

@@ -3,7 +3,10 @@ export type { ErrorKind, Fault, MembersOf, Outcome, ProblemCode } from './errors
 export type { Credential, Token, TokenRequest } from './credentials.js';
 export { permissionMeanings } from './generated/operations.js';
 export { createShop } from './shop.js';
-export type { CallOptions, ListOptions, ListPath, ListQuery, PathsWith, Shop, ShopOptions, Success } from './shop.js';
+export type { CallOptions, ListOptions, ListPath, ListQuery, PathsWith, Success } from './call-types.js';
+export type { AnsweredAttempt, Attempt, FailedAttempt, Hooks } from './hooks.js';
+export type { Methods } from './methods.js';
+export type { Shop, ShopOptions } from './shop.js';
 export type { EventsOptions, EventType, ShopEvents, StreamMessage, StreamState } from './events.js';
 export type { OrderEvent, StreamGap } from './generated/events.js';
 export type { components, operations, paths } from './generated/api.js';

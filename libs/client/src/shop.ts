@@ -1,10 +1,12 @@
-import { createFinalURL, createQuerySerializer, defaultBodySerializer, defaultPathSerializer, mergeHeaders, type HeadersOptions, type ParamsOption, type RequestBodyOption } from 'openapi-fetch';
-import type { ParseAs } from './answers.js';
+import { createFinalURL, createQuerySerializer, defaultBodySerializer, defaultPathSerializer, mergeHeaders, type HeadersOptions } from 'openapi-fetch';
+import type { Caller, CallOptions, EntryOf, ListArgs, ListPath, Success } from './call-types.js';
 import { type Credential, type TokenSource, tokenSourceOf } from './credentials.js';
-import { InvalidUrl, MissingCrypto } from './errors.js';
+import { MissingCrypto } from './errors.js';
 import { type EventsOptions, type EventType, openEvents, type ShopEvents } from './events.js';
-import type { paths } from './generated/api.js';
-import { formOperations, linesOperations, mergePatchOperations, multipartOperations } from './generated/operations.js';
+import { formOperations, linesOperations, mergePatchOperations, multipartOperations, streamOperations, unprefixedPaths } from './generated/operations.js';
+import type { Hooks } from './hooks.js';
+import { type Methods, namedMethods } from './methods.js';
+import { originOf } from './origin.js';
 import { isRead, takesKey } from './repeat.js';
 import { type Answer, Transport } from './transport.js';
 
@@ -17,71 +19,16 @@ export interface ShopOptions {
   readonly credential?: Credential;
   /** How long a call may take, including repetitions, in milliseconds. Default: 30,000. */
   readonly deadlineMs?: number;
+  /** How often a call is repeated at most, where that is safe. Default: until its deadline. */
+  readonly retries?: number;
+  readonly hooks?: Hooks;
   readonly fetch?: typeof globalThis.fetch;
   /** Default: the global class. Without one, `events` uses Server-Sent Events. */
   readonly WebSocket?: typeof globalThis.WebSocket | undefined;
 }
 
-type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
-/** Paths with the method. */
-export type PathsWith<M extends Method> = { [Path in keyof paths]: paths[Path] extends Record<M, { responses: unknown }> ? Path : never }[keyof paths];
-type Operation<M extends Method, Path extends PathsWith<M>> = paths[Path] extends Record<M, infer Found> ? Found : never;
-
-export interface CallOptions {
-  /** Aborts the call, which rejects with the signal's reason. It may have taken effect. */
-  readonly signal?: AbortSignal;
-  /** How long the call may take, including repetitions, in milliseconds. Default: `deadlineMs` of the shop. */
-  readonly deadlineMs?: number;
-  /** Identifies the call, so that a later run of the program can repeat it safely. Default: a new key for each call. */
-  readonly idempotencyKey?: string;
-  /** How to read an answer that is not JSON. */
-  readonly parseAs?: ParseAs;
-  readonly headers?: HeadersOptions;
-}
-
-type Init<Found> = ParamsOption<Found> & RequestBodyOption<Found> & CallOptions;
-type RequiredKeys<T> = { [Key in keyof T]-?: object extends Pick<T, Key> ? never : Key }[keyof T];
-type Args<Found> = RequiredKeys<Init<Found>> extends never ? [init?: Init<Found>] : [init: Init<Found>];
-
-interface Parsed {
-  readonly text: string;
-  readonly blob: Blob;
-  readonly arrayBuffer: ArrayBuffer;
-  readonly stream: ReadableStream<Uint8Array> | null;
-}
-type JsonOf<Found> = Found extends { responses: { 200: { content: { 'application/json': infer Body } } } } ? Body : undefined;
-type DataOf<Found, Given> = Given extends readonly [{ readonly parseAs: infer As extends keyof Parsed }] ? Parsed[As] : JsonOf<Found>;
-
-/** A successful answer. `response` has the headers, such as `ETag`; its body has been read. */
-export interface Success<Data> {
-  readonly data: Data;
-  readonly response: Response;
-}
-
-type Caller<M extends Method> = <Path extends PathsWith<M>, Given extends Args<Operation<M, Path>>>(
-  path: Path,
-  ...init: Given
-) => Promise<Success<DataOf<Operation<M, Path>, Given>>>;
-
-/** The header names in the document, without the index signature for all others. */
-type Named<Headers> = keyof { [Name in keyof Headers as string extends Name ? never : number extends Name ? never : Name]: true };
-type HasLink<Found> = Found extends { responses: { 200: { headers: infer Headers; content: { 'application/json': readonly unknown[] } } } } ? ('Link' extends Named<Headers> ? true : false) : false;
-/** Paths of paginated lists. */
-export type ListPath = { [Path in PathsWith<'get'>]: HasLink<Operation<'get', Path>> extends true ? Path : never }[PathsWith<'get'>];
-type EntryOf<Path extends ListPath> = JsonOf<Operation<'get', Path>> extends readonly (infer Entry)[] ? Entry : never;
-type ParametersOf<Path extends ListPath> = Operation<'get', Path> extends { parameters: infer Found } ? Found : never;
-/** Query parameters of a list, without the cursor: pages are followed automatically. */
-export type ListQuery<Path extends ListPath> = Omit<NonNullable<ParametersOf<Path> extends { query?: infer Query } ? Query : never>, 'cursor'>;
-type PathOf<Path extends ListPath> = ParametersOf<Path> extends { path: infer Found } ? { readonly path: Found } : { readonly path?: never };
-export type ListOptions<Path extends ListPath> = Pick<CallOptions, 'signal' | 'deadlineMs'> & PathOf<Path>;
-type ListArgs<Path extends ListPath> = RequiredKeys<ListQuery<Path>> extends never
-  ? RequiredKeys<PathOf<Path>> extends never
-    ? [query?: ListQuery<Path>, options?: ListOptions<Path>]
-    : [query: ListQuery<Path> | undefined, options: ListOptions<Path>]
-  : [query: ListQuery<Path>, options?: ListOptions<Path>];
-
-/** A client of the shop. It keeps no connections open of its own. */
-export interface Shop {
+/** A client of the shop. It keeps no connections open of its own. Each operation is also a method with a name: `orders.place`. */
+export interface Shop extends Methods {
   readonly GET: Caller<'get'>;
   readonly POST: Caller<'post'>;
   readonly PUT: Caller<'put'>;
@@ -99,33 +46,26 @@ const querySerializer = createQuerySerializer({ array: { style: 'form', explode:
 
 /** @throws InvalidUrl */
 export function createShop(options: ShopOptions): Shop {
-  const origin = originOf(options.url, /^https?:$/);
-  const streamOrigin = originOf((options.streamUrl ?? options.url).replace(/^ws/, 'http'), /^https?:$/);
+  const origin = originOf(options.url);
+  const streamOrigin = originOf((options.streamUrl ?? options.url).replace(/^ws/, 'http'));
   // Browsers require `fetch` to be called on the global object.
   const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const credential = options.credential && tokenSourceOf(options.credential, origin, fetch);
-  const transport = new Transport(fetch, credential);
+  const transport = new Transport(fetch, credential, options.hooks);
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
-  const caller = <M extends Method>(method: M): Caller<M> =>
-    ((path: string, init?: AnyInit) => call({ transport, credential, origin, deadlineMs }, method.toUpperCase(), path, init)) as Caller<M>;
-  const GET = caller('get');
+  const send = (method: string, path: string, init?: AnyInit): Promise<Answer> => call({ transport, credential, origin, deadlineMs, retries: options.retries }, method, path, init);
+  const list = (path: string, ...args: AnyListArgs): AsyncGenerator => pages((init) => send('GET', path, init) as Promise<Success<unknown[]>>, args);
+  const caller = <M extends 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>(method: M): Caller<Lowercase<M>> => ((path: string, init?: AnyInit) => send(method, path, init)) as Caller<Lowercase<M>>;
   return {
-    GET,
-    POST: caller('post'),
-    PUT: caller('put'),
-    PATCH: caller('patch'),
-    DELETE: caller('delete'),
-    list: (path, ...args) => pages(GET as unknown as PageReader, path, args as AnyListArgs) as never,
+    GET: caller('GET'),
+    POST: caller('POST'),
+    PUT: caller('PUT'),
+    PATCH: caller('PATCH'),
+    DELETE: caller('DELETE'),
+    ...namedMethods(send, list),
+    list: list as Shop['list'],
     events: (given = {}) => openEvents({ transport, credential, origin: streamOrigin, fetch, deadlineMs, WebSocket: 'WebSocket' in options ? options.WebSocket : globalThis.WebSocket }, given),
   };
-}
-
-/** Returns the origin of an address without a path; accepts `/v3` at its end. */
-function originOf(text: string, protocols: RegExp): string {
-  const trimmed = text.replace(/\/+$/, '').replace(/\/v3$/, '');
-  const url = URL.canParse(trimmed) ? new URL(trimmed) : undefined;
-  if (!url || !protocols.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '') throw new InvalidUrl(text);
-  return url.origin;
 }
 
 interface Need {
@@ -133,6 +73,7 @@ interface Need {
   readonly credential: TokenSource | undefined;
   readonly origin: string;
   readonly deadlineMs: number;
+  readonly retries: number | undefined;
 }
 
 interface AnyInit extends CallOptions {
@@ -149,7 +90,7 @@ async function call(need: Need, method: string, path: string, init: AnyInit = {}
   if (isKeyed && !headers.has('idempotency-key')) headers.set('idempotency-key', init.idempotencyKey ?? newKey());
   const bytes = body === undefined ? undefined : serialized(name, body, headers);
   const url = createFinalURL(path, {
-    baseUrl: `${need.origin}/v3`,
+    baseUrl: unprefixedPaths.includes(path) ? need.origin : `${need.origin}/v3`,
     params: { ...(params.query && { query: params.query }), ...(params.path && { path: params.path }) },
     querySerializer,
     pathSerializer: defaultPathSerializer,
@@ -160,9 +101,10 @@ async function call(need: Need, method: string, path: string, init: AnyInit = {}
     url,
     headers,
     ...(bytes !== undefined && { body: bytes }),
-    parseAs: init.parseAs ?? 'json',
+    parseAs: init.parseAs ?? (streamOperations.includes(name) ? 'stream' : 'json'),
     effect: isRead(name) ? 'none' : isKeyed ? 'once' : 'each',
     deadlineMs: init.deadlineMs ?? need.deadlineMs,
+    retries: init.retries ?? need.retries,
     signal: init.signal,
   });
 }
@@ -193,13 +135,12 @@ function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-type PageReader = (path: string, init: AnyInit) => Promise<Success<unknown[]>>;
 type AnyListArgs = [query?: Record<string, unknown>, options?: Pick<CallOptions, 'signal' | 'deadlineMs'> & { readonly path?: Record<string, unknown> }];
 
-async function* pages(get: PageReader, path: string, [query = {}, { path: pathParams, ...options } = {}]: AnyListArgs): AsyncGenerator {
+async function* pages(get: (init: AnyInit) => Promise<Success<unknown[]>>, [query = {}, { path: pathParams, ...options } = {}]: AnyListArgs): AsyncGenerator {
   for (let cursor: string | undefined; ; ) {
     const params = { query: { ...query, ...(cursor !== undefined && { cursor }) }, ...(pathParams && { path: pathParams }) };
-    const { data, response } = await get(path, { ...options, params });
+    const { data, response } = await get({ ...options, params });
     yield* data;
     cursor = cursorOf(response.headers.get('link'));
     if (cursor === undefined) return;

@@ -66,7 +66,7 @@ describe('merging ranges into a log', () => {
     expect(mergeRanges(at4, [page], 'own').epoch).toBe('own');
     expect(mergeRanges(at4, [page]).epoch).toBe('e');
     expect(mergeRanges(at4, [{ ...range(9, 10), after: at4, epochBegins: 9 }], 'own')).toMatchObject({ epoch: 'e', resumesAt: 9 });
-    expect(mergeRanges(at4, [{ ...page, epochBegins: 5 }], 'own').epoch).toBe('e');
+    for (const [epochBegins, epoch] of [[5, 'e'], [6, 'e'], [7, 'own']] as const) expect(mergeRanges(at4, [{ ...page, epochBegins }], 'own').epoch).toBe(epoch);
     expect(mergeRanges(at4, [{ ...page, events: [], epochBegins: 9 }], 'own').epoch).toBe('e');
   });
 

@@ -144,6 +144,70 @@ describe('a feed', () => {
     expect([renumbered.length, renumbered[100], renumbered.at(-1)]).toEqual([45_000, 45_011, 89_910]);
   });
 
+  describe('that continues in a new epoch after a restore', () => {
+    // It agreed with its follower up to 4 of the 6 events that were left; the follower had 10.
+    beforeEach(async () => {
+      await service.change(1, 2, 3, 4, 5, 6);
+      await service.numberAll();
+      await service.feed.startEpoch(10, 4);
+      await service.numberAll();
+    });
+
+    it('takes positions in the lost history for its own, and none before, at its end or after it', async () => {
+      expect((await service.numbered()).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 11, 12]);
+      const reads = await Promise.all([3, 4, 5, 10, 11, 12].map((seq) => service.feed.read({ seq, id: randomUUID() }, 10)));
+      expect(reads.map(({ matches }) => matches)).toEqual([false, false, true, true, false, false]);
+      expect(reads.map(({ next }) => next)).toEqual([4, 11, 11, 11, 12, 13]);
+      expect(reads[0]).toMatchObject({ epochBegins: 11, epoch: (await service.feed.head()).epoch });
+    });
+
+    it('begins none when the call is repeated, and another one when the follower has more', async () => {
+      const head = await service.feed.head();
+      expect(await service.feed.startEpoch(10, 4)).toEqual(head);
+      expect(await service.feed.startEpoch(9, 4)).toEqual(head);
+      expect(await service.feed.startEpoch(11, 4)).toMatchObject({ head: 12 });
+      expect((await service.feed.head()).epoch).not.toBe(head.epoch);
+    });
+
+    it('serves no page with events of both epochs', async () => {
+      const seqsAfter = async (seq: number): Promise<number[]> => (await service.feed.read({ seq }, 10)).events.map((event) => event.seq);
+      expect(await seqsAfter(0)).toEqual([1, 2, 3, 4]);
+      expect(await seqsAfter(4)).toEqual([11, 12]);
+    });
+  });
+
+  it('continues at its new numbers for positions before the events that it retained when it was restored', async () => {
+    await service.change(1, 2, 3, 4, 5, 6);
+    await service.numberAll();
+    await service.database.query('UPDATE thing_events SET body = NULL WHERE feed_seq < 5');
+    await service.database.query('UPDATE feed_kept SET oldest = 5');
+    await service.feed.startEpoch(10, 2);
+    await service.numberAll();
+    for (const seq of [0, 1, 2, 3, 7]) {
+      expect(await service.feed.read({ seq }, 10)).toMatchObject({ next: 11, events: [{ seq: 11 }, { seq: 12 }] });
+    }
+  });
+
+  it('knows what a follower has confirmed last, also when that is less, and that it was there', async () => {
+    const followers = () => service.database.query(`SELECT passed, seen_at > now() - interval '10 seconds' AS "isHere" FROM feed_followers`);
+    await service.feed.readFor('books', { seq: 7 }, 1);
+    await service.feed.readFor('books', { seq: 3 }, 1);
+    expect(await followers()).toEqual([{ passed: 3, isHere: true }]);
+    await service.database.query(`UPDATE feed_followers SET seen_at = now() - interval '11 seconds'`);
+    expect(await followers()).toEqual([{ passed: 3, isHere: false }]);
+    await service.feed.readFor('books', { seq: 3 }, 1);
+    expect(await followers()).toEqual([{ passed: 3, isHere: true }]);
+  });
+
+  it('assigns no number in the statement that appends events while another transaction numbers, and does not wait for it', async () => {
+    const assign = (): Promise<{ head: number }[]> => service.database.transaction((tx) => tx.query<{ head: number }>(assignNumbers('1')));
+    await service.database.transaction(async (tx) => {
+      await tx.query('SELECT 1 FROM feed_head FOR UPDATE');
+      expect(await assign()).toEqual([]);
+    });
+    expect(await assign()).toMatchObject([{ head: 1 }]);
+  });
+
   it('serves pages that continue where the last one ended, and recognises positions of its own history', async () => {
     await service.change(...Array.from({ length: 25 }, (_, n) => n + 1));
     await service.numberAll();

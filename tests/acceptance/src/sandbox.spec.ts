@@ -1,9 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Receiver } from '@plant-shop/testing/receiver';
-import { TestShop } from '../../../tools/test/shop.mjs';
+import { type SandboxShop, startSandbox } from './sandbox-shop.js';
 import { fuzz } from './fuzz/run.js';
 import { findCostly } from './fuzz/cost.js';
 import { RawHttp } from './raw-http.js';
@@ -13,24 +10,17 @@ import { allCallers } from './security/callers.js';
 import { createPlant, gatewayUrl, login, newCustomer, ok, type Order, placeOrder, problem, send, setting, staff, until } from './shop.js';
 import { streamUrl } from './stream.js';
 
-let folder: string;
 let receiver: Receiver;
-/** Beside the shop of the other tests, with other variables. */
-let shop: TestShop;
+let shop: SandboxShop;
 
 beforeAll(async () => {
   receiver = await Receiver.start();
-  folder = mkdtempSync(join(tmpdir(), 'plant-shop-sandbox-'));
-  // Postgres does not run as root and needs access.
-  chmodSync(folder, 0o711);
   const hour = '3600000';
-  shop = await TestShop.start(folder, { args: ['--sandbox'], env: { SIMULATED_APPROVAL_DELAY_MS: hour, SIMULATED_DELIVERY_DELAY_MS: hour, ORDER_TTL_MS: '7200000' } });
-  Object.assign(process.env, shop.env);
+  shop = await startSandbox({ SIMULATED_APPROVAL_DELAY_MS: hour, SIMULATED_DELIVERY_DELAY_MS: hour, ORDER_TTL_MS: '7200000' });
 }, 180_000);
 afterAll(async () => {
   await shop.end();
   await receiver.stop();
-  rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
 const advance = (advanceSeconds: number) => ok(send('POST', '/v3/test/clock', { as: staff, json: { advanceSeconds } }));

@@ -68,7 +68,7 @@ test('publint and attw find nothing', async () => {
 });
 
 // `npm run nightly` runs it on the versions between this one and the pinned Node, which the next test runs on.
-test('runs on the oldest Node that it supports', { timeout: 240_000 }, () => runOn('20.20.2', folder));
+test('runs on the oldest Node that it supports, also from CommonJS', { timeout: 240_000 }, () => runOn('20.20.2', folder));
 
 test('is installed by pnpm as well', { timeout: 120_000 }, async () => {
   const place = emptyFolder(join(folder, 'pnpm'));
@@ -94,9 +94,10 @@ const status: 'placed' | 'approved' | 'delivered' | 'cancelled' = read.status;
 void status;
 `;
       writeFileSync(join(place, 'readme.ts'), code + checks);
+      if (module === 'nodenext') writeFileSync(join(place, 'common.cts'), `import { createShop } from '@plant-shop/client';\nexport const url = (): string => String(createShop({ url: 'http://shop' }).orders);\n`);
       const compilerOptions = { strict: true, noEmit: true, target: 'es2022', lib: ['es2023', 'dom'], module, moduleResolution: resolution, skipLibCheck: false, types: [] };
       writeFileSync(join(place, 'env.d.ts'), 'declare const process: { readonly env: Record<string, string | undefined> };\n');
-      writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+      writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts', '*.cts'] }));
       await at(process.execPath, [path, '-p', place], place);
     });
   }
@@ -110,6 +111,7 @@ test('Vite bundles it for browsers, at the size that the README states', { timeo
   for (const [name, code] of /** @type {const} */ ([
     ['client', `export { createShop } from '@plant-shop/client';`],
     ['webhooks', `export { verifyWebhook } from '@plant-shop/client/webhooks';`],
+    ['login', `export { createLogin } from '@plant-shop/client/login';`],
   ])) {
     const entry = join(place, `${name}.js`);
     writeFileSync(entry, code);
@@ -122,10 +124,10 @@ test('Vite bundles it for browsers, at the size that the README states', { timeo
     const file = join(place, `${name}.bundle.mjs`);
     writeFileSync(file, bundle);
     const loaded = await import(pathToFileURL(file).href);
-    assert.equal(typeof (loaded.createShop ?? loaded.verifyWebhook), 'function');
+    assert.equal(typeof (loaded.createShop ?? loaded.verifyWebhook ?? loaded.createLogin), 'function');
   }
-  const { client = 0, webhooks = 0 } = sizes;
+  const { client = 0, webhooks = 0, login = 0 } = sizes;
   assert.ok(client < BROWSER_LIMIT, `${client} bytes`);
   const stated = [...README.slice(README.indexOf('## Size')).matchAll(/(\d+\.\d) kB/g)].map(([, kilobytes]) => Number(kilobytes) * 1_000);
-  for (const [index, bytes] of [client, webhooks].entries()) assert.ok(Math.abs((stated[index] ?? 0) - bytes) <= 200, `the README states ${stated[index]} bytes, it is ${bytes}`);
+  for (const [index, bytes] of [client, webhooks, login].entries()) assert.ok(Math.abs((stated[index] ?? 0) - bytes) <= 200, `the README states ${stated[index]} bytes, it is ${bytes}`);
 });

@@ -10,12 +10,29 @@ const PACKAGE = join(ROOT, 'libs/client');
 export const PROGRAM = `
 import assert from 'node:assert/strict';
 import { createShop, InvalidUrl, Unreachable } from '@plant-shop/client';
+import { createLogin } from '@plant-shop/client/login';
 import { verifyWebhook, WebhookRefused } from '@plant-shop/client/webhooks';
 const shop = createShop({ url: 'http://127.0.0.1:9', credential: { apiKey: 'k' }, deadlineMs: 300 });
 await assert.rejects(shop.GET('/store/inventory'), (error) => error instanceof Unreachable && error.outcome === 'not-done');
 assert.throws(() => createShop({ url: 'shop' }), InvalidUrl);
+assert.throws(() => createLogin({ url: 'shop', clientId: 'c', redirectUri: 'r', scope: 's' }), InvalidUrl);
 assert.throws(() => verifyWebhook({}, '', 'whsec_c2VjcmV0'), (error) => error instanceof WebhookRefused && error.fault === 'headers');
 console.log(process.version);
+`;
+
+/** The same from CommonJS, whose classes must be the same as those of an import. */
+const COMMON_PROGRAM = `
+const { createShop, InvalidUrl } = require('@plant-shop/client');
+const { createLogin } = require('@plant-shop/client/login');
+const { verifyWebhook, WebhookRefused } = require('@plant-shop/client/webhooks');
+const assert = require('node:assert/strict');
+assert.throws(() => createShop({ url: 'shop' }), InvalidUrl);
+assert.throws(() => createLogin({ url: 'shop', clientId: 'c', redirectUri: 'r', scope: 's' }), InvalidUrl);
+assert.throws(() => verifyWebhook({}, '', 'whsec_c2VjcmV0'), WebhookRefused);
+import('@plant-shop/client').then((imported) => {
+  assert.equal(imported.createShop, createShop);
+  console.log(process.version);
+});
 `;
 
 /** @param {string} command @param {string[]} args @param {string} cwd */
@@ -38,10 +55,12 @@ export async function installClient(folder) {
   return tarball;
 }
 
-/** Runs the program on a version of Node, after `installClient`. @param {string} version @param {string} folder */
+/** Runs the programs on a version of Node, after `installClient`. @param {string} version @param {string} folder */
 export async function runOn(version, folder) {
-  const file = join(folder, 'npm', `program-${version}.mjs`);
-  writeFileSync(file, PROGRAM);
-  const output = await at('npx', ['--yes', '--package', `node@${version}`, '--', 'node', file], join(folder, 'npm'));
-  assert.match(output, new RegExp(`^v${version}$`, 'm'));
+  for (const [name, program] of /** @type {const} */ ([['program.mjs', PROGRAM], ['program.cjs', COMMON_PROGRAM]])) {
+    const file = join(folder, 'npm', `${version}-${name}`);
+    writeFileSync(file, program);
+    const output = await at('npx', ['--yes', '--package', `node@${version}`, '--', 'node', file], join(folder, 'npm'));
+    assert.match(output, new RegExp(`^v${version}$`, 'm'));
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { outcomeOf } from '../catalog.spec.fixture.js';
-import { fail, gate, loseAnswer } from '../store.fake.js';
+import { fail, gate } from '../store.fake.js';
 import { shortBudgetMs, StockSyncFixture } from './stock-sync.spec.fixture.js';
 
 describe('deleting a plant', () => {
@@ -30,10 +30,7 @@ describe('deleting a plant', () => {
   });
 
   it('completes in the background if the answer was lost', async () => {
-    const id = plants.newId();
-    await plants.create(id);
-    plants.shop.store.interceptNext('retirePlant', loseAnswer);
-    expect(await outcomeOf(plants.remove(id, shortBudgetMs))).toBe('outcome-unknown');
+    const id = await plants.losingAnswer('retirePlant', (newId, budgetMs) => plants.remove(newId, budgetMs));
     await plants.settle();
     expect(await outcomeOf(plants.get(id))).toBe('plant-not-found');
   });
@@ -153,10 +150,7 @@ describe('deleting a plant', () => {
     const clerk = { subject: '00000000-0000-4000-8000-00000000000c', permissions: ['write:plants'], shown: ['apiKey'] };
 
     it('names the actor who requested the deletion, even if the request has ended by then', async () => {
-      const id = plants.newId();
-      await plants.create(id);
-      plants.shop.store.interceptNext('retirePlant', loseAnswer);
-      expect(await outcomeOf(plants.shop.caller.call(catalog.deletePlant, { plantId: id }, clerk, shortBudgetMs))).toBe('outcome-unknown');
+      const id = await plants.losingAnswer('retirePlant', (plantId, budgetMs) => plants.shop.caller.call(catalog.deletePlant, { plantId }, clerk, budgetMs));
       await plants.settle();
       expect(await audited(id)).toMatchObject([{ subject: clerk.subject, credentials: [{ kind: 'apiKey' }], requestId: 'test' }]);
     });

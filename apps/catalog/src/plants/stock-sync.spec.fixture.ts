@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import { catalog, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import { CatalogFixture } from '../catalog.spec.fixture.js';
-import type { StockRow } from '../store.fake.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
+import { loseAnswer, type StockRow } from '../store.fake.js';
 import { StockIntentsService } from './stock-intents.service.js';
 
 /** Call budget in milliseconds, shorter than that of the catalog's own calls: a lost answer exceeds it. */
@@ -42,6 +42,27 @@ export class StockSyncFixture {
 
   newId(): number {
     return ++this.lastId;
+  }
+
+  /**
+   * Makes a change of a plant, created before unless the change opens its stock, whose answer from the store is lost. If its budget ends before
+   * the store has the call, as on a busy machine, no answer was lost: then again, with another plant and a longer budget.
+   * @returns the plant's id
+   */
+  async losingAnswer(operation: 'openStock' | 'listStock' | 'retirePlant', change: (id: number, budgetMs: number) => Promise<unknown>): Promise<number> {
+    for (let budgetMs = shortBudgetMs; budgetMs < 10_000; budgetMs *= 4) {
+      const id = this.newId();
+      if (operation !== 'openStock') await this.create(id);
+      this.shop.store.interceptNext(operation, loseAnswer);
+      const outcome = await outcomeOf(change(id, budgetMs));
+      if (this.callsFor(id).includes(operation)) {
+        expect(outcome).toBe('outcome-unknown');
+        return id;
+      }
+      this.shop.store.clearInterceptors();
+      await this.settle();
+    }
+    throw new Error(`the store never got the call ${operation}`);
   }
 
   create(id: number, units?: number, budgetMs?: number): Promise<Plant> {

@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import { unavailable } from '@plant-shop/platform/errors';
 import { actorOf, auditAll } from '@plant-shop/platform/patterns/audit-log';
+import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import { IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -19,6 +21,22 @@ interface Written {
 }
 
 const maxAttempts = 3;
+
+/** What is saved of a plant that a line created. */
+interface Creation {
+  readonly incarnation: number;
+}
+
+/**
+ * Returns the keys of lines that, repeated, would be refused because their plants exist by then, by their index. A key with a space differs from
+ * every Idempotency-Key.
+ */
+function creationKeys(context: RpcContext, lines: readonly ValidLine[]): Map<number, IdempotencyKey> {
+  if (context.has('write:stock')) return new Map();
+  const withStock = lines.filter(({ plant }) => plant.quantity !== undefined);
+  const { subject } = context.principal;
+  return new Map(withStock.map(({ line, text }) => [line, new IdempotencyKey(subject, `created by ${text}`, catalog.importPlants.pattern, Buffer.from(text))]));
+}
 
 @Injectable()
 export class ImportService {
@@ -59,16 +77,28 @@ export class ImportService {
     const ids = await idsOfLabels(this.database, [...labels.values()]);
     const plantIds = lines.map(({ plant }) => plant.id);
     const externalIds = lines.flatMap(({ plant }) => plant.externalId ?? []);
+    const keys = creationKeys(context, lines);
     return this.database.transaction(async (tx) => {
+      const creations = await IdempotentResults.lockAndRead(tx, [...keys.values()]);
+      const createdBy = (line: number): number | undefined => {
+        const key = keys.get(line);
+        return key && (creations.of(key)?.value as Creation | undefined)?.incarnation;
+      };
       const before = await claimPlants(tx, plantIds);
-      const wanted = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock')));
+      const wanted = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock'), createdBy(one.line)));
       const changes = refuseTakenExternalIds(wanted, await findExternalIds(tx, externalIds));
-      await this.writeChanges(tx, context, changes);
+      const incarnations = await this.writeChanges(tx, context, changes);
+      for (const [line, incarnation] of incarnations) {
+        const key = keys.get(line);
+        if (key) creations.add(key, { incarnation } satisfies Creation);
+      }
+      creations.write(tx);
       return { changes, pending: await findPendingPlants(tx, plantIds) };
     });
   }
 
-  private async writeChanges(tx: Transaction, context: RpcContext, changes: readonly PlantChange[]): Promise<void> {
+  /** @returns the incarnations of the plants that were created, by the index of their line */
+  private async writeChanges(tx: Transaction, context: RpcContext, changes: readonly PlantChange[]): Promise<Map<number, number>> {
     const created = changes.filter((one) => one.kind === 'created');
     const updated = changes.filter((one) => one.kind === 'updated');
     const leaseMs = leaseMsOf(context);
@@ -78,5 +108,6 @@ export class ImportService {
     const listed = updated.filter(({ before, after }) => after.status !== before.status);
     intendToList(tx, listed.map(({ after }) => ({ incarnation: after.incarnation, version: versions.get(after.id) ?? 0 })), leaseMs);
     auditAll(tx, actorOf(context), catalog.importPlants, [...created.map(({ id }) => id), ...updated.map(({ after }) => after.id)]);
+    return new Map(created.map(({ line, id }) => [line, incarnations.get(id) ?? 0]));
   }
 }

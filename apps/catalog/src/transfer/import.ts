@@ -9,6 +9,7 @@ import type { LabelIds } from '../labels/labels.js';
 export interface ValidLine {
   /** The line's index in the batch. */
   readonly line: number;
+  readonly text: string;
   readonly plant: ImportedPlant;
 }
 
@@ -24,7 +25,7 @@ export function validateLines(lines: readonly string[]): ValidatedLines {
   const refused = new Map<number, ImportLineResult>();
   lines.forEach((text, line) => {
     try {
-      valid.push({ line, plant: validated(ImportedPlant, parse(text)) });
+      valid.push({ line, text, plant: validated(ImportedPlant, parse(text)) });
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       const { errors } = error.details;
@@ -65,6 +66,7 @@ export type PlantChange =
   | { readonly kind: 'created'; readonly line: number; readonly id: number; readonly attributes: PlantAttributes; readonly units: number | null }
   | { readonly kind: 'updated'; readonly line: number; readonly before: PlantState; readonly after: PlantState }
   | { readonly kind: 'unchanged'; readonly line: number; readonly before: PlantState }
+  | { readonly kind: 'repeated'; readonly line: number; readonly id: number }
   | { readonly kind: 'refused'; readonly line: number; readonly id: number; readonly code: string; readonly detail: string };
 
 /**
@@ -85,11 +87,16 @@ export function refuseTakenExternalIds(changes: readonly PlantChange[], owners: 
   });
 }
 
-/** @param maySetStock whether the line may have a quantity for an existing plant, which the gateway then sets in the store */
-export function changeOf({ line, plant }: ValidLine, before: PlantState | undefined, labels: LabelIds, maySetStock: boolean): PlantChange {
+/**
+ * @param maySetStock whether the line may have a quantity for an existing plant, which the gateway then sets in the store
+ * @param created the incarnation of the plant that the caller created by the same line before; undefined: it created none
+ */
+export function changeOf({ line, plant }: Omit<ValidLine, 'text'>, before: PlantState | undefined, labels: LabelIds, maySetStock: boolean, created?: number): PlantChange {
   const { id, quantity } = plant;
   if (!before) return { kind: 'created', line, id, attributes: attributesOf(plant, labels, ofNewPlant), units: quantity ?? null };
   if (quantity !== undefined && !maySetStock) {
+    // A new plant's version is its incarnation: nobody has changed it since.
+    if (before.version === created) return { kind: 'repeated', line, id };
     const detail = `Plant ${id} exists, and setting its stock needs the permission write:stock. Omit the quantity, or use another credential.`;
     return { kind: 'refused', line, id, code: 'forbidden', detail };
   }
@@ -99,7 +106,7 @@ export function changeOf({ line, plant }: ValidLine, before: PlantState | undefi
 }
 
 export function resultOf(change: PlantChange): ImportLineResult {
-  if (change.kind === 'created') return { id: change.id, result: 'created' };
+  if (change.kind === 'created' || change.kind === 'repeated') return { id: change.id, result: 'created' };
   if (change.kind !== 'refused') return { id: change.before.id, result: change.kind };
   const { id, code, detail } = change;
   return { id, refused: { code, detail } };

@@ -109,6 +109,27 @@ describe('an import', () => {
     expect(await shop.disagreements()).toEqual([]);
   });
 
+  it('by a caller without write:stock answers a repeated creation with a quantity as before, and refuses any other quantity', async () => {
+    const gardener = (subject: string) => ({ subject, permissions: ['write:plants'], shown: ['apiKey'] });
+    const importBy = async (subject: string, plants: readonly object[], budgetMs?: number) =>
+      (await shop.caller.call(catalog.importPlants, { lines: plants.map((one) => JSON.stringify(one)) }, gardener(subject), budgetMs)).map((one) => ('result' in one ? one.result : one.refused.code));
+    const plants = [151, 152].map((id) => ({ id, name: 'Planted', quantity: 4 }));
+    shop.store.interceptNext('openStocks', loseAnswer);
+    expect(await outcomeOf(importBy('gardener', plants, 2_000))).toBe('outcome-unknown');
+    expect(await importBy('gardener', plants)).toEqual(['created', 'created']);
+    expect(await importBy('gardener', [...plants, { id: 153, name: 'Late', quantity: 1 }])).toEqual(['created', 'created', 'created']);
+    expect(shop.store.stock.get(151)).toMatchObject({ units: 4 });
+
+    const [first, second] = plants as [(typeof plants)[0], (typeof plants)[0]];
+    expect(await importBy('gardener', [{ ...first, quantity: 5 }])).toEqual(['forbidden']);
+    expect(await importBy('another', plants)).toEqual(['forbidden', 'forbidden']);
+    expect(await results([{ id: 151, name: 'Changed' }])).toEqual(['updated']);
+    await shop.caller.call(catalog.deletePlant, { plantId: 152 });
+    expect(await results([second])).toEqual(['created']);
+    expect(await importBy('gardener', plants)).toEqual(['forbidden', 'forbidden']);
+    expect(await get(151)).toMatchObject({ name: 'Changed' });
+  });
+
   it('by several clients at once leaves no plant with attributes of two imports', async () => {
     const plants = (name: string): object[] => Array.from({ length: 60 }, (_, n) => ({ id: 1_000 + ((n * 7) % 60), name, tags: [{ name: `${name} ${n % 5}` }], status: n % 2 ? 'sold' : 'available' }));
     await Promise.all(['A', 'B', 'C', 'D'].flatMap((name) => [importAll(plants(name)), importAll(plants(name).reverse())]));

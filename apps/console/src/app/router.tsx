@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, notFound } from '@tanstack/react-router';
 import { loadPasswordForm } from '../auth/password-question.js';
 import { toOrderFilter } from '../pages/orders/order-filter.js';
 import { readPlantFilter } from '../pages/plants/plant-filter.js';
@@ -6,21 +6,27 @@ import { peopleSearch } from '../pages/people/people-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
+import { wholeNumber } from '../ui/whole-number.js';
 import { NotFound, PageError } from './page-error.js';
 import { Shell } from './shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 const getParentRoute = (): typeof root => root;
 
+/** Otherwise a mistyped address would show "Order NaN". */
+function checkId(text: string): void {
+  if (wholeNumber(text, { min: 1 }) === undefined) notFound({ throw: true });
+}
+
 // One line per page. Each page is a separate chunk, loaded when it is first needed.
 const routes = [
   createRoute({ getParentRoute, path: '/', component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
-  createRoute({ getParentRoute, path: '/orders/$orderId', component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
+  createRoute({ getParentRoute, path: '/orders/$orderId', beforeLoad: ({ params }) => checkId(params.orderId), component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
   createRoute({ getParentRoute, path: '/orders', validateSearch: toOrderFilter, component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
   createRoute({ getParentRoute, path: '/plants', validateSearch: readPlantFilter, component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
   createRoute({ getParentRoute, path: '/plants/new', component: lazyRouteComponent(() => import('../pages/plants/new-plant-page.js'), 'NewPlantPage') }),
   createRoute({ getParentRoute, path: '/plants/import', component: lazyRouteComponent(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
-  createRoute({ getParentRoute, path: '/plants/$plantId', component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
+  createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
   createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
   createRoute({ getParentRoute, path: '/webhooks', component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
@@ -34,6 +40,7 @@ export const router = createRouter({
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
   defaultErrorComponent: PageError,
+  defaultNotFoundComponent: NotFound,
   scrollRestoration: true,
 });
 

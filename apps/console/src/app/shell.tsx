@@ -4,8 +4,10 @@ import { IconLogout } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { useCell, usePerson, useSession } from '../auth/session.js';
+import { forgetDrafts } from '../ui/use-draft.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
+import { keepFocus } from './kept-focus.js';
 import { type PageEntry, pages } from './pages.js';
 
 /** Header and navigation around every page. */
@@ -17,10 +19,8 @@ export function Shell(): ReactNode {
   const { pathname } = useLocation();
   const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
   const current = offered.find(({ path }) => isAt(path, pathname));
-  useEffect(() => {
-    document.title = `${current?.label ?? 'Console'} · Plant shop`;
-    close();
-  }, [current, close]);
+  useEffect(close, [current, close]);
+  useEffect(keepFocus, []);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
       <a className="skip-link" href="#content">Skip to content</a>
@@ -36,7 +36,10 @@ export function Shell(): ReactNode {
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>
             <ColorScheme />
-            <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => void session.logOut()}>Log out</Button>
+            <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => {
+              forgetDrafts();
+              void session.logOut();
+            }}>Log out</Button>
           </Group>
         </Group>
       </AppShell.Header>

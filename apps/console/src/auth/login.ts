@@ -34,7 +34,8 @@ export async function beginLogin(settings: Settings): Promise<void> {
     code_challenge_method: 'S256',
     ...(wasLoggedOut() && { prompt: 'login' }),
   }).toString();
-  location.assign(address.href);
+  // Replaces the page in the history: otherwise each reload would add an entry, to which "Back" returns for ever.
+  location.replace(address.href);
 }
 
 /** The login ended without a code. */
@@ -50,7 +51,8 @@ export function takeAnswer(): { readonly grant: Grant } | undefined {
   if (!answer.has('state')) return undefined;
   const pending = JSON.parse(sessionStorage.getItem(pendingKey) ?? 'null') as Pending | null;
   sessionStorage.removeItem(pendingKey);
-  history.replaceState(null, '', pending?.path ?? import.meta.env.BASE_URL);
+  // The state is the router's, which finds the scroll position by it.
+  history.replaceState(history.state, '', pending?.path ?? import.meta.env.BASE_URL);
   if (answer.get('state') !== pending?.state) throw new LoginFailed('This is not the answer to the login that this page started.');
   if (answer.has('error')) throw new LoginFailed(answer.get('error_description') ?? answer.get('error') ?? 'The shop gave no reason.');
   sessionStorage.removeItem(loggedOutKey);

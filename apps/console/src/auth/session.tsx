@@ -19,6 +19,8 @@ export class Session {
   readonly connection = new Connection();
   readonly passwordQuestion = new PasswordQuestion();
   readonly live: LiveEvents;
+  /** The OAuth client by which people log in to the console. */
+  readonly clientId: string;
   readonly person = new Cell<Person>({ username: '', permissions: new Set() });
   /** Why the session ended; undefined while it lasts. */
   readonly ended = new Cell<'logged-out' | 'ended' | undefined>(undefined);
@@ -27,6 +29,7 @@ export class Session {
   private readonly leaving = new AbortController();
 
   constructor(settings: Settings, grant: Grant) {
+    this.clientId = settings.oauthClient;
     this.tokens = new Tokens(
       settings.oauthClient,
       grant,

@@ -10,32 +10,15 @@ const changed = (orderId: number, newStatus: Order['status'], agoMs = 0): LiveMe
 const placed = (orderId: number, agoMs: number): LiveMessage =>
   ({ event: 'order.placed', cursor: 'c', timestamp: at(agoMs), data: { orderId, plantId: 1, quantity: 2 } });
 
-describe('the day', () => {
-  it('counts orders by status, from lists and events', () => {
-    const day = new Day();
-    day.add(order(1));
-    day.add(order(2, { status: 'approved' }));
-    day.take(placed(3, 1_000), now);
-    day.take(changed(1, 'approved'), now);
-    day.take(changed(3, 'cancelled'), now);
-    expect(day.figures(now).counts).toEqual({ placed: 0, approved: 2, delivered: 0, cancelled: 1 });
-  });
+const sumOf = (day: Day): number => day.figures(now).perMinute.reduce((sum, one) => sum + one.placed, 0);
 
-  it('ignores an older status, in a list or an event', () => {
-    const day = new Day();
-    day.take(placed(1, 5_000), now);
-    day.take(changed(1, 'delivered'), now);
-    day.add(order(1, { status: 'approved' }));
-    day.take(changed(1, 'approved'), now);
-    expect(day.figures(now).counts).toEqual({ placed: 0, approved: 0, delivered: 1, cancelled: 0 });
-  });
-
+describe('the last hour', () => {
   it('counts an order once, even if it is received several times', () => {
     const day = new Day();
     day.take(placed(1, 0), now);
     day.take(placed(1, 0), now);
     day.add(order(1));
-    expect(day.figures(now).counts.placed).toBe(1);
+    expect(sumOf(day)).toBe(1);
   });
 
   it('counts the last hour by minute, the current minute last', () => {
@@ -47,7 +30,7 @@ describe('the day', () => {
     expect(perMinute).toHaveLength(60);
     expect(perMinute.at(-1)).toMatchObject({ placed: 1, at: now - 30_000 });
     expect(perMinute[0]).toMatchObject({ placed: 1 });
-    expect(perMinute.reduce((sum, one) => sum + one.placed, 0)).toBe(2);
+    expect(sumOf(day)).toBe(2);
   });
 
   it('measures the time from placing to delivery', () => {
@@ -59,22 +42,12 @@ describe('the day', () => {
     expect(day.figures(now).perMinute.at(-1)?.deliveryMs).toBe(20_000);
   });
 
-  it('lists orders to ship, the oldest first', () => {
+  it('drops orders after an hour', () => {
     const day = new Day();
-    day.add(order(1, { status: 'approved', placedAt: at(1_000) }));
-    day.add(order(2, { status: 'approved', placedAt: at(90_000_000) }));
-    day.add(order(3, { status: 'approved', carrier: 'DHL' }));
-    expect(day.figures(now).toShip.map(({ id }) => id)).toEqual([2, 1]);
-    day.take({ event: 'order.shipped', cursor: 'c', timestamp: at(0), data: { orderId: 2, plantId: 1, carrier: 'DHL', trackingNumber: 't' } }, now);
-    expect(day.figures(now).toShip.map(({ id }) => id)).toEqual([1]);
-  });
-
-  it('drops closed orders after a day', () => {
-    const day = new Day();
-    day.add(order(1, { status: 'delivered', placedAt: at(0) }));
-    day.add(order(2, { status: 'approved', placedAt: at(0) }));
-    const { counts } = day.figures(now + 25 * 60 * minuteMs);
-    expect(counts).toEqual({ placed: 0, approved: 1, delivered: 0, cancelled: 0 });
+    day.add(order(1, { placedAt: at(0) }));
+    expect(day.knows(1)).toBe(true);
+    day.figures(now + 62 * minuteMs);
+    expect(day.knows(1)).toBe(false);
   });
 
   it('reports event lag, at least 0', () => {

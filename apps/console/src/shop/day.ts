@@ -7,24 +7,22 @@ export type Order = components['schemas']['Order'];
 export type OrderStatus = Order['status'];
 
 export const minuteMs = 60_000;
-const dayMs = 24 * 60 * minuteMs;
+export const dayMs = 24 * 60 * minuteMs;
 /** Minutes shown in the charts. */
 const minutes = 60;
-/** Orders counted per list, the newest: more would take seconds to read. */
+const hourMs = minutes * minuteMs;
+/** Orders read at most, the newest: more would take seconds. */
 const maxOrders = 5_000;
+/** Delivered orders that are looked up at the same time; the median needs no more. */
+const maxLookups = 5;
 const publishMs = 500;
 const lagSamples = 50;
 
-/** Figures of the Today page: about open orders, and all orders of the last 24 hours. */
+/** The last hour, for the charts of the Today page. */
 export interface DayFigures {
-  /** False until the orders have been read. */
-  readonly isRead: boolean;
-  readonly counts: Readonly<Record<OrderStatus, number>>;
-  /** There are more orders than were read. */
+  /** More orders were placed in the last hour than were read. */
   readonly isCut: boolean;
-  /** Paid orders that are not shipped, oldest first. */
-  readonly toShip: readonly Order[];
-  /** For the last hour, oldest first. */
+  /** Oldest first. */
   readonly perMinute: readonly MinuteFigures[];
   /** Median delay from a change to its event on this page, by the browser's clock. */
   readonly lagMs: number | undefined;
@@ -40,13 +38,16 @@ interface MinuteFigures {
 
 const ranks: Readonly<Record<OrderStatus, number>> = { placed: 0, approved: 1, delivered: 2, cancelled: 2 };
 
-/** The day's orders, from lists and events. Pure: uses neither clock nor network. */
+/** The last hour's orders, from lists and events. Pure: uses neither clock nor network. */
 export class Day {
   private readonly orders = new Map<number, Order>();
   private readonly deliveries = new Map<number, number[]>();
   private lags: number[] = [];
-  isRead = false;
   isCut = false;
+
+  knows(id: number): boolean {
+    return this.orders.has(id);
+  }
 
   /** Adds an order of a list, which may be older than the events taken so far. */
   add(order: Order): void {
@@ -62,11 +63,10 @@ export class Day {
       const { orderId: id, plantId, quantity } = message.data;
       if (!this.orders.has(id)) this.orders.set(id, { id, plantId, quantity, status: 'placed', complete: false, placedAt: message.timestamp, updatedAt: message.timestamp });
     }
-    if (message.event === 'order.shipped') this.change(message.data.orderId, { carrier: message.data.carrier });
     if (message.event === 'order.status_changed') {
       const { orderId, newStatus } = message.data;
       const known = this.orders.get(orderId);
-      if (known && ranks[newStatus] > ranks[known.status]) this.change(orderId, { status: newStatus });
+      if (known && ranks[newStatus] > ranks[known.status]) this.orders.set(orderId, { ...known, status: newStatus });
       if (newStatus === 'delivered' && known !== undefined) {
         const minute = minuteOf(at);
         this.deliveries.set(minute, [...(this.deliveries.get(minute) ?? []), at - Date.parse(known.placedAt)]);
@@ -76,12 +76,8 @@ export class Day {
 
   figures(now: number): DayFigures {
     this.forget(now);
-    const counts = { placed: 0, approved: 0, delivered: 0, cancelled: 0 };
     const placed = new Map<number, number>();
-    const toShip: Order[] = [];
     for (const order of this.orders.values()) {
-      counts[order.status] += 1;
-      if (order.status === 'approved' && order.carrier === undefined) toShip.push(order);
       const minute = minuteOf(placedMs(order));
       placed.set(minute, (placed.get(minute) ?? 0) + 1);
     }
@@ -89,25 +85,17 @@ export class Day {
       const at = minuteOf(now) - (minutes - 1 - n) * minuteMs;
       return { at, placed: placed.get(at) ?? 0, deliveryMs: median(this.deliveries.get(at) ?? []) };
     });
-    // ISO 8601 in UTC: their order is that of the times. Parsing in a comparison would take most of a frame.
-    toShip.sort((a, b) => compare(a.placedAt, b.placedAt));
-    return { isRead: this.isRead, isCut: this.isCut, counts, toShip, perMinute, lagMs: median(this.lags) };
+    return { isCut: this.isCut, perMinute, lagMs: median(this.lags) };
   }
 
-  private change(id: number, changed: Partial<Order>): void {
-    const known = this.orders.get(id);
-    if (known) this.orders.set(id, { ...known, ...changed });
-  }
-
-  /** Drops orders closed for a day, so that a page that stays open for weeks does not grow. */
+  /** Drops orders of an earlier hour, so that a page that stays open for weeks does not grow. */
   private forget(now: number): void {
-    for (const [id, order] of this.orders) if (ranks[order.status] === 2 && placedMs(order) < now - dayMs) this.orders.delete(id);
-    for (const minute of this.deliveries.keys()) if (minute < now - minutes * minuteMs) this.deliveries.delete(minute);
+    for (const [id, order] of this.orders) if (placedMs(order) < now - hourMs - minuteMs) this.orders.delete(id);
+    for (const minute of this.deliveries.keys()) if (minute < now - hourMs) this.deliveries.delete(minute);
   }
 }
 
 const placedMs = (order: Order): number => Date.parse(order.placedAt);
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const minuteOf = (at: number): number => Math.floor(at / minuteMs) * minuteMs;
 
 export function median(values: readonly number[]): number | undefined {
@@ -115,12 +103,13 @@ export function median(values: readonly number[]): number | undefined {
   return sorted[Math.floor(sorted.length / 2)];
 }
 
-/** The day's figures, updated live. Starts with the first page that shows it, and stays for the session. */
+/** The last hour's figures, updated live. Starts with the first page that shows it, and stays for the session. */
 export class LiveDay {
   readonly figures: Cell<DayFigures>;
   readonly error = new Cell<unknown>(undefined);
   private day = new Day();
   private isReading = false;
+  private lookups = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -133,6 +122,7 @@ export class LiveDay {
     live.subscribe((message) => {
       if (message.event === 'stream.gap') this.read();
       this.day.take(message, Date.now());
+      if (message.event === 'order.status_changed' && message.data.newStatus === 'delivered' && !this.day.knows(message.data.orderId)) void this.lookUp(message);
       this.publishSoon();
     });
     // The shop is reachable again: read what failed.
@@ -158,22 +148,33 @@ export class LiveDay {
   }
 
   private async readAll(): Promise<void> {
-    const owner = this.seesAll ? { owner: '*' } : {};
-    const since = new Date(Date.now() - dayMs).toISOString();
     const { day } = this;
+    let count = 0;
     day.isCut = false;
-    for (const filter of [{ status: ['placed', 'approved'] as OrderStatus[] }, { status: ['delivered', 'cancelled'] as OrderStatus[], placedFrom: since }]) {
-      let count = 0;
-      for await (const order of this.shop.list('/store/order', { ...owner, ...filter })) {
-        day.add(order);
-        count += 1;
-        if (count < maxOrders) continue;
-        day.isCut = true;
-        break;
-      }
+    for await (const order of this.shop.list('/store/order', { ...(this.seesAll && { owner: '*' }), placedFrom: new Date(Date.now() - hourMs).toISOString() })) {
+      day.add(order);
+      count += 1;
+      if (count < maxOrders) continue;
+      day.isCut = true;
+      break;
     }
-    day.isRead = true;
     this.publishSoon();
+  }
+
+  /** Takes the delivery of an order that was placed earlier: its event does not say when. */
+  private async lookUp(delivery: LiveMessage & { readonly event: 'order.status_changed' }): Promise<void> {
+    if (this.lookups >= maxLookups) return;
+    this.lookups += 1;
+    try {
+      const { data } = await this.shop.GET('/store/order/{orderId}', { params: { path: { orderId: delivery.data.orderId } } });
+      this.day.add(data);
+      this.day.take(delivery, Date.now());
+      this.publishSoon();
+    } catch (error) {
+      this.error.set(error);
+    } finally {
+      this.lookups -= 1;
+    }
   }
 
   /** Publishes at most twice a second. */

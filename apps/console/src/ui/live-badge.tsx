@@ -13,7 +13,11 @@ const texts: Readonly<Record<LiveState, readonly [label: string, color: string, 
 
 /** Shows whether the page follows the event stream, and its delay. */
 export function LiveBadge({ lagMs }: { readonly lagMs?: number | undefined }): ReactNode {
-  const [label, color, meaning] = texts[useCell(useSession().live.state)];
+  const { live, connection } = useSession();
+  const state = useCell(live.state);
+  // The browser may take minutes to notice that the connection is gone.
+  const { isAway } = useCell(connection.state);
+  const [label, color, meaning] = texts[isAway && state === 'live' ? 'connecting' : state];
   const lag = lagMs === undefined ? '' : ` The last events came ${formatDuration(lagMs)} after the change, by this computer’s clock.`;
   return (
     <Tooltip label={meaning + lag} multiline maw={320}>

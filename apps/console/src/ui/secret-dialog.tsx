@@ -24,7 +24,10 @@ export const SecretDialog = ({ title, secret, onClose, children }: {
         <CopyButton value={secret ?? ''} timeout={2_000}>
           {({ copied, copy }) => <Button variant="default" leftSection={<IconCopy size={16} />} onClick={copy} data-autofocus>{copied ? 'Copied' : 'Copy'}</Button>}
         </CopyButton>
-        <Button onClick={onClose}>I have stored it</Button>
+        <Button onClick={({ detail }) => {
+          // The second half of the double click that asked for the secret.
+          if (detail < 2) onClose();
+        }}>I have stored it</Button>
       </Group>
     </Stack>
   </Modal>

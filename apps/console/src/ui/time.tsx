@@ -6,7 +6,8 @@ const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyl
 
 /** A time relative to now, kept up to date; on hover, the exact time in the reader's time zone. */
 export function Time({ at, ...props }: { readonly at: string | undefined } & TextProps): ReactNode {
-  const now = useNow();
+  // The clock may have last ticked before `at`.
+  const now = Math.max(useNow(), Date.now());
   if (at === undefined) return <Text span inherit {...props}>–</Text>;
   const date = new Date(at);
   return (

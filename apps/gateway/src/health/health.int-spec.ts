@@ -48,9 +48,13 @@ describe('the health of the shop', () => {
 
   it('costs each service one call for many concurrent requests', async () => {
     await pause(300);
-    const before = shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length;
+    const calls = () => shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length;
+    const [before, begun] = [calls(), performance.now()];
     await Promise.all(Array.from({ length: 50 }, () => shop.get('/readyz')));
-    expect(shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length).toBeLessThanOrEqual(before + 2);
+    // A report is shared for 250 ms, which 50 requests may exceed on a busy machine.
+    const reports = 1 + Math.floor((performance.now() - begun) / 250);
+    expect(calls() - before).toBeGreaterThanOrEqual(1);
+    expect(calls() - before).toBeLessThanOrEqual(reports);
   });
 
   it('does not affect liveness', async () => {

@@ -94,20 +94,28 @@ function fromFrameworkCode(code: string): HttpError | undefined {
   }
 }
 
-const details: Readonly<Partial<Record<ProblemCode, object>>> = {
-  'invalid-input': { errors: [{ pointer: '/quantity', detail: 'must be a whole number from 1 to 1000000' }] },
-  'insufficient-stock': { available: 3 },
-  'external-id-exists': { orderId: 1_000_000_007 },
-  'plant-has-pending-orders': { orders: [1_000_000_007] },
-  'user-has-open-orders': { orders: [1_000_000_007] },
-  'order-not-payable': { payment: 'refund-due' },
-  'username-taken': { errors: [{ pointer: '/username', detail: 'is taken' }] },
-  'user-id-taken': { errors: [{ pointer: '/id', detail: 'is taken' }] },
-  'too-many-logins': { retryAfter: 840 },
+const order = 1_000_000_007;
+const ofLine = { pointer: '/lines/0', plantId: 7 };
+
+/** Examples of the details of each code, one for each form that they may have; the usual one first. Other codes have none. */
+const details: Readonly<Partial<Record<ProblemCode, readonly [object, ...object[]]>>> = {
+  'invalid-input': [{ errors: [{ pointer: '/quantity', detail: 'must be a whole number from 1 to 1000000' }] }],
+  'plant-not-found': [{}, { lines: [ofLine] }],
+  'plant-not-available': [{}, { lines: [ofLine] }],
+  'insufficient-stock': [{ available: 3 }, {}, { lines: [{ ...ofLine, available: 3 }] }],
+  'external-id-exists': [{ orderId: order }, {}, { basketId: 1_000_000_003 }],
+  'unpaid-limit': [{ orders: [order] }],
+  'order-not-cancellable': [{}, { orders: [order] }],
+  'plant-has-pending-orders': [{ orders: [order] }],
+  'user-has-open-orders': [{ orders: [order] }],
+  'order-not-payable': [{ payment: 'refund-due' }, {}],
+  'username-taken': [{ errors: [{ pointer: '/username', detail: 'is taken' }] }],
+  'user-id-taken': [{ errors: [{ pointer: '/id', detail: 'is taken' }] }],
+  'too-many-logins': [{ retryAfter: 840 }],
 };
 
-/** Returns an example response with this code. */
-export function exampleOf(code: ProblemCode, publicUrl: string): object {
+/** Returns an example response with this code, with its usual details or those given. */
+export function exampleOf(code: ProblemCode, publicUrl: string, given: object = details[code]?.[0] ?? {}): object {
   const { status, title, meaning, remedy } = problemTable[code];
   return {
     type: problemTypeUrl(publicUrl, code),
@@ -117,9 +125,13 @@ export function exampleOf(code: ProblemCode, publicUrl: string): object {
     instance: '/v3/store/order',
     code,
     requestId: '6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de',
-    ...details[code],
+    ...given,
   };
 }
+
+/** Returns examples of the forms that `exampleOf` does not show: with the details of a basket, or without those that some callers may not see. */
+export const otherExamples = (publicUrl: string): object[] =>
+  Object.entries(details).flatMap(([code, [, ...others]]) => others.map((one) => exampleOf(code as ProblemCode, publicUrl, one)));
 
 /** Answers every error of hooks and handlers with a problem document; Nest's own error bodies echo URLs. */
 @Catch()

@@ -5,6 +5,7 @@ import { sampleOf } from '@plant-shop/contracts/samples';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
 import { type Operation, takesIdempotencyKey } from '@plant-shop/platform/rpc/operation';
 import { deprecationText } from '../http/headers.js';
+import { otherExamples } from '../http/problem.js';
 import type { RouteSpec } from '../http/route.js';
 import type { ServedRoute } from '../http/routes.js';
 import { headerRefs, headers, Schemas } from './components.js';
@@ -109,7 +110,7 @@ const sandboxTag = { name: 'Sandbox', description: 'Only in a sandbox, whose ans
 export function makeDocument(served: readonly ServedRoute[], publicUrl: string): object {
   const schemas = new Schemas();
   const problems = new ProblemResponses(publicUrl);
-  schemas.put('Problem', problemSchema);
+  schemas.put('Problem', { ...problemSchema, examples: otherExamples(publicUrl) });
   schemas.put('ApiResponse', apiResponseSchema);
   problems.of(['route-not-found']);
   problems.of(['method-not-allowed']);

@@ -96,8 +96,8 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return (this.server?.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  /** Signs and verifies with the stored keys from now on. The loop calls it; so does what has changed them and wants no delay. */
-  async refreshKeys(): Promise<boolean> {
+  /** Signs and verifies with the keys of the database from now on. */
+  async refreshKeys(): Promise<false> {
     const keys = this.served && (await this.keys.reloadIfChanged(this.served.keys));
     if (keys) this.serve(keys);
     return false;

@@ -5,8 +5,8 @@ import { actorOf } from '@plant-shop/platform/patterns/audit-log';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { OAuthServer } from '../oauth/oauth-server.js';
 import { accessTokenTtl } from '../oauth/signing-key.js';
+import { OAuthServer } from '../oauth/oauth-server.js';
 import { SigningKeysService } from '../oauth/signing-keys.service.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 
@@ -49,7 +49,7 @@ export class SandboxService {
     });
     if (advanceSeconds >= accessTokenTtl) {
       await this.keys.revoke(actorOf(context), 'all');
-      // Otherwise this replica would sign with a revoked key for up to a second, as others do.
+      // Other replicas, which a sandbox in Kubernetes has, sign with a revoked key for up to a second longer.
       await this.oauth.refreshKeys();
     }
     this.revocations.publish();

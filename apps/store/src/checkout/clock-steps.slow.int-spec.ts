@@ -49,6 +49,9 @@ describe('when the clock of the database is set back by ten minutes', () => {
       const right = await place();
       expect(Date.parse(right.placedAt)).toBeLessThan(Date.parse(wrong.placedAt));
       expect(Math.abs(Date.parse(right.placedAt) - Date.now() - 11 * minutes * 1_000)).toBeLessThan(30_000);
+      // The wrong time is forgotten: the next step back is noticed again.
+      await shop.setClock(0);
+      expect(Date.parse((await place()).placedAt)).toBeGreaterThan(Date.parse(right.placedAt));
     });
   });
 
@@ -84,6 +87,16 @@ describe('when the clock of the database is set back by ten minutes', () => {
     await until(async () => (await statusOf(approved.id)) === 'delivered', 8_000);
     expect(await statusOf(waiting.id)).toBe('approved');
     expect(await shop.rows('SELECT due_at FROM orders WHERE id = $1', [waiting.id])).toEqual([{ due_at: new Date(shipDate) }]);
+  });
+
+  it('a delivery goes on that an approval by the wrong clock scheduled for an order placed by the right one', async () => {
+    await start({ paymentProvider: 'simulated', simulatedApprovalDelayMs: 1_000, simulatedDeliveryDelayMs: 3_000, orderTtlMs: 60_000 });
+    await shop.setClock(0);
+    const { id } = await place();
+    await shop.setClock(10 * minutes);
+    await until(async () => (await statusOf(id)) === 'approved', 8_000);
+    await shop.setClock(0);
+    await until(async () => (await statusOf(id)) === 'delivered', 12_000);
   });
 
   it('a declined payment leaves the order the rest of its time', async () => {

@@ -262,6 +262,21 @@ describe('baskets', () => {
     expect(await statusesOf(basket.id)).toEqual(['cancelled', 'approved']);
   });
 
+  it('are not paid by a payment of one of their orders, and a repeated payment stays accepted after staff cancelled an order', async () => {
+    const basket = await placeNew();
+    const [first, second] = idsOf(basket);
+    await payOrder(first!, `shared of ${basket.id}`);
+    expect(await outcomeOf(pay(basket.id, 'shared'))).toBe('payment-reference-used');
+    expect(await statusesOf(basket.id)).toEqual(['approved', 'placed']);
+
+    const other = await placeNew();
+    await pay(other.id, 'paid');
+    expect(await outcomeOf(payOrder(idsOf(other)[0]!, `paid of ${other.id}`))).toBe('payment-reference-used');
+    await shop.caller.call(store.cancelOrderByStaff, { orderId: idsOf(other)[1]!, cancellation: { reason: 'it died', restock: false } }, staff);
+    expect(await pay(other.id, 'paid')).toMatchObject({ status: 'approved', orders: [{ status: 'approved' }, { status: 'cancelled', refund: 'due' }] });
+    expect(await outcomeOf(payOrder(second!))).toBe('placed');
+  });
+
   it('lose what names people when their customer is deleted', async () => {
     const basket = await place({ lines: [{ plantId: await shop.plant(1) }], externalId: 'of Ann', metadata: { phone: '1' } }, customer(9));
     await cancel(basket.id, customer(9));

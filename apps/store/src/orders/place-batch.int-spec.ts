@@ -61,6 +61,26 @@ describe('orders that are placed in one batch', () => {
     expect(outcomesOf(await place([entry({ plantId, ownerId: limited, isLimited: true })]))).toEqual(['placed']);
   });
 
+  it.each<[string, Partial<BatchOrder>, string]>([
+    ['one customer, who is limited', { isLimited: true }, 'unpaid-limit'],
+    ['one chosen id', { chosenId: 777_001, id: 777_001 }, 'order-exists'],
+    ['one external id', { externalId: 'one of two' }, 'external-id-exists'],
+  ])('wait for another batch with %s, although their plants differ', async (_, shared, refusal) => {
+    const ownerId = customer(60 + ++ids).subject;
+    await shop.rows('INSERT INTO customers (user_id) VALUES ($1)', [ownerId]);
+    const one = { ...policy, unpaid: { orders: 0, units: 0 } };
+    const [first, second] = [entry({ plantId: await shop.plant(5), ownerId, ...shared }), entry({ plantId: await shop.plant(5), ownerId, ...shared })];
+    const other = await shop.database();
+    let waited: ReturnType<typeof placeBatch> | undefined;
+    await database.transaction(async (tx) => {
+      expect(outcomesOf((await placeBatch(tx, [first], one)).results)).toEqual(['placed']);
+      waited = other.transaction((tx2) => placeBatch(tx2, [second], one));
+      await until(async () => (await shop.rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length > 0);
+    });
+    expect(outcomesOf((await waited)?.results ?? [])).toEqual([refusal]);
+    await other.close();
+  });
+
   it.each(['external', 'simulated'] as const)('are stored as `place` decided, with the %s provider', async (provider) => {
     const plantId = await shop.plant(10);
     const ownerData = { externalId: `web-${provider}`, metadata: { channel: 'web' }, shipTo: { city: 'Łódź', lines: ['"1\\2"'] } };

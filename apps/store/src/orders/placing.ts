@@ -147,7 +147,7 @@ const texts = new Map<number, string>();
 
 /**
  * Formats a time as `toISOString` does, and remembers the last texts: all orders of a batch have the same times, each in an event and
- * in an answer, and formatting them for each order took a noticeable part of the store's CPU (docs/performance/experiments.md).
+ * in an answer, and formatting them for each order took a noticeable part of the store's CPU.
  */
 export function isoText(time: Date): string {
   const ms = time.getTime();

@@ -127,6 +127,22 @@ describe('payments that are reported together', () => {
     await other.close();
   });
 
+  it('with one reference wait for each other, although their orders share no lock, and pay one order', async () => {
+    const other = await shop.database();
+    const reportOf = async (): Promise<PaymentReport> => (await reportsOf([{ order: 0, reference: 0, outcome: 'succeeded', key: undefined }])).reports[0]!;
+    const first = await reportOf();
+    const second = { ...(await reportOf()), reference: first.reference };
+    let secondResult: Promise<readonly PaymentResult[]> | undefined;
+    await database.transaction(async (tx) => {
+      await applyPaymentReports(tx, [first], policy);
+      secondResult = other.transaction((tx2) => applyPaymentReports(tx2, [second], policy));
+      await until(async () => (await shop.rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length > 0);
+    });
+    expect(await secondResult).toMatchObject([{ code: 'payment-reference-used' }]);
+    expect(await shop.rows('SELECT state FROM payments WHERE reference = $1', [first.reference])).toEqual([{ state: 'accepted' }]);
+    await other.close();
+  });
+
   it('that are refused do not affect others in the batch', async () => {
     const plantId = await shop.plant(20);
     const ids = await Promise.all(Array.from({ length: 20 }, () => place(plantId)));

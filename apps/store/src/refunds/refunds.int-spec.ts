@@ -94,6 +94,15 @@ describe('refunds', () => {
     expect(await read(orderId)).toMatchObject({ refund: 'completed' });
   });
 
+  it('are on one page each, the latest to become due first', async () => {
+    for (let n = 0; n < 3; n++) await pay((await cancelled()).id, 'late');
+    const [open, all] = [await due(), await shop.caller.call(store.listRefunds, {}, staff)];
+    expect(open.length).toBeGreaterThanOrEqual(3);
+    expect((await shop.caller.pages(store.listRefunds, { status: 'due', limit: 1 }, staff)).flat()).toEqual(open);
+    expect((await shop.caller.pages(store.listRefunds, { limit: 2 }, staff)).flat()).toEqual(all);
+    expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).sort((a, b) => b - a));
+  });
+
   it('that do not exist are not found', async () => {
     expect(await outcomeOf(complete(987_654_321, 'x'))).toBe('refund-not-found');
     expect(await outcomeOf(shop.caller.call(store.getRefund, { refundId: 987_654_321 }, staff))).toBe('refund-not-found');

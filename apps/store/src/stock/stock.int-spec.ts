@@ -99,6 +99,18 @@ describe('stock and the catalog', () => {
     expect(await total()).toEqual(before);
   });
 
+  it('one replica at a time compacts, and the others do not wait for it', async () => {
+    const { database } = shop.replicas[0]!;
+    const deltas = () => shop.rows('SELECT available FROM inventory_deltas ORDER BY id');
+    await database!.transaction(async (tx) => {
+      await tx.query(`SELECT pg_advisory_xact_lock(hashtext('compact inventory'))`);
+      await shop.rows('INSERT INTO inventory_deltas (available, pending, sold) VALUES (1, 0, 0), (-1, 0, 0)');
+      expect(await database!.transaction((other) => compactInventory(other, 10))).toBe(0);
+      expect(await deltas()).toEqual([{ available: 1 }, { available: -1 }]);
+    });
+    await until(async () => (await deltas()).length === 0);
+  });
+
   it('staff set the free units; reserved and sold ones stay', async () => {
     const plantId = await shop.plant(10);
     await shop.caller.call(store.placeOrder, { order: { plantId, quantity: 4 } }, customer(1));

@@ -1478,7 +1478,104 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** @description RFC 9457. Problems may have more members than these. */
+        /**
+         * @description RFC 9457. Problems may have more members than these.
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/plant-not-found",
+         *       "title": "No such plant",
+         *       "status": 404,
+         *       "detail": "There is no plant with this id. Check the id. The plant may have been deleted.",
+         *       "instance": "/v3/store/order",
+         *       "code": "plant-not-found",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de",
+         *       "lines": [
+         *         {
+         *           "pointer": "/lines/0",
+         *           "plantId": 7
+         *         }
+         *       ]
+         *     }
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/plant-not-available",
+         *       "title": "Plant not available",
+         *       "status": 409,
+         *       "detail": "Only plants with the status available can be ordered. Choose another plant, or wait until this one is available.",
+         *       "instance": "/v3/store/order",
+         *       "code": "plant-not-available",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de",
+         *       "lines": [
+         *         {
+         *           "pointer": "/lines/0",
+         *           "plantId": 7
+         *         }
+         *       ]
+         *     }
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/insufficient-stock",
+         *       "title": "Not enough stock",
+         *       "status": 409,
+         *       "detail": "The order asks for more units than are in stock. If few are left, or with the permission read:stock, the member available is their number. For a basket, the member lines names each line that lacks units; nothing was ordered. Order fewer units, or try again later: cancelled orders return their units to stock.",
+         *       "instance": "/v3/store/order",
+         *       "code": "insufficient-stock",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de"
+         *     }
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/insufficient-stock",
+         *       "title": "Not enough stock",
+         *       "status": 409,
+         *       "detail": "The order asks for more units than are in stock. If few are left, or with the permission read:stock, the member available is their number. For a basket, the member lines names each line that lacks units; nothing was ordered. Order fewer units, or try again later: cancelled orders return their units to stock.",
+         *       "instance": "/v3/store/order",
+         *       "code": "insufficient-stock",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de",
+         *       "lines": [
+         *         {
+         *           "pointer": "/lines/0",
+         *           "plantId": 7,
+         *           "available": 3
+         *         }
+         *       ]
+         *     }
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/external-id-exists",
+         *       "title": "External id taken",
+         *       "status": 409,
+         *       "detail": "Another resource of the same kind has this external id. The problem names it if you may see it. If that is the one you meant to create, use it. Otherwise choose another external id. To repeat a request safely, send an Idempotency-Key.",
+         *       "instance": "/v3/store/order",
+         *       "code": "external-id-exists",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de"
+         *     }
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/external-id-exists",
+         *       "title": "External id taken",
+         *       "status": 409,
+         *       "detail": "Another resource of the same kind has this external id. The problem names it if you may see it. If that is the one you meant to create, use it. Otherwise choose another external id. To repeat a request safely, send an Idempotency-Key.",
+         *       "instance": "/v3/store/order",
+         *       "code": "external-id-exists",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de",
+         *       "basketId": 1000000003
+         *     }
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/order-not-cancellable",
+         *       "title": "Order can no longer be cancelled",
+         *       "status": 409,
+         *       "detail": "Only placed orders can be cancelled. This order was approved or delivered. For a basket, the member orders lists such orders; nothing was cancelled. Contact the shop to return it.",
+         *       "instance": "/v3/store/order",
+         *       "code": "order-not-cancellable",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de",
+         *       "orders": [
+         *         1000000007
+         *       ]
+         *     }
+         * @example {
+         *       "type": "http://127.0.0.1:8080/problems/order-not-payable",
+         *       "title": "Order cannot be paid",
+         *       "status": 409,
+         *       "detail": "The order, or one of the basket, is cancelled or already paid, so the payment came too late or twice. Return the money and complete the refund that was created for each order (GET /v3/store/refund?status=due).",
+         *       "instance": "/v3/store/order",
+         *       "code": "order-not-payable",
+         *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de"
+         *     }
+         */
         Problem: {
             /**
              * Format: uri
@@ -9681,12 +9778,16 @@ export interface operations {
 }
 
 type Problem = components["schemas"]["Problem"];
-/** Extension members by problem code. A code that is not listed has none. */
+/** Extension members by problem code; optional ones depend on the operation and on what the caller may see. A code that is not listed has none. */
 export interface ProblemExtensions {
-    "external-id-exists": Required<Pick<Problem, 'orderId'>>;
-    "insufficient-stock": Required<Pick<Problem, 'available'>>;
-    "order-not-payable": Required<Pick<Problem, 'payment'>>;
+    "external-id-exists": Pick<Problem, 'basketId' | 'orderId'>;
+    "insufficient-stock": Pick<Problem, 'available' | 'lines'>;
+    "order-not-cancellable": Pick<Problem, 'orders'>;
+    "order-not-payable": Pick<Problem, 'payment'>;
     "plant-has-pending-orders": Required<Pick<Problem, 'orders'>>;
+    "plant-not-available": Pick<Problem, 'lines'>;
+    "plant-not-found": Pick<Problem, 'lines'>;
     "too-many-logins": Required<Pick<Problem, 'retryAfter'>>;
+    "unpaid-limit": Required<Pick<Problem, 'orders'>>;
     "user-has-open-orders": Required<Pick<Problem, 'orders'>>;
 }

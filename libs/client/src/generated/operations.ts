@@ -62,3 +62,16 @@ export const mergePatchOperations: readonly string[] = [
   'PATCH /plant/{plantId}',
   'PATCH /user/{username}',
 ];
+
+/** Operations that answer a file or lines, not one JSON document. */
+export const streamOperations: readonly string[] = [
+  'POST /plant/import',
+  'GET /plant/export',
+  'GET /images/{imageId}',
+];
+
+/** Paths outside /v3. */
+export const unprefixedPaths: readonly string[] = [
+  '/livez',
+  '/readyz',
+];

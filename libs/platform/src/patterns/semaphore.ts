@@ -22,3 +22,28 @@ export class Semaphore {
     }
   }
 }
+
+/** Like `Semaphore`, but of each key one piece at a time runs or waits to run, so that many of one key do not delay those of others. */
+export class SemaphoreByKey {
+  private readonly all: Semaphore;
+  /** The last piece of work of each key. */
+  private readonly last = new Map<string, Promise<void>>();
+
+  constructor(count: number) {
+    this.all = new Semaphore(count);
+  }
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.last.get(key);
+    let end: (() => void) | undefined;
+    const own = new Promise<void>((resolve) => (end = resolve));
+    this.last.set(key, own);
+    try {
+      await before;
+      return await this.all.run(work);
+    } finally {
+      end?.();
+      if (this.last.get(key) === own) this.last.delete(key);
+    }
+  }
+}

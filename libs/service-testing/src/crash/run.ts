@@ -37,10 +37,6 @@ export class Run {
 
   constructor(private readonly fault?: InjectedFault) {}
 
-  get hasFault(): boolean {
-    return this.fault !== undefined;
-  }
-
   /** The run of the current asynchronous context; undefined in background work. */
   static get current(): Run | undefined {
     return current.getStore();

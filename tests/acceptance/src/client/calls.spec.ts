@@ -41,6 +41,13 @@ describe('the client library', () => {
     const short = await problemOf(ours.POST('/store/order', { body: { plantId: id, quantity: 5 } }));
     expect(short.is('insufficient-stock') && short.members.available).toBe(3);
     expect(short).toMatchObject({ status: 409, outcome: 'refused', requestId: expect.any(String) });
+    const lines = [{ plantId: id, quantity: 2 }, { plantId: id, quantity: 2 }];
+    const basket = await problemOf(ours.baskets.place({ lines }));
+    expect(basket.is('insufficient-stock') && basket.members.lines).toEqual(lines.map((_, n) => ({ pointer: `/lines/${n}`, plantId: id, available: 3 })));
+    const externalId = fresh('cart');
+    const { data: known } = await ours.baskets.place({ lines: [{ plantId }], externalId });
+    const taken = await problemOf(ours.baskets.place({ lines: [{ plantId }], externalId }));
+    expect(taken.is('external-id-exists') && taken.members.basketId).toBe(known.id);
     const { data: order } = await ours.POST('/store/order', { body: { plantId: id } });
     const pending = await problemOf(ours.DELETE('/plant/{plantId}', { params: { path: { plantId: id } } }));
     expect(pending.is('plant-has-pending-orders') && pending.members.orders).toEqual([order.id]);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Shop } from '@plant-shop/client';
+import type { CredentialRefused, Shop } from '@plant-shop/client';
 import { Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { freePort } from '@plant-shop/testing/port';
 import { startProxy } from '@plant-shop/testing/proxy';
@@ -22,8 +22,7 @@ interface WebApp {
   readonly redirectUri: string;
 }
 interface WebLogin {
-  readonly beginLogin: (app: WebApp) => Promise<void>;
-  readonly finishLogin: (app: WebApp) => Promise<Shop>;
+  readonly openShop: (app: WebApp) => Promise<{ readonly shop: Shop; readonly logOut: () => Promise<void> } | undefined>;
 }
 
 const children: ChildProcess[] = [];
@@ -128,22 +127,29 @@ describe('examples of the client library', () => {
     const redirectUri = 'http://localhost:3000/callback';
     const registered = { name: fresh('page'), redirectUris: [redirectUri], public: true, grantTypes: ['authorization_code', 'refresh_token'], scopes: ['write:orders'] };
     const { clientId } = await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: registered }));
-    // The browser globals that the example uses.
+    // The browser globals that the client uses.
     const storage = new Map<string, string>();
     const page = {
       sessionStorage: { getItem: (key: string) => storage.get(key) ?? null, setItem: (key: string, value: string) => void storage.set(key, value), removeItem: (key: string) => void storage.delete(key) },
-      location: { href: redirectUri, assign: (address: string) => (page.location.href = address) },
+      location: { href: redirectUri, pathname: '/callback', search: '', hash: '', assign: (address: string) => (page.location.href = address) },
+      history: { state: null, replaceState: (_: unknown, __: string, address: string) => (page.location.href = address) },
     };
     Object.assign(globalThis, page);
-    const { beginLogin, finishLogin } = (await import(example('web-login'))) as WebLogin;
+    const { openShop } = (await import(example('web-login'))) as WebLogin;
     const app = { url: gatewayUrl(), clientId, redirectUri };
-    await beginLogin(app);
+    expect(await openShop(app)).toBeUndefined();
     const browser = new Browser(gatewayUrl());
     const consent = expectPage(await browser.submit(expectPage(await browser.open(page.location.href)), 'action=login', { username: customer.username, password: customer.password }));
-    page.location.href = expectRedirect(await browser.submit(consent, 'action=allow')).href;
-    const shop = await finishLogin(app);
-    const { data: order } = await shop.POST('/store/order', { body: { plantId } });
-    expect(order.status).toBe('placed');
-    await expect(finishLogin(app)).rejects.toThrow('not started by this page');
+    const answer = expectRedirect(await browser.submit(consent, 'action=allow')).href;
+    page.location.href = answer;
+    const opened = await openShop(app);
+    expect(page.location.href).toBe(redirectUri);
+    const { data: order } = (await opened?.shop.orders.place({ plantId })) ?? {};
+    expect(order?.status).toBe('placed');
+    page.location.href = answer;
+    await expect(openShop(app)).rejects.toMatchObject({ code: 'state-mismatch' });
+    await opened?.logOut();
+    // Services learn of a revocation within a second.
+    await until(async () => (await opened?.shop.orders.list().next().then(() => undefined, (error: unknown) => (error as CredentialRefused).error)) === 'login_required', 10_000);
   }, 60_000);
 });

@@ -1,7 +1,7 @@
-import { Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Modal, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { IconArrowRight, IconCash, IconCircleCheck, IconTruckDelivery, IconX } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FocusEvent, type ReactNode, useState } from 'react';
 import { useMay, usePerson, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
@@ -9,6 +9,8 @@ import { sayDone } from '../../ui/done.js';
 import { counted } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { useChange } from '../../ui/use-change.js';
+import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 
 type Action = 'pay' | 'ship' | 'deliver' | 'transfer' | 'cancel';
 
@@ -21,6 +23,7 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
   const mayManage = useMay('manage:orders');
   const mayCancelOwn = useMay('write:orders') && (order.owner === undefined || order.owner === username);
   const isOpen = order.status === 'placed' || order.status === 'approved';
+  const isCancellable = order.status === 'placed' ? mayManage || mayCancelOwn : order.status === 'approved' && order.carrier === undefined && mayManage;
   const close = (): void => setOpen(undefined);
   return (
     <Group gap="xs" role="group" aria-label="Actions">
@@ -32,12 +35,13 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
         </>
       )}
       {mayManage && isOpen && <Button variant="default" leftSection={<IconArrowRight size={16} />} onClick={() => setOpen('transfer')}>Transfer</Button>}
-      {(mayManage || mayCancelOwn) && isOpen && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
+      {isCancellable && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
       {open === 'pay' && <PayDialog order={order} onClose={close} />}
       {open === 'ship' && <ShipDialog order={order} onClose={close} />}
       {open === 'deliver' && <DeliverDialog order={order} onClose={close} />}
       {open === 'transfer' && <TransferDialog order={order} onClose={close} />}
-      {open === 'cancel' && <CancelDialog order={order} onClose={close} />}
+      {open === 'cancel' && order.status === 'placed' && <CancelDialog order={order} onClose={close} />}
+      {open === 'cancel' && order.status === 'approved' && <CancelPaidDialog order={order} onClose={close} />}
     </Group>
   );
 }
@@ -48,16 +52,16 @@ interface DialogProps {
 }
 
 /** Runs an action on an order, and shows the order in the response. */
-function useOrderAction(order: Order, done: string, onClose: () => void, act: (shop: ReturnType<typeof useShop>) => Promise<{ readonly data: Order }>) {
+function useOrderAction(order: Order, done: string, onDone: () => void, act: (shop: ReturnType<typeof useShop>) => Promise<{ readonly data: Order }>) {
   const shop = useShop();
   const client = useQueryClient();
-  return useMutation({
+  return useChange({
     mutationFn: async () => (await act(shop)).data,
     onSuccess: async (changed) => {
       // The response may omit the owner.
       client.setQueryData<Order>(['order', order.id], (known) => ({ ...known, ...changed }));
       sayDone(done);
-      onClose();
+      onDone();
       await client.invalidateQueries({ queryKey: ['order', order.id] });
     },
     // Refused: the order is not in the state that this page shows.
@@ -65,9 +69,16 @@ function useOrderAction(order: Order, done: string, onClose: () => void, act: (s
   });
 }
 
-function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children }: {
+const doneWith = (draft: Pick<Draft<object>, 'clear'>, onClose: () => void) => (): void => {
+  draft.clear();
+  onClose();
+};
+
+function FormDialog({ title, draft, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
   readonly title: string;
+  readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
   readonly action: string;
+  readonly color?: string;
   readonly isBusy: boolean;
   readonly error: unknown;
   readonly onSubmit: () => void;
@@ -78,9 +89,10 @@ function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children 
     <Modal opened onClose={onClose} title={title} centered>
       <form onSubmit={(event) => { event.preventDefault(); onSubmit(); }}>
         <Stack>
+          <RestoredDraft draft={draft} />
           {children}
           <ProblemAlert error={error} />
-          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" loading={isBusy}>{action}</Button></Group>
+          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
         </Stack>
       </form>
     </Modal>
@@ -88,29 +100,32 @@ function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children 
 }
 
 function PayDialog({ order, onClose }: DialogProps): ReactNode {
-  const [outcome, setOutcome] = useState<'succeeded' | 'failed'>('succeeded');
-  const [reference, setReference] = useState('');
+  const draft = useDraft<{ outcome: 'succeeded' | 'failed'; reference: string }>(`pay order ${order.id}`, { outcome: 'succeeded', reference: '' });
+  const { outcome, reference } = draft.value;
   const path = { orderId: order.id };
-  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, onClose, (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference } }));
+  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference } }));
   return (
-    <FormDialog title={`Payment of order ${order.id}`} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
+    <FormDialog title={`Payment of order ${order.id}`} draft={draft} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
       {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
-      <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => setOutcome(value === 'failed' ? 'failed' : 'succeeded')} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
-      <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(pay.error, 'reference')} />
+      <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => draft.change({ outcome: value === 'failed' ? 'failed' : 'succeeded' })} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
+      <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(pay.error, 'reference')} />
       {outcome === 'failed' && <Text size="sm">The order keeps its {counted(order.quantity, 'unit')} and can be paid until it expires.</Text>}
     </FormDialog>
   );
 }
 
+/** What is typed replaces a former value. */
+const selectAll = ({ currentTarget }: FocusEvent<HTMLInputElement>): void => currentTarget.select();
+
 function ShipDialog({ order, onClose }: DialogProps): ReactNode {
-  const [carrier, setCarrier] = useState(order.carrier ?? '');
-  const [trackingNumber, setTrackingNumber] = useState(order.trackingNumber ?? '');
+  const draft = useDraft(`ship order ${order.id}`, { carrier: order.carrier ?? '', trackingNumber: order.trackingNumber ?? '' });
+  const { carrier, trackingNumber } = draft.value;
   const path = { orderId: order.id };
-  const ship = useOrderAction(order, `Order ${order.id} is shipped.`, onClose, (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
+  const ship = useOrderAction(order, `Order ${order.id} is shipped.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
   return (
-    <FormDialog title={`Shipment of order ${order.id}`} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
-      <TextInput label="Carrier" required data-autofocus value={carrier} onChange={({ currentTarget: { value } }) => setCarrier(value)} error={faultOf(ship.error, 'carrier')} />
-      <TextInput label="Tracking number" required value={trackingNumber} onChange={({ currentTarget: { value } }) => setTrackingNumber(value)} error={faultOf(ship.error, 'trackingNumber')} />
+    <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
+      <TextInput label="Carrier" required maxLength={200} data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
+      <TextInput label="Tracking number" required maxLength={200} value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ trackingNumber: value })} error={faultOf(ship.error, 'trackingNumber')} />
     </FormDialog>
   );
 }
@@ -125,13 +140,14 @@ function DeliverDialog({ order, onClose }: DialogProps): ReactNode {
 }
 
 function TransferDialog({ order, onClose }: DialogProps): ReactNode {
-  const [username, setUsername] = useState('');
+  const draft = useDraft(`transfer order ${order.id}`, { username: '' });
+  const { username } = draft.value;
   const path = { orderId: order.id };
-  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username}.`, onClose, (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username } }));
+  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username } }));
   return (
-    <FormDialog title={`Transfer order ${order.id}`} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
+    <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
       <Text size="sm">{order.owner ?? 'The former owner'} keeps access to earlier events; later ones go to the new owner.</Text>
-      <TextInput label="New owner" description="A username." required data-autofocus value={username} onChange={({ currentTarget: { value } }) => setUsername(value)} error={faultOf(transfer.error, 'username')} />
+      <TextInput label="New owner" description="A username." required data-autofocus value={username} onChange={({ currentTarget: { value } }) => draft.change({ username: value })} error={faultOf(transfer.error, 'username')} />
     </FormDialog>
   );
 }
@@ -140,7 +156,22 @@ function CancelDialog({ order, onClose }: DialogProps): ReactNode {
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.DELETE('/store/order/{orderId}', { params: { path: { orderId: order.id } } }));
   return (
     <ConfirmDialog title={`Cancel order ${order.id}?`} action="Cancel the order" isOpen isBusy={cancel.isPending} error={cancel.error} onConfirm={() => cancel.mutate()} onClose={onClose}>
-      {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. ${order.status === 'approved' ? 'It is paid: you must arrange the refund. ' : ''}A cancelled order stays visible and cannot be reopened.`}
+      {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. A cancelled order stays visible and cannot be reopened.`}
     </ConfirmDialog>
+  );
+}
+
+/** Staff can cancel a paid order until it is shipped. */
+function CancelPaidDialog({ order, onClose }: DialogProps): ReactNode {
+  const draft = useDraft(`cancel order ${order.id}`, { reason: '', restock: true });
+  const { reason, restock } = draft.value;
+  const path = { orderId: order.id };
+  const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
+  return (
+    <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
+      <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
+      <Textarea label="Reason" description="The owner sees it, too." required maxLength={500} autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />
+      <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description="If not, they are written off." checked={restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
+    </FormDialog>
   );
 }

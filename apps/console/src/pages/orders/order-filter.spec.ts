@@ -7,9 +7,10 @@ describe('the order filter', () => {
       status: 'placed,approved',
       plantId: 7,
       owner: '42',
-      from: '2026-05-01T10:00',
+      from: new Date('2026-05-01T10:00').toISOString(),
     });
-    expect(toOrderFilter({ status: '', plantId: -1, owner: '' })).toEqual({});
+    expect(toOrderFilter({ status: '', plantId: -1, owner: '', shipped: 'no', refund: 'lost', sort: 'plantId' })).toEqual({});
+    expect(toOrderFilter({ shipped: false, refund: 'due', sort: 'placedAt' })).toEqual({ shipped: false, refund: 'due', sort: 'placedAt' });
   });
 
   it('requests all orders if the user may read them, otherwise only their own', () => {
@@ -18,13 +19,21 @@ describe('the order filter', () => {
     expect(toQuery({ owner: 'ann' }, false)).toEqual({});
   });
 
-  it('interprets times in the local time zone', () => {
-    expect(toQuery({ from: '2026-05-01T10:00' }, false)).toEqual({ placedFrom: new Date('2026-05-01T10:00').toISOString() });
+  it('keeps times in UTC, so that a link means the same in every time zone', () => {
+    const filter = toOrderFilter({ from: '2026-05-01T10:00:00+02:00' });
+    expect(filter).toEqual({ from: '2026-05-01T08:00:00.000Z' });
+    expect(toQuery(filter, false)).toEqual({ placedFrom: '2026-05-01T08:00:00.000Z' });
   });
 
   it('excludes orders by plant and status', () => {
     expect(mayMatch({}, { plantId: 1, status: 'placed' })).toBe(true);
     expect(mayMatch({ plantId: 2 }, { plantId: 1, status: 'placed' })).toBe(false);
     expect(mayMatch({ status: 'approved,delivered' }, { plantId: 1, status: 'placed' })).toBe(false);
+  });
+
+  it('excludes orders by shipment and refund, as far as they are known', () => {
+    expect(mayMatch({ shipped: false }, { plantId: 1, isShipped: true })).toBe(false);
+    expect(mayMatch({ refund: 'due' }, { plantId: 1, refund: undefined })).toBe(false);
+    expect(mayMatch({ shipped: false, refund: 'due' }, { plantId: 1, status: 'approved' })).toBe(true);
   });
 });

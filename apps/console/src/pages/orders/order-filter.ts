@@ -6,11 +6,15 @@ export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as
 /** The list's filter, as in the URL: `?status=placed,approved&plantId=7`. */
 export interface OrderFilter {
   readonly status?: string;
+  readonly shipped?: boolean;
+  readonly refund?: 'due' | 'completed';
   readonly plantId?: number;
   readonly owner?: string;
-  /** Local time, as in the input. */
+  /** Times in UTC, so that a link means the same in every time zone. */
   readonly from?: string;
   readonly before?: string;
+  /** Oldest first. */
+  readonly sort?: 'placedAt';
 }
 
 /** Omits invalid values. */
@@ -20,35 +24,51 @@ export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
     const value = search[name];
     return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
   };
-  const [owner, from, before] = [text('owner'), text('from'), text('before')];
+  const owner = text('owner');
+  const [from, before] = [timeOf(text('from')), timeOf(text('before'))];
   const status = statusesOf(text('status')).join(',');
+  const { shipped, refund, sort } = search;
   return {
     ...(status !== '' && { status }),
+    ...(typeof shipped === 'boolean' && { shipped }),
+    ...((refund === 'due' || refund === 'completed') && { refund }),
     ...(Number.isSafeInteger(plantId) && plantId > 0 && { plantId }),
     ...(owner !== undefined && owner !== '' && { owner }),
-    ...(isTime(from) && { from }),
-    ...(isTime(before) && { before }),
+    ...(from !== undefined && { from }),
+    ...(before !== undefined && { before }),
+    ...(sort === 'placedAt' && { sort }),
   };
 }
 
-const isTime = (text: string | undefined): text is string => text !== undefined && !Number.isNaN(Date.parse(text));
+function timeOf(text: string | undefined): string | undefined {
+  const at = Date.parse(text ?? '');
+  return Number.isNaN(at) ? undefined : new Date(at).toISOString();
+}
 
 export const statusesOf = (text = ''): OrderStatus[] => orderStatuses.filter((one) => text.split(',').includes(one));
 
 /** Returns the API's query parameters. @param seesAll whether the user may read all orders */
-export function toQuery({ status, plantId, owner, from, before }: OrderFilter, seesAll: boolean): ListQuery<'/store/order'> {
+export function toQuery({ status, shipped, refund, plantId, owner, from, before, sort }: OrderFilter, seesAll: boolean): ListQuery<'/store/order'> {
   const statuses = statusesOf(status);
   return {
     ...(seesAll && { owner: owner ?? '*' }),
     ...(statuses.length > 0 && { status: statuses }),
+    ...(shipped !== undefined && { shipped }),
+    ...(refund && { refund }),
     ...(plantId !== undefined && { plantId }),
-    ...(from !== undefined && { placedFrom: new Date(from).toISOString() }),
-    ...(before !== undefined && { placedBefore: new Date(before).toISOString() }),
+    ...(from !== undefined && { placedFrom: from }),
+    ...(before !== undefined && { placedBefore: before }),
+    ...(sort && { sort }),
   };
 }
 
-/** Whether an order with this plant and status may match; events do not contain owner and time. */
-export function mayMatch({ status, plantId }: OrderFilter, order: Pick<Order, 'plantId' | 'status'>): boolean {
+/** Whether an order may match, as far as it is known: events contain neither owner nor time. */
+export function mayMatch({ status, shipped, refund, plantId }: OrderFilter, order: { readonly plantId: number; readonly status?: OrderStatus; readonly isShipped?: boolean; readonly refund?: Order['refund'] }): boolean {
   const statuses = statusesOf(status);
-  return (statuses.length === 0 || statuses.includes(order.status)) && (plantId === undefined || plantId === order.plantId);
+  return (
+    (statuses.length === 0 || order.status === undefined || statuses.includes(order.status)) &&
+    (shipped === undefined || order.isShipped === undefined || order.isShipped === shipped) &&
+    (refund === undefined || !('refund' in order) || order.refund === refund) &&
+    (plantId === undefined || plantId === order.plantId)
+  );
 }

@@ -1,12 +1,15 @@
-import { Button, Chip, Group, NumberInput, TextInput } from '@mantine/core';
+import { Button, Chip, Group, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { IconX } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { localInput } from '../../ui/local-input.js';
+import { PlantField } from '../../ui/plant-field.js';
 import { type OrderFilter, orderStatuses, statusesOf, toOrderFilter } from './order-filter.js';
 
 const typingMs = 350;
 
 const textOf = (filter: OrderFilter): string => JSON.stringify(Object.entries(filter).sort());
+const localOf = (time: string | undefined): string => (time === undefined ? '' : localInput(Date.parse(time)));
 
 /** The list's filters, kept in the URL. */
 export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: OrderFilter; readonly seesAll: boolean; readonly onChange: (filter: OrderFilter) => void }): ReactNode {
@@ -28,6 +31,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: O
     setDraft(next);
     applySoon(next);
   };
+  const isNarrowed = Object.keys(draft).some((name) => name !== 'sort');
   return (
     <Group mb="md" align="flex-end" gap="sm" role="search" aria-label="Filters">
       <Chip.Group multiple value={statusesOf(draft.status)} onChange={(chosen) => type({ status: chosen.join(',') })}>
@@ -35,11 +39,16 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: O
           {orderStatuses.map((one) => <Chip key={one} value={one} variant="outline" size="xs">{one}</Chip>)}
         </Group>
       </Chip.Group>
-      <NumberInput label="Plant" placeholder="Any" w={100} hideControls allowDecimal={false} allowNegative={false} value={draft.plantId ?? ''} onChange={(value) => type({ plantId: value === '' ? undefined : Number(value) })} />
-      {seesAll && <TextInput label="Owner" placeholder="Anyone" w={120} value={draft.owner ?? ''} onChange={({ currentTarget: { value } }) => type({ owner: value })} />}
-      <TextInput label="Placed from" type="datetime-local" w={190} value={draft.from ?? ''} onChange={({ currentTarget: { value } }) => type({ from: value })} />
-      <TextInput label="Placed before" type="datetime-local" w={190} value={draft.before ?? ''} onChange={({ currentTarget: { value } }) => type({ before: value })} />
-      {Object.keys(draft).length > 0 && (
+      <Group gap={4} role="group" aria-label="Work" mih={36}>
+        <Chip variant="outline" size="xs" checked={draft.shipped === false} onChange={(isOn) => type({ shipped: isOn ? false : undefined })}>not shipped</Chip>
+        <Chip variant="outline" size="xs" checked={draft.refund === 'due'} onChange={(isOn) => type({ refund: isOn ? 'due' : undefined })}>refund due</Chip>
+        <Chip variant="outline" size="xs" checked={draft.sort === 'placedAt'} onChange={(isOn) => type({ sort: isOn ? 'placedAt' : undefined })}>oldest first</Chip>
+      </Group>
+      <PlantField label="Plant" placeholder="Name or number" w={180} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
+      {seesAll && <TextInput label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={({ currentTarget: { value } }) => type({ owner: value })} />}
+      <TextInput label="Placed from" type="datetime-local" w={190} value={localOf(draft.from)} onChange={({ currentTarget: { value } }) => type({ from: toOrderFilter({ from: value }).from })} />
+      <TextInput label="Placed before" type="datetime-local" w={190} value={localOf(draft.before)} onChange={({ currentTarget: { value } }) => type({ before: toOrderFilter({ before: value }).before })} />
+      {isNarrowed && (
         <Button
           variant="subtle"
           leftSection={<IconX size={16} />}

@@ -28,6 +28,7 @@ export class OrderList {
   private error: unknown;
   private timers: { publish?: ReturnType<typeof setTimeout>; newest?: ReturnType<typeof setTimeout> } = {};
   private abort = new AbortController();
+  private stop: (() => void) | undefined;
 
   constructor(
     private readonly shop: Shop,
@@ -36,18 +37,21 @@ export class OrderList {
     private readonly seesAll: boolean,
   ) {}
 
-  /** @returns a function that unsubscribes */
-  open(): () => void {
+  /** Reads the list and follows the events, unless it does already. */
+  open(): void {
+    if (this.stop) return;
     this.abort = new AbortController();
-    const stop = this.live.subscribe((message) => this.take(message));
+    this.stop = this.live.subscribe((message) => this.take(message));
     this.start();
-    return () => {
-      stop();
-      this.abort.abort();
-      clearTimeout(this.timers.publish);
-      clearTimeout(this.timers.newest);
-      this.timers = {};
-    };
+  }
+
+  close(): void {
+    this.stop?.();
+    this.stop = undefined;
+    this.abort.abort();
+    clearTimeout(this.timers.publish);
+    clearTimeout(this.timers.newest);
+    this.timers = {};
   }
 
   /** From the beginning. */
@@ -100,7 +104,9 @@ export class OrderList {
     const index = this.rows.findIndex(({ id }) => id === orderId);
     const row = this.rows[index];
     if (row) {
-      this.rows = this.rows.with(index, changedRow(row, message));
+      const changed = changedRow(row, message);
+      const isLeft = mayMatch(this.filter, { refund: undefined, ...changed, isShipped: changed.carrier !== undefined });
+      this.rows = isLeft ? this.rows.with(index, changed) : this.rows.toSpliced(index, 1);
       this.timers.publish ??= setTimeout(() => this.publish(), publishMs);
     } else if (this.mayBelong(message)) {
       this.timers.newest ??= setTimeout(() => void this.readNewest(), newestMs);
@@ -109,8 +115,10 @@ export class OrderList {
 
   private mayBelong(message: Exclude<LiveMessage, { event: 'stream.gap' }>): boolean {
     const { plantId } = message.data;
-    if (message.event === 'order.placed') return mayMatch(this.filter, { plantId, status: 'placed' });
-    return message.event === 'order.status_changed' && this.filter.status !== undefined && mayMatch(this.filter, { plantId, status: message.data.newStatus });
+    if (message.event === 'order.placed') return mayMatch(this.filter, { plantId, status: 'placed', isShipped: false, refund: undefined });
+    if (message.event === 'order.status_changed') return this.filter.status !== undefined && mayMatch(this.filter, { plantId, status: message.data.newStatus });
+    if (message.event === 'order.shipped') return this.filter.shipped === true && mayMatch(this.filter, { plantId, status: 'approved', isShipped: true });
+    return this.filter.refund === 'due' && mayMatch(this.filter, { plantId, refund: 'due' });
   }
 
   private async readNewest(): Promise<void> {

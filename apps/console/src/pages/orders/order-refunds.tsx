@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
@@ -8,6 +8,8 @@ import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
+import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import type { Refund } from './queries.js';
 
 /** Refunds of the order; renders nothing without any. */
@@ -39,11 +41,13 @@ export function OrderRefunds({ orderId, refunds, error }: { readonly orderId: nu
 function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: number; readonly refund: Refund; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const [reference, setReference] = useState('');
-  const complete = useMutation({
+  const draft = useDraft(`complete refund ${refund.id}`, { reference: '' });
+  const { reference } = draft.value;
+  const complete = useChange({
     mutationFn: () => shop.POST('/store/refund/{refundId}/completion', { params: { path: { refundId: refund.id } }, body: { reference } }),
     onSuccess: async () => {
       sayDone(`The refund of order ${orderId} is completed.`);
+      draft.clear();
       onClose();
       await Promise.all([client.invalidateQueries({ queryKey: ['order', orderId] }), client.invalidateQueries({ queryKey: ['refunds'] })]);
     },
@@ -52,7 +56,8 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
     <Modal opened onClose={onClose} title="Complete the refund" centered>
       <form onSubmit={(event) => { event.preventDefault(); complete.mutate(); }}>
         <Stack>
-          <TextInput label="Reference" description="The payment provider’s id of the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(complete.error, 'reference')} />
+          <RestoredDraft draft={draft} />
+          <TextInput label="Reference" description="The payment provider’s id of the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(complete.error, 'reference')} />
           <ProblemAlert error={complete.error} />
           <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" loading={complete.isPending}>Complete the refund</Button></Group>
         </Stack>

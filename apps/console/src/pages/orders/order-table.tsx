@@ -48,7 +48,7 @@ export function OrderTable({ rows, isEnd, isLoading, seesAll, onMore }: {
   const shown = seesAll ? [...columns.slice(0, 3), ownerColumn, ...columns.slice(3)] : columns;
   const template = { gridTemplateColumns: shown.map(({ isNumber }) => (isNumber ? 'minmax(80px, 1fr)' : 'minmax(110px, 1.4fr)')).join(' ') };
   return (
-    <Paper withBorder ref={scrolled} className={classes['scroll'] ?? ''} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0}>
+    <Paper withBorder ref={scrolled} className={classes['scroll'] ?? ''} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0} data-scroll-restoration-id="orders">
       <div role="rowgroup" className={classes['head']}>
         <div role="row" className={classes['row']} style={template}>
           {shown.map(({ name, isNumber }) => <div key={name} role="columnheader" className={isNumber ? classes['number'] : undefined}>{name}</div>)}

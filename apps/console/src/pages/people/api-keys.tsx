@@ -1,6 +1,6 @@
 import { Button, Code, Group, Paper, Table, Text, Title, VisuallyHidden } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
@@ -8,6 +8,7 @@ import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import { NewApiKey } from './new-api-key.js';
 import { type ApiKey, useApiKeys } from './people-reads.js';
 import { PermissionBadges } from './permissions.js';
@@ -65,7 +66,7 @@ const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; re
 function RevokeApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const revoke = useMutation({
+  const revoke = useChange({
     mutationFn: () => shop.DELETE('/user/{username}/apiKeys/{apiKeyId}', { params: { path: { username, apiKeyId } } }),
     onSuccess: async () => {
       sayDone('The API key is revoked.');

@@ -1,5 +1,6 @@
 import { Anchor, Button, Center, Code, Group, Paper, Table, Text, TextInput } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
+import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { EmptyState } from '../../ui/empty-state.js';
@@ -23,6 +24,8 @@ export function AuditLog(): ReactNode {
   const applySoon = useAppliedSoon((change) => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true }), typingMs);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit({ by, operation });
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
+  // Also while the name is being typed.
+  const isNobody = by !== undefined && error instanceof ShopProblem && error.is('user-not-found');
   return (
     <>
       <Group align="flex-end" mb="sm">
@@ -35,7 +38,7 @@ export function AuditLog(): ReactNode {
           applySoon({ operation: change.currentTarget.value.trim() });
         }} />
       </Group>
-      <ProblemAlert error={error} title="The audit log could not be loaded" />
+      {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
       {isPending && <Loading />}
       {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title="No entries" text="Actions that needed a permission are listed here, such as setting stock, cancelling a customer’s order or changing a role." />}
       {error === null && entries.length > 0 && <EntryTable entries={entries} />}

@@ -1,16 +1,17 @@
 import { Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { useChange } from '../../ui/use-change.js';
 
 export function DeleteUser({ username, onClose }: { readonly username: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const remove = useMutation({
+  const remove = useChange({
     mutationFn: () => shop.DELETE('/user/{username}', { params: { path: { username } } }),
     onSuccess: async () => {
       sayDone(`${username} is deleted.`);

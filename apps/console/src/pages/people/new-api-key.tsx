@@ -1,11 +1,13 @@
 import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode, SubmitEvent } from 'react';
 import { useShop } from '../../auth/session.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { useChange } from '../../ui/use-change.js';
+import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
 
@@ -13,31 +15,40 @@ import { PermissionChoice } from './permissions.js';
 export function NewApiKey({ username, onClose }: { readonly username: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const create = useMutation({
+  const draft = useDraft<KeyValues>(`new API key of ${username}`, { name: '', extent: 'default', permissions: [], expiresAt: '' });
+  const create = useChange({
     gcTime: 0,
     mutationFn: async (body: components['schemas']['NewApiKey']) => (await shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body })).data,
-    onSuccess: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),
+    onSuccess: () => {
+      draft.clear();
+      return client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] });
+    },
   });
   return (
     <>
       <Modal opened={!create.data} onClose={onClose} title={`New API key for ${username}`} size="lg">
-        <KeyForm isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
+        <KeyForm draft={draft} isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
       </Modal>
       <SecretDialog title="The new API key" secret={create.data?.key} onClose={onClose}>Programs send it in the header api_key.</SecretDialog>
     </>
   );
 }
 
-function KeyForm({ isBusy, error, onSubmit, onCancel }: {
+interface KeyValues {
+  readonly name: string;
+  readonly extent: string;
+  readonly permissions: GrantedPermission[];
+  readonly expiresAt: string;
+}
+
+function KeyForm({ draft, isBusy, error, onSubmit, onCancel }: {
+  readonly draft: Draft<KeyValues>;
   readonly isBusy: boolean;
   readonly error: unknown;
   readonly onSubmit: (input: components['schemas']['NewApiKey']) => void;
   readonly onCancel: () => void;
 }): ReactNode {
-  const [name, setName] = useState('');
-  const [extent, setExtent] = useState('default');
-  const [permissions, setPermissions] = useState<GrantedPermission[]>([]);
-  const [expiresAt, setExpiresAt] = useState('');
+  const { name, extent, permissions, expiresAt } = draft.value;
   const isChosen = extent === 'chosen';
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -46,12 +57,13 @@ function KeyForm({ isBusy, error, onSubmit, onCancel }: {
   return (
     <form onSubmit={submit}>
       <Stack>
-        <TextInput label="Name" description="What the key is for." required maxLength={200} data-autofocus value={name} onChange={(change) => setName(change.currentTarget.value)} error={faultOf(error, 'name')} />
-        <Radio.Group label="It may do" value={extent} onChange={setExtent}>
+        <RestoredDraft draft={draft} />
+        <TextInput label="Name" description="What the key is for." required maxLength={200} data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
+        <Radio.Group label="It may do" value={extent} onChange={(value) => draft.change({ extent: value })}>
           <Stack gap={6} mt={4}><Radio value="default" label="place orders and receive webhooks" /><Radio value="chosen" label="what you choose" /></Stack>
         </Radio.Group>
-        {isChosen && <PermissionChoice label="Permissions" value={permissions} onChange={setPermissions} error={faultOf(error, 'permissions')} />}
-        <TextInput type="datetime-local" label="Expires" description="Empty: never." value={expiresAt} onChange={(change) => setExpiresAt(change.currentTarget.value)} error={faultOf(error, 'expiresAt')} />
+        {isChosen && <PermissionChoice label="Permissions" value={permissions} onChange={(value) => draft.change({ permissions: value })} error={faultOf(error, 'permissions')} />}
+        <TextInput type="datetime-local" label="Expires" description="Empty: never." value={expiresAt} onChange={(change) => draft.change({ expiresAt: change.currentTarget.value })} error={faultOf(error, 'expiresAt')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

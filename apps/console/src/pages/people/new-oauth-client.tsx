@@ -1,12 +1,14 @@
 import { Button, Checkbox, Group, Modal, Radio, Stack, Textarea, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode, SubmitEvent } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { useChange } from '../../ui/use-change.js';
+import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
 
@@ -16,10 +18,12 @@ type NewClient = components['schemas']['NewOAuthClient'];
 export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const create = useMutation({
+  const draft = useDraft<ClientValues>('new OAuth client', { name: '', kind: 'application', redirectUris: '', isPublic: false, owner: '', scopes: [] });
+  const create = useChange({
     gcTime: 0,
     mutationFn: async (body: NewClient) => (await shop.POST('/oauth/clients', { body })).data,
     onSuccess: async ({ secret, clientId }) => {
+      draft.clear();
       if (secret === undefined) {
         sayDone(`The client is registered as ${clientId}.`);
         onClose();
@@ -30,25 +34,30 @@ export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): R
   return (
     <>
       <Modal opened={create.data?.secret === undefined} onClose={onClose} title="New OAuth client" size="lg">
-        <ClientForm isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
+        <ClientForm draft={draft} isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
       </Modal>
       <SecretDialog title="The client secret" secret={create.data?.secret} onClose={onClose}>The application sends it with its client id, {create.data?.clientId}.</SecretDialog>
     </>
   );
 }
 
-function ClientForm({ isBusy, error, onSubmit, onCancel }: {
+interface ClientValues {
+  readonly name: string;
+  readonly kind: string;
+  readonly redirectUris: string;
+  readonly isPublic: boolean;
+  readonly owner: string;
+  readonly scopes: GrantedPermission[];
+}
+
+function ClientForm({ draft, isBusy, error, onSubmit, onCancel }: {
+  readonly draft: Draft<ClientValues>;
   readonly isBusy: boolean;
   readonly error: unknown;
   readonly onSubmit: (input: NewClient) => void;
   readonly onCancel: () => void;
 }): ReactNode {
-  const [name, setName] = useState('');
-  const [kind, setKind] = useState('application');
-  const [redirectUris, setRedirectUris] = useState('');
-  const [isPublic, setPublic] = useState(false);
-  const [owner, setOwner] = useState('');
-  const [scopes, setScopes] = useState<GrantedPermission[]>([]);
+  const { name, kind, redirectUris, isPublic, owner, scopes } = draft.value;
   const isProgram = kind === 'program';
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -61,19 +70,20 @@ function ClientForm({ isBusy, error, onSubmit, onCancel }: {
   return (
     <form onSubmit={submit}>
       <Stack>
-        <TextInput label="Name" description="Users see it when they are asked for consent." required maxLength={200} data-autofocus value={name} onChange={(change) => setName(change.currentTarget.value)} error={faultOf(error, 'name')} />
-        <Radio.Group label="It is" value={kind} onChange={setKind}>
+        <RestoredDraft draft={draft} />
+        <TextInput label="Name" description="Users see it when they are asked for consent." required maxLength={200} data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
+        <Radio.Group label="It is" value={kind} onChange={(value) => draft.change({ kind: value })}>
           <Stack gap={6} mt={4}><Radio value="application" label="an application that people log in to" /><Radio value="program" label="a program that gets tokens for itself" /></Stack>
         </Radio.Group>
         {isProgram
-          ? <TextInput label="Acts for the user" required value={owner} onChange={(change) => setOwner(change.currentTarget.value)} error={faultOf(error, 'owner')} />
+          ? <TextInput label="Acts for the user" required value={owner} onChange={(change) => draft.change({ owner: change.currentTarget.value })} error={faultOf(error, 'owner')} />
           : (
             <>
-              <Textarea label="Redirect addresses" description="One per line, compared exactly." required autosize minRows={2} placeholder="https://planner.example/callback" value={redirectUris} onChange={(change) => setRedirectUris(change.currentTarget.value)} error={faultOf(error, 'redirectUris')} />
-              <Checkbox label="Public: it cannot keep a secret, for instance in a browser, and gets none" checked={isPublic} onChange={(change) => setPublic(change.currentTarget.checked)} />
+              <Textarea label="Redirect addresses" description="One per line, compared exactly." required autosize minRows={2} placeholder="https://planner.example/callback" value={redirectUris} onChange={(change) => draft.change({ redirectUris: change.currentTarget.value })} error={faultOf(error, 'redirectUris')} />
+              <Checkbox label="Public: it cannot keep a secret, for instance in a browser, and gets none" checked={isPublic} onChange={(change) => draft.change({ isPublic: change.currentTarget.checked })} />
             </>
           )}
-        <PermissionChoice label="Scopes" value={scopes} onChange={setScopes} error={faultOf(error, 'scopes')} />
+        <PermissionChoice label="Scopes" value={scopes} onChange={(value) => draft.change({ scopes: value })} error={faultOf(error, 'scopes')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

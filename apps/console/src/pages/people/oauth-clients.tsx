@@ -1,14 +1,15 @@
 import { Badge, Button, Code, Group, Paper, Table, Text, VisuallyHidden } from '@mantine/core';
 import { IconApps, IconPlus } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useShop } from '../../auth/session.js';
+import { useSession, useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import { NewOAuthClient } from './new-oauth-client.js';
 import { type OAuthClient, useOAuthClients } from './people-reads.js';
 import { PermissionBadges } from './permissions.js';
@@ -74,7 +75,8 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
 function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const remove = useMutation({
+  const isConsole = useSession().clientId === clientId;
+  const remove = useChange({
     mutationFn: () => shop.DELETE('/oauth/clients/{clientId}', { params: { path: { clientId } } }),
     onSuccess: async () => {
       sayDone(`${name} is deleted.`);
@@ -85,6 +87,7 @@ function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly o
   return (
     <ConfirmDialog title={`Delete ${name}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
       <Text size="sm">Users can no longer log in to it, their consents end, and its tokens are refused within a second.</Text>
+      {isConsole && <Text size="sm" mt="xs" fw={600}>This is the console that you are using. You and everybody else are logged out of it, and nobody can log in again until an operator has set it up anew.</Text>}
     </ConfirmDialog>
   );
 }

@@ -1,10 +1,11 @@
 import { Button, Group, Paper, Select, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { usePerson, useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { useChange } from '../../ui/use-change.js';
 import type { Role } from './people-reads.js';
 import { roles } from './people-search.js';
 import { RoleBadge, roleTexts } from './role-badge.js';
@@ -15,7 +16,8 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
   const isSelf = usePerson().username === username;
   const [wanted, setWanted] = useState<Role>(role);
   const [isAsking, { open, close }] = useDisclosure();
-  const change = useMutation({
+  const change = useChange({
+    isRepeatable: true,
     mutationFn: () => shop.PUT('/user/{username}/role', { params: { path: { username }, header: etag === undefined ? {} : { 'If-Match': etag } }, body: { role: wanted } }),
     onSuccess: () => {
       sayDone(`${username} is ${article(wanted)} now.`);

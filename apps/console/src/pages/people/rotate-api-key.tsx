@@ -1,17 +1,18 @@
 import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { defaultGrace, graceChoices } from '../../ui/grace.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { useChange } from '../../ui/use-change.js';
 import type { ApiKey } from './people-reads.js';
 
 export function RotateApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const [graceSeconds, setGraceSeconds] = useState(defaultGrace);
-  const rotate = useMutation({
+  const rotate = useChange({
     gcTime: 0,
     mutationFn: async () => (await shop.POST('/user/{username}/apiKeys/{apiKeyId}/rotation', { params: { path: { username, apiKeyId } }, body: { graceSeconds: Number(graceSeconds) } })).data,
     onSuccess: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),

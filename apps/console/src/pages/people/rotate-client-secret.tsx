@@ -1,14 +1,14 @@
 import { Text } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { useChange } from '../../ui/use-change.js';
 import type { OAuthClient } from './people-reads.js';
 
 export function RotateClientSecret({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
-  const rotate = useMutation({
+  const rotate = useChange({
     gcTime: 0,
     mutationFn: async () => (await shop.POST('/oauth/clients/{clientId}/rotateSecret', { params: { path: { clientId } } })).data,
   });

@@ -1,5 +1,5 @@
 import { Badge, Button, Group, Paper, Table, Text, Title, VisuallyHidden } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { usePerson, useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
@@ -7,6 +7,7 @@ import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import { type OpenSession, useSessions } from './people-reads.js';
 
 const kinds: Readonly<Record<OpenSession['kind'], string>> = { token: 'Program', application: 'Browser' };
@@ -55,7 +56,7 @@ function EndSession({ username, ending, onClose }: { readonly username: string; 
   const client = useQueryClient();
   const isSelf = usePerson().username === username;
   const isAll = ending === 'all';
-  const end = useMutation({
+  const end = useChange({
     mutationFn: () =>
       isAll
         ? shop.DELETE('/user/{username}/sessions', { params: { path: { username } } })

@@ -1,7 +1,7 @@
 import { Alert, Button, List, Text } from '@mantine/core';
 import { ShopProblem } from '@plant-shop/client';
 import { IconAlertTriangle, IconTrash } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
@@ -9,6 +9,7 @@ import { AnchorLink } from '../../ui/anchor-link.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { counted } from '../../ui/numbers.js';
+import { useChange } from '../../ui/use-change.js';
 import type { Plant } from './plant-filter.js';
 import type { Versioned } from './plants-queries.js';
 
@@ -20,7 +21,7 @@ export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly
   const client = useQueryClient();
   const navigate = useNavigate();
   const [isAsking, setIsAsking] = useState(false);
-  const deleting = useMutation({
+  const deleting = useChange({
     mutationFn: () => shop.DELETE('/plant/{plantId}', { params: { path: { plantId: id }, header: { 'If-Match': etag } } }),
     onSuccess: async () => {
       sayDone(`${name} was deleted.`);

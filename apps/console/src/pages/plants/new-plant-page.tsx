@@ -1,25 +1,29 @@
-import { Button, Card, Group, NumberInput, Stack } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Button, Card, Group, Stack } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { useChange } from '../../ui/use-change.js';
+import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { PlantFields } from './plant-fields.js';
-import { emptyForm, plantOfForm } from './plant-form-values.js';
+import { emptyForm, mostUnits, plantOfForm } from './plant-form-values.js';
 
 export function NewPlantPage(): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [values, setValues] = useState(emptyForm);
-  const [quantity, setQuantity] = useState<number | string>('');
-  const creating = useMutation({
-    mutationFn: async () => (await shop.POST('/plant', { body: { ...plantOfForm(values), ...(typeof quantity === 'number' && { quantity }) } })).data,
+  const draft = useDraft('new plant', { values: emptyForm, quantity: '' });
+  const { values, quantity } = draft.value;
+  const creating = useChange({
+    mutationFn: async () => (await shop.POST('/plant', { body: { ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) } })).data,
     onSuccess: async (plant) => {
       sayDone(`${plant.name} was added.`);
+      draft.clear();
       void client.invalidateQueries({ queryKey: ['plants'] });
       await navigate({ to: '/plants/$plantId', params: { plantId: String(plant.id) } });
     },
@@ -33,8 +37,9 @@ export function NewPlantPage(): ReactNode {
           creating.mutate();
         }}>
           <Stack>
-            <PlantFields values={values} error={creating.error} onChange={setValues} />
-            <NumberInput label="Units in stock" description="Empty: the shop’s default." min={0} max={1_000_000_000} allowDecimal={false} allowNegative={false} thousandSeparator value={quantity} onChange={setQuantity} error={faultOf(creating.error, 'quantity')} w={260} />
+            <RestoredDraft draft={draft} />
+            <PlantFields values={values} error={creating.error} onChange={(changed) => draft.change({ values: changed })} />
+            <WholeNumberInput label="Units in stock" description="Empty: the shop’s default." max={mostUnits} value={quantity} onChange={(changed) => draft.change({ quantity: changed })} error={faultOf(creating.error, 'quantity')} w={260} />
             <ProblemAlert error={creating.error} title="The plant was not added" />
             <Group justify="flex-end">
               <Button component={Link} to="/plants" variant="default">Cancel</Button>

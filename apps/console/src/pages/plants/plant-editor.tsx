@@ -6,6 +6,7 @@ import { Card } from '../../ui/card.js';
 import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
 import { sayDone } from '../../ui/done.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { RestoredDraft } from '../../ui/use-draft.js';
 import { PlantFields } from './plant-fields.js';
 import type { Plant } from './plant-filter.js';
 import { differences, formLabels, formOf, plantOfForm, type PlantFormValues, sameForm } from './plant-form-values.js';
@@ -19,6 +20,7 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
   const client = useQueryClient();
   const query = plantQuery(shop, plant.value.id);
   const editing = useVersionedForm({
+    name: `plant ${plant.value.id}`,
     latest: plant,
     formOf,
     isSame: sameForm,
@@ -39,6 +41,7 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
       }}>
         <fieldset disabled={!mayWrite} style={{ border: 0, padding: 0, margin: 0, minWidth: 0 }}>
           <Stack>
+            <RestoredDraft draft={editing.draft} />
             <PlantFields values={editing.form} error={editing.error} onChange={editing.setForm} />
             <ProblemAlert error={editing.error} title="The plant was not saved" />
             {theirs ? (

@@ -22,7 +22,7 @@ export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter
         <Checkbox.Group value={[...(filter.status ?? [])]} onChange={(chosen) => onChange({ status: plantStatuses.filter((one) => chosen.includes(one)) })}>
           <Stack gap={6}>
             {plantStatuses.map((status) => (
-              <Checkbox key={status} value={status} size="sm" label={<Label value={status} count={byStatus.data?.status.find(({ value }) => value === status)?.plants ?? 0} isComplete={byStatus.data?.complete} />} />
+              <Checkbox key={status} value={status} size="sm" label={<Label value={status} count={byStatus.data && (byStatus.data.status.find(({ value }) => value === status)?.plants ?? 0)} isComplete={byStatus.data?.complete} />} />
             ))}
           </Stack>
         </Checkbox.Group>
@@ -72,9 +72,9 @@ function Choices({ label, counts, chosen, children }: { readonly label: string; 
   );
 }
 
-const Label = ({ value, count, isComplete = true }: { readonly value: string; readonly count: number; readonly isComplete?: boolean | undefined }): ReactNode => (
+const Label = ({ value, count, isComplete = true }: { readonly value: string; readonly count: number | undefined; readonly isComplete?: boolean | undefined }): ReactNode => (
   <Group gap={6} wrap="nowrap" style={{ overflowWrap: 'anywhere' }}>
     <span>{value}</span>
-    <Text span size="xs" c="dimmed" className="numbers">{isComplete || count > 0 ? formatNumber(count) : ''}{!isComplete && count > 0 && '+'}</Text>
+    <Text span size="xs" c="dimmed" className="numbers">{count !== undefined && (isComplete || count > 0) ? formatNumber(count) : ''}{!isComplete && count !== undefined && count > 0 && '+'}</Text>
   </Group>
 );

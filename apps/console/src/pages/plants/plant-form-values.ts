@@ -8,6 +8,9 @@ export interface PlantFormValues {
   readonly tags: readonly string[];
 }
 
+/** Units that a plant's stock can have. */
+export const mostUnits = 1_000_000_000;
+
 export const emptyForm: PlantFormValues = { name: '', status: 'available', category: '', tags: [] };
 
 export const formOf = ({ name, status, category, tags }: Plant): PlantFormValues => ({ name, status, category: category?.name ?? '', tags: tags.map((tag) => tag.name) });

@@ -1,6 +1,6 @@
 import { ActionIcon, Anchor, Button, Group, Image, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconPhoto, IconTrash, IconX } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
@@ -8,6 +8,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { FileDropZone } from '../../ui/file-drop-zone.js';
 import { formatBytes } from '../../ui/numbers.js';
 import { problemText } from '../../ui/problem.js';
+import { useChange } from '../../ui/use-change.js';
 import { ownImage, webAddress } from './own-image.js';
 import classes from './plant-images.module.css';
 import type { Plant } from './plant-filter.js';
@@ -65,7 +66,7 @@ function OneImage({ address, number, plant, mayWrite }: { readonly address: stri
   const shop = useShop();
   const client = useQueryClient();
   const [isAsking, setIsAsking] = useState(false);
-  const removing = useMutation({
+  const removing = useChange({
     mutationFn: () => replacePlant(shop, plant, { photoUrls: plant.value.photoUrls.filter((one) => one !== address) }),
     onSuccess: (changed) => {
       client.setQueryData(['plant', plant.value.id], changed);

@@ -1,4 +1,4 @@
-import { Button, Group, NumberInput, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Button, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
@@ -9,6 +9,9 @@ import { Loading } from '../../ui/loading.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { RestoredDraft } from '../../ui/use-draft.js';
+import { WholeNumberInput } from '../../ui/whole-number-input.js';
+import { mostUnits } from './plant-form-values.js';
 import { type Stock, stockQuery, type Versioned, versionOf } from './plants-queries.js';
 import { useVersionedForm } from './use-versioned-form.js';
 
@@ -52,10 +55,11 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   const client = useQueryClient();
   const { plantId, free, reserved, sold } = stock.value;
   const query = stockQuery(shop, plantId);
-  const editing = useVersionedForm<Stock, number | string>({
+  const editing = useVersionedForm<Stock, string>({
+    name: `stock of plant ${plantId}`,
     latest: stock,
-    formOf: (value) => value.free,
-    isSame: (one, other) => one === other,
+    formOf: (value) => String(value.free),
+    isSame: (one, other) => one.trim() === other.trim(),
     read: () => client.query({ ...query, staleTime: 0 }),
     write: async (units, { etag }) =>
       versionOf(await shop.PUT('/store/inventory/{plantId}', { params: { path: { plantId }, header: { 'If-Match': etag } }, body: { free: Number(units) } })),
@@ -73,13 +77,14 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
         <Figure label="Reserved" text="in placed orders" value={reserved} />
         <Figure label="Sold" text="approved or delivered" value={sold} />
       </SimpleGrid>
+      <RestoredDraft draft={editing.draft} />
       <form onSubmit={(event) => {
         event.preventDefault();
         editing.save();
       }}>
         <Group align="flex-end">
-          <NumberInput label="Free units" required min={0} max={1_000_000_000} allowDecimal={false} allowNegative={false} thousandSeparator value={form} onChange={editing.setForm} error={faultOf(editing.error, 'free')} style={{ flex: 1 }} />
-          {!theirs && <Button type="submit" disabled={!editing.isDirty || form === ''} loading={editing.isSaving}>Set the stock</Button>}
+          <WholeNumberInput label="Free units" required max={mostUnits} value={form} onChange={editing.setForm} error={faultOf(editing.error, 'free')} style={{ flex: 1 }} />
+          {!theirs && <Button type="submit" disabled={!editing.isDirty || form.trim() === ''} loading={editing.isSaving}>Set the stock</Button>}
         </Group>
       </form>
       <ProblemAlert error={editing.error} title="The stock was not set" />

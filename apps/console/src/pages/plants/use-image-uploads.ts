@@ -40,7 +40,11 @@ export function useImageUploads(plantId: number): { uploads: readonly Upload[]; 
     form.append('file', file);
     watchUpload(form, (part) => change(id, { part }));
     try {
-      await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: form as unknown as { file: Blob }, deadlineMs: uploadDeadlineMs, signal });
+      const { data } = await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: form as unknown as { file: Blob }, deadlineMs: uploadDeadlineMs, signal });
+      if (data.shown === false) {
+        change(id, { error: 'The shop found no picture in this file, so the plant is shown without it. Choose a JPEG, PNG, GIF, WebP or AVIF picture.' });
+        return;
+      }
       dismiss(id);
       sayDone(`${file.name} was added.`);
       void client.invalidateQueries({ queryKey: ['plants'] });

@@ -1,9 +1,10 @@
 import { ShopProblem } from '@plant-shop/client';
-import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useChange } from '../../ui/use-change.js';
+import { type Draft, useDraft } from '../../ui/use-draft.js';
 import type { Versioned } from './plants-queries.js';
 
-interface Draft<Value, Form> {
+interface Edit<Value, Form> {
   readonly base: Versioned<Value>;
   readonly form: Form;
 }
@@ -12,6 +13,8 @@ export interface VersionedForm<Value, Form> {
   readonly form: Form;
   readonly setForm: (form: Form) => void;
   readonly isDirty: boolean;
+  /** What was typed before, and is not saved yet. */
+  readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
   readonly save: () => void;
   readonly isSaving: boolean;
   readonly error: unknown;
@@ -25,7 +28,9 @@ export interface VersionedForm<Value, Form> {
  * A form for data that others may change, too. While unchanged, it shows the newest version. Once edited, it keeps the
  * version that the user saw, and a conflict on saving is the user's choice.
  */
-export function useVersionedForm<Value, Form>({ latest, formOf, isSame, read, write, onSaved }: {
+export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, read, write, onSaved }: {
+  /** Of the draft. */
+  readonly name: string;
   readonly latest: Versioned<Value>;
   readonly formOf: (value: Value) => Form;
   readonly isSame: (one: Form, other: Form) => boolean;
@@ -35,14 +40,15 @@ export function useVersionedForm<Value, Form>({ latest, formOf, isSame, read, wr
   readonly write: (form: Form, base: Versioned<Value>) => Promise<Versioned<Value>>;
   readonly onSaved: (saved: Versioned<Value>) => void;
 }): VersionedForm<Value, Form> {
-  const [draft, setDraft] = useState<Draft<Value, Form>>();
+  const { value: { edit }, change, isRestored, clear } = useDraft<{ edit?: Edit<Value, Form> | undefined }>(name, {});
   const [theirs, setTheirs] = useState<Versioned<Value>>();
   const isNews = (one: Versioned<Value>, other: Versioned<Value>): boolean => !isSame(formOf(one.value), formOf(other.value));
   // Fields that the form does not contain may change meanwhile.
-  const base = draft && isNews(draft.base, latest) ? draft.base : latest;
-  const form = draft?.form ?? formOf(latest.value);
+  const base = edit && isNews(edit.base, latest) ? edit.base : latest;
+  const form = edit?.form ?? formOf(latest.value);
 
-  const saving = useMutation({
+  const saving = useChange({
+    isRepeatable: true,
     mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value> } | { theirs: Versioned<Value> }> => {
       for (let known = from; ; ) {
         try {
@@ -61,25 +67,28 @@ export function useVersionedForm<Value, Form>({ latest, formOf, isSame, read, wr
         setTheirs(outcome.theirs);
         return;
       }
-      setDraft(undefined);
+      clear();
       setTheirs(undefined);
       onSaved(outcome.saved);
     },
   });
 
+  const takeTheirs = (): void => {
+    clear();
+    setTheirs(undefined);
+    saving.reset();
+  };
+  const isDirty = !isSame(form, formOf(base.value));
   return {
     form,
-    setForm: (changed) => setDraft({ base, form: changed }),
-    isDirty: !isSame(form, formOf(base.value)),
+    setForm: (changed) => change({ edit: isSame(changed, formOf(base.value)) ? undefined : { base, form: changed } }),
+    isDirty,
+    draft: { isRestored: isRestored && isDirty, clear: takeTheirs },
     save: () => saving.mutate(base),
     isSaving: saving.isPending,
     error: saving.error,
     theirs,
-    takeTheirs: () => {
-      setDraft(undefined);
-      setTheirs(undefined);
-      saving.reset();
-    },
+    takeTheirs,
     keepMine: () => {
       if (theirs) saving.mutate(theirs);
     },

@@ -1,7 +1,10 @@
-import { Group, MultiSelect, NumberInput, Paper, Select, TextInput } from '@mantine/core';
+import { Group, MultiSelect, Paper, Select, TextInput } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import { PlantField } from '../../ui/plant-field.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { wholeNumber } from '../../ui/whole-number.js';
+import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { eventTypes, orderStatuses, type StreamSearch, streamSearch } from './stream-search.js';
 
 const route = getRouteApi('/stream');
@@ -18,6 +21,7 @@ export function StreamFilters(): ReactNode {
   const { types, plant, order, status, from } = route.useSearch();
   const navigate = route.useNavigate();
   const [cursor, setCursor] = useState('');
+  const [typedOrder, setTypedOrder] = useState(String(order ?? ''));
   // Chosen, but without a cursor yet.
   const [isCursorAsked, setCursorAsked] = useState(false);
   const place = isCursorAsked ? 'cursor' : placeOf(from);
@@ -33,8 +37,11 @@ export function StreamFilters(): ReactNode {
     <Paper withBorder p="sm" mb="sm">
       <Group align="flex-start" gap="sm">
         <MultiSelect label="Types" placeholder={types ? '' : 'all'} data={[...eventTypes]} value={[...(types ?? [])]} onChange={(value) => apply({ types: value })} clearable w={280} clearButtonProps={{ 'aria-label': 'All types' }} />
-        <NumberInput label="Plant" placeholder="all" min={1} allowDecimal={false} hideControls w={130} defaultValue={plant ?? ''} onChange={(value) => applySoon({ plant: value })} />
-        <NumberInput label="Order" placeholder="all" min={1} allowDecimal={false} hideControls w={130} defaultValue={order ?? ''} onChange={(value) => applySoon({ order: value })} />
+        <PlantField label="Plant" placeholder="all" w={180} value={plant} onChange={(value) => applySoon({ plant: value })} />
+        <WholeNumberInput label="Order" placeholder="all" min={1} w={150} value={typedOrder} onChange={(text) => {
+          setTypedOrder(text);
+          applySoon({ order: wholeNumber(text, { min: 1 }) });
+        }} />
         <Select label="Changes to" placeholder="any status" data={[...orderStatuses]} value={status ?? null} onChange={(value) => apply({ status: value })} clearable w={150} clearButtonProps={{ 'aria-label': 'Any status' }} />
         <Select
           label="From"

@@ -1,13 +1,15 @@
 import { Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, memo, type ReactNode, Suspense, useEffect, useRef } from 'react';
-import { useSession, useShop } from '../../auth/session.js';
+import { lazy, memo, type ReactNode, Suspense } from 'react';
+import { useShop } from '../../auth/session.js';
 import type { DayFigures } from '../../shop/day.js';
+import { useRefetchedLive } from '../../shop/use-refetched-live.js';
 import { Card } from '../../ui/card.js';
 import { counted, formatDuration, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
 import { useStable } from '../../ui/use-stable.js';
+import type { ClosedOrders, OpenOrders } from './queries.js';
 
 // The chart library is as large as the rest of the console, so figures are shown before it is loaded.
 const Donut = lazy(() => import('./charts.js').then(({ Donut: component }) => ({ default: component })));
@@ -23,26 +25,10 @@ const inventoryMs = 2_000;
 /** Memoised, since the page renders with each publication of the day's figures. */
 export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
   const shop = useShop();
-  const { live } = useSession();
-  const { data, error, refetch } = useQuery({
-    queryKey: ['inventory'],
-    queryFn: async ({ signal }) => (await shop.GET('/store/inventory', { signal })).data,
-    refetchInterval: 30_000,
-  });
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => {
-    const stop = live.subscribe(() => {
-      timer.current ??= setTimeout(() => {
-        timer.current = undefined;
-        void refetch();
-      }, inventoryMs);
-    });
-    return () => {
-      stop();
-      clearTimeout(timer.current);
-      timer.current = undefined;
-    };
-  }, [live, refetch]);
+  const { data, error } = useRefetchedLive(
+    useQuery({ queryKey: ['inventory'], queryFn: async ({ signal }) => (await shop.GET('/store/inventory', { signal })).data, refetchInterval: 30_000 }),
+    inventoryMs,
+  );
   const parts = useStable((['available', 'pending', 'sold'] as const).map((name) => ({ name, value: data?.[name] ?? 0 })));
   return (
     <Card title="Units by status">
@@ -58,13 +44,16 @@ export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
   );
 });
 
-const statuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
-
-export function OrdersByStatus({ figures: { counts, isRead } }: { readonly figures: DayFigures }): ReactNode {
-  const parts = useStable(statuses.map((name) => ({ name, value: counts[name] })));
+export function OrdersByStatus({ open, closed }: { readonly open: OpenOrders | undefined; readonly closed: ClosedOrders | undefined }): ReactNode {
+  const parts = useStable([
+    { name: 'placed', value: open?.placed ?? 0 },
+    { name: 'approved', value: open?.approved ?? 0 },
+    { name: 'delivered', value: closed?.delivered ?? 0, isMore: closed?.isComplete === false },
+    { name: 'cancelled', value: closed?.cancelled ?? 0, isMore: closed?.isComplete === false },
+  ]);
   return (
     <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or last 24 h</Text>}>
-      {isRead ? (
+      {open && closed ? (
         <Group wrap="nowrap" gap="md">
           <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
           <Legend parts={parts} />
@@ -76,15 +65,15 @@ export function OrdersByStatus({ figures: { counts, isRead } }: { readonly figur
   );
 }
 
-const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; readonly value: number }[] }): ReactNode => (
+const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; readonly value: number; readonly isMore?: boolean }[] }): ReactNode => (
   <Stack gap={6} component="dl" m={0} flex={1}>
-    {parts.map(({ name, value }) => (
+    {parts.map(({ name, value, isMore = false }) => (
       <Group key={name} justify="space-between" wrap="nowrap" gap="xs">
         <Group component="dt" gap={6} wrap="nowrap">
           <span aria-hidden style={{ width: 10, height: 10, borderRadius: 3, flex: 'none', background: `var(--mantine-color-${statusColors[name] ?? 'gray'}-6)` }} />
           <Text size="sm">{name}</Text>
         </Group>
-        <Text component="dd" m={0} size="sm" fw={600} className="numbers">{formatNumber(value)}</Text>
+        <Text component="dd" m={0} size="sm" fw={600} className="numbers">{isMore ? 'at least ' : ''}{formatNumber(value)}</Text>
       </Group>
     ))}
   </Stack>
@@ -92,12 +81,13 @@ const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; r
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
 
-export function OrdersPerMinute({ figures: { perMinute } }: { readonly figures: DayFigures }): ReactNode {
+export function OrdersPerMinute({ figures: { perMinute, isCut } }: { readonly figures: DayFigures }): ReactNode {
   const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);
+  const text = `${isCut ? 'the newest ' : ''}${counted(total, 'order')} in the last hour`;
   const data = useStable(perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed })));
   return (
-    <Card title="Orders per minute" aside={<Text size="xs" c="dimmed" className="numbers">{counted(total, 'order')} in the last hour</Text>}>
-      <Chart><Columns data={data} height={height} label={`${counted(total, 'order')} in the last hour, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} per minute`} /></Chart>
+    <Card title="Orders per minute" aside={<Text size="xs" c="dimmed" className="numbers">{text}</Text>}>
+      <Chart><Columns data={data} height={height} label={`${text}, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} per minute`} /></Chart>
     </Card>
   );
 }

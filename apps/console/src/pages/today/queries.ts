@@ -1,7 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
+import type { components } from '@plant-shop/client';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
-import { relativeTo } from '../../ui/relative-time.js';
+import { dayMs, type Order, type OrderStatus } from '../../shop/day.js';
+import { useRefetchedLive } from '../../shop/use-refetched-live.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { healthOf } from '../webhooks/health.js';
 
@@ -14,31 +16,91 @@ interface Counted {
   readonly error: unknown;
 }
 
-const page = 1_000;
 /** Deliveries that show a webhook's health. */
 const recent = 100;
-const countOf = (length: number): string => (length < page ? formatNumber(length) : `${formatNumber(page)}+`);
+/** Orders that wait longest, as many as the page shows. */
+const mostWaiting = 5;
+const openMs = 1_000;
+const closedMs = 3_000;
+
+type Counts = components['schemas']['OrderCounts']['counts'];
+const sumOf = (counts: Counts, isMeant: (one: Counts[number]) => boolean): number => counts.filter(isMeant).reduce((sum, { orders }) => sum + orders, 0);
+
+export interface OpenOrders {
+  readonly placed: number;
+  readonly approved: number;
+  readonly toShip: number;
+  /** Paid orders that are not shipped, the oldest first. */
+  readonly waiting: readonly Order[];
+}
+
+/** The open orders, counted by the shop. */
+export function useOpenOrders(): UseQueryResult<OpenOrders> {
+  const shop = useShop();
+  const owner = useMay('read:orders') ? { owner: '*' } : {};
+  return useRefetchedLive(
+    useQuery({
+      queryKey: ['orders', 'open', owner],
+      refetchInterval: 30_000,
+      queryFn: async ({ signal }) => {
+        const [{ data }, { data: waiting }] = await Promise.all([
+          shop.GET('/store/order/counts', { params: { query: { ...owner, status: ['placed', 'approved'] } }, signal }),
+          shop.GET('/store/order', { params: { query: { ...owner, status: ['approved'], shipped: false, sort: 'placedAt', limit: mostWaiting } }, signal }),
+        ]);
+        const { counts } = data;
+        return {
+          placed: sumOf(counts, ({ status }) => status === 'placed'),
+          approved: sumOf(counts, ({ status }) => status === 'approved'),
+          toShip: sumOf(counts, ({ status, shipped }) => status === 'approved' && !shipped),
+          waiting,
+        };
+      },
+    }),
+    openMs,
+  );
+}
+
+export interface ClosedOrders extends Readonly<Record<Extract<OrderStatus, 'delivered' | 'cancelled'>, number>> {
+  /** False: there may be more. */
+  readonly isComplete: boolean;
+}
+
+/** Closed orders that were placed in the last 24 hours. */
+export function useClosedOrders(): UseQueryResult<ClosedOrders> {
+  const shop = useShop();
+  const owner = useMay('read:orders') ? { owner: '*' } : {};
+  return useRefetchedLive(
+    useQuery({
+      queryKey: ['orders', 'closed', owner],
+      refetchInterval: 30_000,
+      queryFn: async ({ signal }) => {
+        const query = { ...owner, status: ['delivered' as const, 'cancelled' as const], placedFrom: new Date(Date.now() - dayMs).toISOString() };
+        const { counts, complete } = (await shop.GET('/store/order/counts', { params: { query }, signal })).data;
+        const of = (wanted: OrderStatus): number => sumOf(counts, ({ status }) => status === wanted);
+        return { delivered: of('delivered'), cancelled: of('cancelled'), isComplete: complete };
+      },
+    }),
+    closedMs,
+  );
+}
 
 /** Updated live by the event `refund.due`. */
 export function useRefundsDue(): Counted {
   const shop = useShop();
   const { live } = useSession();
-  const isOffered = useMay('write:payments');
+  const [mayPay, seesAll] = [useMay('write:payments'), useMay('read:orders')];
+  const isOffered = mayPay && seesAll;
   const { data, error, refetch } = useQuery({
     queryKey: ['refunds', { status: 'due' }],
-    queryFn: async ({ signal }) => (await shop.GET('/store/refund', { params: { query: { status: 'due', limit: page } }, signal })).data,
+    queryFn: async ({ signal }) => {
+      const counted = await shop.GET('/store/order/counts', { params: { query: { owner: '*', refund: 'due' } }, signal });
+      return sumOf(counted.data.counts, () => true);
+    },
     enabled: isOffered,
     refetchInterval: 60_000,
   });
   useEffect(() => (isOffered ? live.subscribe((message) => void (message.event === 'refund.due' && refetch())) : undefined), [isOffered, live, refetch]);
-  const oldest = data?.map(({ dueAt }) => Date.parse(dueAt)).sort((a, b) => a - b)[0];
-  return {
-    isOffered,
-    value: data ? countOf(data.length) : '…',
-    count: data?.length ?? 0,
-    text: oldest === undefined ? 'none' : `the oldest: ${relativeTo(oldest, Date.now())}`,
-    error,
-  };
+  return { isOffered, value: data === undefined ? '…' : formatNumber(data), count: data ?? 0, text: data === 0 ? 'none' : 'orders whose payment must be returned', error };
 }
 
 /** The user's own webhooks that the shop disabled, or whose last attempt failed: the same rule as on the Webhooks page. */

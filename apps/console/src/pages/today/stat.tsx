@@ -1,25 +1,27 @@
 import { Group, Paper, Stack, Text, ThemeIcon } from '@mantine/core';
 import type { IconProps } from '@tabler/icons-react';
 import type { ComponentType, ReactNode } from 'react';
+import type { OrderFilter } from '../orders/order-filter.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { problemText } from '../../ui/problem.js';
 
 /** A key figure with its label. */
-export function Stat({ label, value, text, icon: Icon, tone, href, error }: {
+export function Stat({ label, value, text, icon: Icon, tone, href, search, error }: {
   readonly label: string;
   readonly value: string;
   readonly text: string;
   readonly icon: ComponentType<IconProps>;
   readonly tone: string;
-  /** Target of the label's link. */
+  /** Target of the label's link: a page, or the orders with this filter. */
   readonly href?: string;
+  readonly search?: OrderFilter;
   readonly error?: unknown;
 }): ReactNode {
   return (
     <Paper withBorder p="md" component="section" aria-label={label}>
       <Group justify="space-between" align="flex-start" wrap="nowrap">
         <Stack gap={2}>
-          <Text size="sm" fw={500}>{href === undefined ? label : <AnchorLink to={href} c="inherit" inherit>{label}</AnchorLink>}</Text>
+          <Text size="sm" fw={500}>{search ? <AnchorLink to="/orders" search={search} c="inherit" inherit>{label}</AnchorLink> : href === undefined ? label : <AnchorLink to={href} c="inherit" inherit>{label}</AnchorLink>}</Text>
           <Text className="numbers" fz={30} fw={650} lh={1.15}>{value}</Text>
           <Text size="xs" c="dimmed">{error === null || error === undefined ? text : problemText(error).what}</Text>
         </Stack>

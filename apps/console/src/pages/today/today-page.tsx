@@ -1,5 +1,5 @@
-import { Alert, Grid, SimpleGrid, Skeleton } from '@mantine/core';
-import { IconCash, IconClockHour4, IconInfoCircle, IconTruckDelivery, IconWebhook } from '@tabler/icons-react';
+import { Grid, SimpleGrid, Skeleton } from '@mantine/core';
+import { IconCash, IconClockHour4, IconTruckDelivery, IconWebhook } from '@tabler/icons-react';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { type Session, useCell, useMay, useSession } from '../../auth/session.js';
 import { LiveDay } from '../../shop/day.js';
@@ -10,7 +10,7 @@ import { DeliveryTime, OrdersByStatus, OrdersPerMinute, UnitsByStatus } from './
 import { Health } from './health.js';
 import { LiveBadge } from '../../ui/live-badge.js';
 import { Stat } from './stat.js';
-import { useFailingWebhooks, useRefundsDue } from './queries.js';
+import { useClosedOrders, useFailingWebhooks, useOpenOrders, useRefundsDue } from './queries.js';
 
 // Below the key figures, so it is not part of the first load.
 const ToShip = lazy(() => import('./to-ship.js').then(({ ToShip: component }) => ({ default: component })));
@@ -36,28 +36,28 @@ export function TodayPage(): ReactNode {
   const seesAll = useMay('read:orders');
   const refunds = useRefundsDue();
   const webhooks = useFailingWebhooks();
-  const { counts, isCut, isRead } = figures;
-  const number = (value: number): string => (isRead ? formatNumber(value) : '…');
+  const { data: open, error: openError } = useOpenOrders();
+  const closed = useClosedOrders();
+  const number = (value: number | undefined): string => (value === undefined ? '…' : formatNumber(value));
   return (
     <>
       <PageHeader title="Today" text={seesAll ? 'Open work, and what is happening right now.' : 'Your orders, and what happens to them right now.'}>
         <LiveBadge lagMs={figures.lagMs} />
       </PageHeader>
-      <ProblemAlert error={error} title="The orders could not be loaded" />
+      <ProblemAlert error={openError ?? closed.error ?? error} title="The orders could not be loaded" />
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} mb="md">
-        <Stat label="To ship" value={number(figures.toShip.length)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={figures.toShip.length > 0 ? 'blue' : 'gray'} href="/orders?status=approved" />
-        <Stat label="Awaiting payment" value={number(counts.placed)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" href="/orders?status=placed" />
-        {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} error={refunds.error} />}
+        <Stat label="To ship" value={number(open?.toShip)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} search={{ status: 'approved', shipped: false, sort: 'placedAt' }} />
+        <Stat label="Awaiting payment" value={number(open?.placed)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" search={{ status: 'placed', sort: 'placedAt' }} />
+        {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} search={{ refund: 'due', sort: 'placedAt' }} error={refunds.error} />}
         {webhooks.isOffered && <Stat label="Failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
       </SimpleGrid>
-      {isCut && <Alert variant="light" color="blue" icon={<IconInfoCircle />} mb="md">This page counts at most the newest 5,000 open orders and the newest 5,000 that closed in the last 24 hours. There are more.</Alert>}
       <Grid>
         <Grid.Col span={{ base: 12, md: 4 }}><UnitsByStatus /></Grid.Col>
-        <Grid.Col span={{ base: 12, md: 4 }}><OrdersByStatus figures={figures} /></Grid.Col>
+        <Grid.Col span={{ base: 12, md: 4 }}><OrdersByStatus open={open} closed={closed.data} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><Health /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}><OrdersPerMinute figures={figures} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}><DeliveryTime figures={figures} /></Grid.Col>
-        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><ToShip figures={figures} /></Suspense></Grid.Col>
+        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><ToShip open={open} /></Suspense></Grid.Col>
       </Grid>
     </>
   );

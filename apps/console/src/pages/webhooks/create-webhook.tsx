@@ -1,40 +1,39 @@
 import { Modal } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
-import { WebhookForm, type WebhookInput } from './webhook-form.js';
+import { useChange } from '../../ui/use-change.js';
+import { useDraft } from '../../ui/use-draft.js';
+import { valuesOf, WebhookForm, type WebhookInput } from './webhook-form.js';
 
 /** The form, then the secret, then the new webhook's page. */
-export function CreateWebhook({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactNode {
+export function CreateWebhook({ onClose }: { readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
   const [created, setCreated] = useState<{ readonly id: string; readonly secret: string }>();
-  const create = useMutation({
+  const draft = useDraft('new webhook', valuesOf({ url: '', eventTypes: ['order.status_changed'] }));
+  const create = useChange({
     gcTime: 0,
     mutationFn: async (body: WebhookInput) => (await shop.POST('/webhooks', { body })).data,
     onSuccess: async ({ id, secret }) => {
+      draft.clear();
       setCreated({ id, secret });
       await client.invalidateQueries({ queryKey: ['webhooks'] });
     },
   });
-  const close = (): void => {
-    create.reset();
-    onClose();
-  };
   return (
     <>
-      <Modal opened={isOpen && !created} onClose={close} title="New webhook" size="lg">
-        <WebhookForm action="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={close} />
+      <Modal opened={!created} onClose={onClose} title="New webhook" size="lg">
+        <WebhookForm draft={draft} action="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
       </Modal>
       <SecretDialog
         title="The webhook's secret"
         secret={created?.secret}
         onClose={() => {
-          setCreated(undefined);
-          close();
+          onClose();
           void navigate({ to: '/webhooks/$webhookId', params: { webhookId: created?.id ?? '' } });
         }}
       >

@@ -1,17 +1,18 @@
 import { Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { useChange } from '../../ui/use-change.js';
 import type { Webhook } from './webhook-reads.js';
 
 export function DeleteWebhook({ webhook: { id: webhookId, url }, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const remove = useMutation({
+  const remove = useChange({
     mutationFn: () => shop.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId } } }),
     onSuccess: async () => {
       sayDone('The webhook is deleted.');

@@ -1,12 +1,13 @@
 import { ActionIcon, Anchor, Badge, Button, Table, Text } from '@mantine/core';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { problemText } from '../../ui/problem.js';
 import { Time, useNow } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import { attemptText, DeliveryBadge } from './attempts.js';
 import type { Delivery, Webhook } from './webhook-reads.js';
 
@@ -18,7 +19,8 @@ export function DeliveryRow({ webhook, delivery, isOpen, onToggle }: {
 }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const resend = useMutation({
+  const resend = useChange({
+    isRepeatable: true,
     mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: webhook.id, deliveryId: delivery.id } } })).data,
     onSuccess: async ({ state }) => {
       sayDone(state === 'held' ? 'The event is held until the webhook is enabled.' : 'The event is sent again.');

@@ -3,7 +3,8 @@ import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
-import { localInput } from './local-input.js';
+import { localInput } from '../../ui/local-input.js';
+import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { useWaiting, type Waiting, type Webhook } from './webhook-reads.js';
 import { type ReplayRange, useReplay } from './use-replay.js';
 
@@ -11,21 +12,27 @@ const hourMs = 3_600_000;
 
 /** Replays a period and shows the progress. */
 export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
-  const replay = useReplay(webhook.id);
+  const [yesterday] = useState(() => localInput(Date.now() - 24 * hourMs));
+  const draft = useDraft<PeriodValues>(`replay of webhook ${webhook.id}`, { since: yesterday, until: '', from: 'time', cursor: '', onlyFailed: false });
+  const replay = useReplay(webhook.id, draft.clear);
   const isAsking = replay.state === 'idle' || replay.error !== undefined;
   return (
     <Modal opened onClose={onClose} title="Replay a period" size="lg">
-      {isAsking ? <PeriodForm error={replay.error} onStart={replay.start} onCancel={onClose} /> : <ReplayProgress webhook={webhook} {...replay} onClose={onClose} />}
+      {isAsking ? <PeriodForm draft={draft} error={replay.error} onStart={replay.start} onCancel={onClose} /> : <ReplayProgress webhook={webhook} {...replay} onClose={onClose} />}
     </Modal>
   );
 }
 
-function PeriodForm({ error, onStart, onCancel }: { readonly error: unknown; readonly onStart: (range: ReplayRange) => void; readonly onCancel: () => void }): ReactNode {
-  const [since, setSince] = useState(() => localInput(Date.now() - 24 * hourMs));
-  const [until, setUntil] = useState('');
-  const [from, setFrom] = useState<'time' | 'cursor'>('time');
-  const [cursor, setCursor] = useState('');
-  const [onlyFailed, setOnlyFailed] = useState(false);
+interface PeriodValues {
+  readonly since: string;
+  readonly until: string;
+  readonly from: 'time' | 'cursor';
+  readonly cursor: string;
+  readonly onlyFailed: boolean;
+}
+
+function PeriodForm({ draft, error, onStart, onCancel }: { readonly draft: Draft<PeriodValues>; readonly error: unknown; readonly onStart: (range: ReplayRange) => void; readonly onCancel: () => void }): ReactNode {
+  const { since, until, from, cursor, onlyFailed } = draft.value;
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     onStart({
@@ -37,15 +44,16 @@ function PeriodForm({ error, onStart, onCancel }: { readonly error: unknown; rea
   return (
     <form onSubmit={submit}>
       <Stack>
+        <RestoredDraft draft={draft} />
         <Text size="sm">The shop sends the events of the period again, with the same ids, after those that still wait. Receivers that remember the ids process none twice.</Text>
-        <Radio.Group label="From" value={from} onChange={(value) => setFrom(value)}>
+        <Radio.Group label="From" value={from} onChange={(value) => draft.change({ from: value })}>
           <Group mt={4}><Radio value="time" label="a time" /><Radio value="cursor" label="a cursor of the stream" /></Group>
         </Radio.Group>
         {from === 'time'
-          ? <TextInput type="datetime-local" label="Since" required data-autofocus value={since} onChange={(change) => setSince(change.currentTarget.value)} error={faultOf(error, 'since')} />
-          : <TextInput label="After the cursor" required value={cursor} onChange={(change) => setCursor(change.currentTarget.value)} error={faultOf(error, 'fromCursor')} />}
-        <TextInput type="datetime-local" label="Before" description="Empty: until now." value={until} onChange={(change) => setUntil(change.currentTarget.value)} error={faultOf(error, 'until')} />
-        <Checkbox label="Only deliveries that failed" checked={onlyFailed} onChange={(change) => setOnlyFailed(change.currentTarget.checked)} />
+          ? <TextInput type="datetime-local" label="Since" required data-autofocus value={since} onChange={(change) => draft.change({ since: change.currentTarget.value })} error={faultOf(error, 'since')} />
+          : <TextInput label="After the cursor" required value={cursor} onChange={(change) => draft.change({ cursor: change.currentTarget.value })} error={faultOf(error, 'fromCursor')} />}
+        <TextInput type="datetime-local" label="Before" description="Empty: until now." value={until} onChange={(change) => draft.change({ until: change.currentTarget.value })} error={faultOf(error, 'until')} />
+        <Checkbox label="Only deliveries that failed" checked={onlyFailed} onChange={(change) => draft.change({ onlyFailed: change.currentTarget.checked })} />
         <ProblemAlert error={error} title="Nothing more was scheduled" />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

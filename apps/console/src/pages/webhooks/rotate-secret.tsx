@@ -1,17 +1,17 @@
 import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { defaultGrace, graceChoices } from '../../ui/grace.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { formatExact } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import type { Webhook } from './webhook-reads.js';
 
 export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const [graceSeconds, setGraceSeconds] = useState(defaultGrace);
-  const rotate = useMutation({
+  const rotate = useChange({
     gcTime: 0,
     mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/rotateSecret', { params: { path: { webhookId } }, body: { graceSeconds: Number(graceSeconds) } })).data,
   });

@@ -16,8 +16,11 @@ export interface ReplayRun {
   readonly stop: () => void;
 }
 
-/** Replays a period of any length: each call schedules a part and returns where the next one starts. */
-export function useReplay(webhookId: string): ReplayRun {
+/**
+ * Replays a period of any length: each call schedules a part and returns where the next one starts.
+ * @param onDone called when all of it is scheduled
+ */
+export function useReplay(webhookId: string, onDone: () => void): ReplayRun {
   const shop = useShop();
   const client = useQueryClient();
   const [run, setRun] = useState<Pick<ReplayRun, 'state' | 'scheduled' | 'error'>>({ state: 'idle', scheduled: 0, error: undefined });
@@ -38,6 +41,7 @@ export function useReplay(webhookId: string): ReplayRun {
         scheduled += data.scheduled;
         setRun({ state: cursor === undefined ? 'done' : signal.aborted ? 'stopped' : 'scheduling', scheduled, error: undefined });
       } while (cursor !== undefined && !signal.aborted);
+      if (cursor === undefined) onDone();
     } catch (error) {
       setRun({ state: 'stopped', scheduled, error });
     } finally {

@@ -1,15 +1,17 @@
-import { type UseMutationResult, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
+import { type Change, useChange } from '../../ui/use-change.js';
 import type { Webhook } from './webhook-reads.js';
 
 /** Enables or disables an endpoint, unless it has changed since it was shown. */
-export function useSetState(webhook: Webhook, etag: string | undefined): UseMutationResult<Webhook, Error, Webhook['state']> {
+export function useSetState(webhook: Webhook, etag: string | undefined): Change<Webhook, Webhook['state']> {
   const shop = useShop();
   const client = useQueryClient();
   const { id: webhookId } = webhook;
-  return useMutation({
-    mutationFn: async (state) => {
+  return useChange({
+    isRepeatable: true,
+    mutationFn: async (state: Webhook['state']) => {
       const { url, eventTypes, orderId, plantId, newStatuses, description } = webhook;
       const filters = { ...(orderId !== undefined && { orderId }), ...(plantId !== undefined && { plantId }), ...(newStatuses !== undefined && { newStatuses }) };
       const body = { url, eventTypes, state, ...filters, ...(description !== undefined && { description }) };

@@ -1,7 +1,10 @@
-import { Alert, Button, Checkbox, Group, MultiSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { Alert, Button, Checkbox, Group, MultiSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import type { ReactNode, SubmitEvent } from 'react';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { PlantField } from '../../ui/plant-field.js';
+import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
+import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { orderStatuses } from '../orders/order-filter.js';
 import type { EventType, Webhook } from './webhook-reads.js';
 
@@ -18,8 +21,21 @@ const events: readonly { readonly type: EventType; readonly label: string; reado
   { type: 'stock.back', label: 'A plant is in stock again', text: 'stock.back' },
 ];
 
-export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit, onCancel }: {
-  readonly initial?: WebhookInput;
+/** The form's values, as typed. */
+export interface WebhookValues {
+  readonly url: string;
+  readonly eventTypes: string[];
+  readonly orderId: string;
+  readonly plantId?: number | undefined;
+  readonly newStatuses: string[];
+  readonly description: string;
+}
+
+export const valuesOf = ({ url, eventTypes, orderId, plantId, newStatuses = [], description = '' }: WebhookInput): WebhookValues =>
+  ({ url, eventTypes, orderId: String(orderId ?? ''), plantId, newStatuses, description });
+
+export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, onCancel }: {
+  readonly draft: Draft<WebhookValues>;
   readonly action: string;
   readonly isBusy: boolean;
   readonly error: unknown;
@@ -28,20 +44,15 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
   readonly onSubmit: (input: WebhookInput) => void;
   readonly onCancel: () => void;
 }): ReactNode {
-  const [url, setUrl] = useState(initial?.url ?? '');
-  const [eventTypes, setEventTypes] = useState<string[]>(initial?.eventTypes ?? ['order.status_changed']);
-  const [orderId, setOrderId] = useState<number | string>(initial?.orderId ?? '');
-  const [plantId, setPlantId] = useState<number | string>(initial?.plantId ?? '');
-  const [newStatuses, setNewStatuses] = useState<string[]>(initial?.newStatuses ?? []);
-  const [description, setDescription] = useState(initial?.description ?? '');
+  const { url, eventTypes, orderId, plantId, newStatuses, description } = draft.value;
 
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     onSubmit({
       url: url.trim(),
       eventTypes: events.flatMap(({ type }) => (eventTypes.includes(type) ? [type] : [])),
-      ...(typeof orderId === 'number' && { orderId }),
-      ...(typeof plantId === 'number' && { plantId }),
+      ...(orderId.trim() !== '' && { orderId: Number(orderId) }),
+      ...(plantId !== undefined && { plantId }),
       ...(newStatuses.length > 0 && { newStatuses: orderStatuses.filter((one) => newStatuses.includes(one)) }),
       ...(description.trim() !== '' && { description: description.trim() }),
     });
@@ -50,18 +61,19 @@ export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit
   return (
     <form onSubmit={submit}>
       <Stack>
-        <TextInput label="Address" description="The shop sends each event to it by POST." type="url" placeholder="https://example.com/hooks/plants" required data-autofocus value={url} onChange={(change) => setUrl(change.currentTarget.value)} error={faultOf(error, 'url')} />
-        <Checkbox.Group label="Events" value={eventTypes} onChange={setEventTypes} error={eventTypes.length === 0 ? 'Choose at least one.' : faultOf(error, 'eventTypes')}>
+        <RestoredDraft draft={draft} />
+        <TextInput label="Address" description="The shop sends each event to it by POST." type="url" placeholder="https://example.com/hooks/plants" required data-autofocus value={url} onChange={(change) => draft.change({ url: change.currentTarget.value })} error={faultOf(error, 'url')} />
+        <Checkbox.Group label="Events" value={eventTypes} onChange={(value) => draft.change({ eventTypes: value })} error={eventTypes.length === 0 ? 'Choose at least one.' : faultOf(error, 'eventTypes')}>
           <Stack gap={6} mt={4}>
             {events.map(({ type, label, text }) => <Checkbox key={type} value={type} label={<>{label} <Text span c="dimmed" size="sm">{text}</Text></>} />)}
           </Stack>
         </Checkbox.Group>
         <Group grow align="flex-start">
-          <NumberInput label="Only plant" placeholder="all" min={1} allowDecimal={false} hideControls value={plantId} onChange={setPlantId} error={faultOf(error, 'plantId')} />
-          <NumberInput label="Only order" placeholder="all" min={1} allowDecimal={false} hideControls value={orderId} onChange={setOrderId} error={faultOf(error, 'orderId')} />
+          <PlantField label="Only plant" placeholder="all" value={plantId} onChange={(value) => draft.change({ plantId: value })} error={faultOf(error, 'plantId')} />
+          <WholeNumberInput label="Only order" placeholder="all" min={1} value={orderId} onChange={(value) => draft.change({ orderId: value })} error={faultOf(error, 'orderId')} />
         </Group>
-        <MultiSelect label="Only changes to" placeholder={newStatuses.length === 0 ? 'all' : ''} data={orderStatuses} value={newStatuses} onChange={setNewStatuses} error={faultOf(error, 'newStatuses')} />
-        <Textarea label="Description" autosize minRows={2} maxRows={6} maxLength={1_000} value={description} onChange={(change) => setDescription(change.currentTarget.value)} error={faultOf(error, 'description')} />
+        <MultiSelect label="Only changes to" placeholder={newStatuses.length === 0 ? 'all' : ''} data={orderStatuses} value={newStatuses} onChange={(value) => draft.change({ newStatuses: value })} error={faultOf(error, 'newStatuses')} />
+        <Textarea label="Description" autosize minRows={2} maxRows={6} maxLength={1_000} value={description} onChange={(change) => draft.change({ description: change.currentTarget.value })} error={faultOf(error, 'description')} />
         {conflict ?? <ProblemAlert error={error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

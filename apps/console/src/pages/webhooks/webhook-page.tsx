@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Menu, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconArrowLeft, IconDots, IconKey, IconPencil, IconPlayerPause, IconPlayerPlay, IconRepeat, IconSend, IconTrash } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
@@ -9,6 +9,7 @@ import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
 import { DeleteWebhook } from './delete-webhook.js';
 import { Deliveries } from './deliveries.js';
 import { DisabledAlert } from './disabled-alert.js';
@@ -37,6 +38,9 @@ export function WebhookPage(): ReactNode {
   );
 }
 
+/** What tells the webhook from others, in the tab's title. */
+const hostOf = (url: string): string => URL.parse(url)?.host ?? '';
+
 type DialogName = 'edit' | 'rotate' | 'replay' | 'delete';
 
 function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: string | undefined }): ReactNode {
@@ -45,7 +49,8 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
   const [dialog, setDialog] = useState<DialogName>();
   const close = (): void => setDialog(undefined);
   const setState = useSetState(webhook, etag);
-  const test = useMutation({
+  const test = useChange({
+    isRepeatable: true,
     mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/test', { params: { path: { webhookId: webhook.id } } })).data,
     onSuccess: async ({ state }) => {
       sayDone(state === 'held' ? 'The test event is held until the webhook is enabled.' : 'A test event is on its way.');
@@ -55,7 +60,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
   const isEnabled = webhook.state === 'enabled';
   return (
     <>
-      <PageHeader title="Webhook" text={<Text span inherit style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Text>}>
+      <PageHeader title={`Webhook ${hostOf(webhook.url)}`} text={webhook.url}>
         <Button variant="default" leftSection={<IconSend size={16} />} loading={test.isPending} onClick={() => test.mutate()}>Send a test</Button>
         <Button variant="default" leftSection={<IconRepeat size={16} />} onClick={() => setDialog('replay')}>Replay</Button>
         <Button variant="default" leftSection={<IconPencil size={16} />} onClick={() => setDialog('edit')}>Edit</Button>

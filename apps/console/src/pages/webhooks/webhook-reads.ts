@@ -1,5 +1,5 @@
 import type { components, Shop } from '@plant-shop/client';
-import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 
@@ -29,7 +29,6 @@ const endpointsMs = 5_000;
 const deliveriesMs = 3_000;
 /** The newest deliveries, which determine an endpoint's health. */
 const recent = 100;
-const pageSize = 50;
 const waitingLimit = 1_000;
 
 export function useWebhooks(): UseQueryResult<readonly Webhook[]> {
@@ -51,18 +50,24 @@ export function useRecentDeliveries(webhookId: string): UseQueryResult<readonly 
   const shop = useShop();
   return useQuery({
     queryKey: ['webhook', webhookId, 'recent'],
-    refetchInterval: endpointsMs,
+    refetchInterval: deliveriesMs,
     queryFn: async ({ signal }) => (await readDeliveries(shop, webhookId, { limit: recent }, signal)).deliveries,
   });
 }
 
 export function useDeliveries(webhookId: string, state: DeliveryState | undefined): UseInfiniteQueryResult<InfiniteData<DeliveriesPage>> {
   const shop = useShop();
+  const client = useQueryClient();
   return useInfiniteQuery({
     queryKey: ['webhook', webhookId, 'deliveries', { state }],
     refetchInterval: deliveriesMs,
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam: cursor, signal }) => readDeliveries(shop, webhookId, { limit: pageSize, ...(state && { state }), ...(cursor !== undefined && { cursor }) }, signal),
+    queryFn: async ({ pageParam: cursor, signal }) => {
+      const page = await readDeliveries(shop, webhookId, { limit: recent, ...(state && { state }), ...(cursor !== undefined && { cursor }) }, signal);
+      // The health above the list is that of the deliveries in it.
+      if (state === undefined && cursor === undefined) client.setQueryData(['webhook', webhookId, 'recent'], page.deliveries);
+      return page;
+    },
     getNextPageParam: ({ next }) => next,
   });
 }

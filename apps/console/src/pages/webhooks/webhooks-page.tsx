@@ -23,7 +23,7 @@ export function WebhooksPage(): ReactNode {
       {isPending && <Loading />}
       {data?.length === 0 && <EmptyState icon={IconWebhook} title="No webhooks yet" text="A webhook sends each order event to a program of yours as an HTTP request. To begin, create one with the program’s address." />}
       {data !== undefined && data.length > 0 && <Endpoints webhooks={data} />}
-      <CreateWebhook isOpen={isCreating} onClose={close} />
+      {isCreating && <CreateWebhook onClose={close} />}
     </>
   );
 }

@@ -4,6 +4,7 @@ import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import type { Delivery, DeliveryDetails, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
+import { SemaphoreByKey } from '@plant-shop/platform/patterns/semaphore';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -27,10 +28,14 @@ import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.
 import { fixedHeaders, signedHeaders } from './signing-secrets.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
 
+/** Connections of the database that `schedule` may take: a replay holds one for as long as it takes to insert 10,000 deliveries. */
+const scheduledAtOnce = 2;
+
 /** The operations on deliveries of the principal's own endpoints. */
 @Injectable()
 export class DeliveriesService {
   private readonly limits: PendingLimits;
+  private readonly turns = new SemaphoreByKey(scheduledAtOnce);
 
   constructor(
     private readonly database: Database,
@@ -87,18 +92,23 @@ export class DeliveriesService {
     return this.schedule(context, webhookId, (tx, webhook, room) => replayEvents(tx, webhook.id, range, room));
   }
 
-  /** Runs work that enqueues up to `room` deliveries for the principal's own endpoint, once per Idempotency-Key. */
+  /**
+   * Runs work that enqueues up to `room` deliveries for the principal's own endpoint, once per Idempotency-Key. Requests of one owner wait for
+   * each other here: in `lockRoom` each would hold a connection, and those that send deliveries would get none.
+   */
   private async schedule<T extends object>(
     { principal, idempotency }: RpcContext,
     webhookId: string,
     work: (tx: Transaction, webhook: WebhookEntity, room: number) => Promise<T>,
   ): Promise<T | Replayed> {
     assertMayUseWebhooks(principal);
-    const answer = await this.clock.transaction((tx) =>
-      runOnce(tx, idempotency, async () => {
-        const webhook = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
-        return work(tx, webhook, await lockRoom(tx, webhook, this.limits));
-      }),
+    const answer = await this.turns.run(principal.subject, () =>
+      this.clock.transaction((tx) =>
+        runOnce(tx, idempotency, async () => {
+          const webhook = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
+          return work(tx, webhook, await lockRoom(tx, webhook, this.limits));
+        }),
+      ),
     );
     this.due.notify();
     return answer;

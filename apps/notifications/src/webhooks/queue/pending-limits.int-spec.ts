@@ -65,6 +65,19 @@ describe('deliveries that wait', () => {
     expect(scheduled.reduce((sum, one) => sum + one, 0)).toBe(8);
   });
 
+  it('of others are sent while many replays of one owner wait for each other', async () => {
+    await enqueued(1);
+    receiver.answer = (_received, response) => response.writeHead(204).end();
+    const [webhook, other] = await Promise.all([shop.create(receiver.url), shop.create(receiver.url, {}, customer(2))]);
+    await shop.sql.query('BEGIN');
+    await shop.sql.query(`SELECT pg_advisory_xact_lock(hashtext('deliveries of'), hashtext($1))`, [customer(1).subject]);
+    const replays = Array.from({ length: 30 }, () => replay(webhook.id).then(() => 'ok', (error: unknown) => (error as { code: string }).code));
+    await shop.call(notifications.testWebhook, { webhookId: other.id }, customer(2));
+    await until(() => receiver.received.length === 1);
+    await shop.sql.query('COMMIT');
+    expect(new Set(await Promise.all(replays))).toEqual(new Set(['ok', 'replay-in-progress']));
+  });
+
   it('in the log make an endpoint of all orders behind', async () => {
     const webhook = await shop.create(receiver.url, {}, staff(2));
     expect(await isBehind(webhook.id, staff(2))).toBe(false);

@@ -1,12 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
-import { TestWebhooks } from '../webhooks.spec.fixture.js';
+import { logAndCrash } from '../../log/log.spec.fixture.js';
+import { epoch, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { enqueueOwn } from './deliveries.repository.js';
+import { lockWebhookWatermark } from './positions.repository.js';
 import { QueueClock } from './queue-clock.js';
 import { endDeliveries } from './sweeps.repository.js';
-import { endTurns, noteHealth, takeTurns } from './queue.repository.js';
+import { endTurns, holdLanes, noteHealth, recordOutcomes, takeTurns } from './queue.repository.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
 
@@ -40,6 +44,87 @@ describe('the queue of an endpoint', () => {
     });
     expect(await isDue()).toBe(false);
     expect(await inQueueTime((tx) => takeTurns(tx, 1, limits))).toEqual([]);
+  });
+
+  it('gives no turn that another worker ends between the lock and the reading', async () => {
+    await inQueueTime(async (tx) => {
+      const ended: Pick<Transaction, 'query'> = {
+        query: async (statement, values) => {
+          const rows = await tx.query(statement, values);
+          await shop.sql.query(`UPDATE webhook_queues SET turn_at = 'infinity'`);
+          return rows as never;
+        },
+      };
+      expect(await takeTurns(ended as Transaction, 1, limits)).toEqual([]);
+    });
+  });
+
+  it('keeps its place among others when it gets another delivery', async () => {
+    await logAndCrash(shop.sql, epoch, shop.happenSilently({ orderId: 1 }, { orderId: 2 }));
+    const turnAt = async () => (await shop.sql.query<{ at: Date }>('SELECT turn_at AS at FROM webhook_queues')).rows[0]?.at;
+    const enqueued = async (seq: number) => (await inQueueTime(async (tx) => enqueueOwn(tx, { after: seq - 1, upTo: seq, partSeq: null, partWebhookId: null }, 10)))();
+    await shop.sql.query(`UPDATE webhook_queues SET turn_at = '2020-01-01'`);
+    expect(await enqueued(1)).toEqual({ count: 1, hasMore: true });
+    expect(await turnAt()).toEqual(new Date('2020-01-01T00:00:00Z'));
+    await shop.sql.query(`UPDATE webhook_queues SET turn_at = '2220-01-01'`);
+    expect(await enqueued(2)).toEqual({ count: 1, hasMore: false });
+    expect((await turnAt())!.getTime()).toBeLessThan(Date.now() + 60_000);
+  });
+
+  it('gets each event once in steps of one delivery, which end between two endpoints of one event', async () => {
+    await shop.addReplica();
+    await shop.create('http://127.0.0.1:9/another');
+    await shop.stopReplicas();
+    await logAndCrash(shop.sql, epoch, shop.happenSilently({ orderId: 1 }, { orderId: 2 }));
+    const step = (): Promise<(() => { count: number; hasMore: boolean }) | undefined> =>
+      inQueueTime(async (tx) => {
+        const range = await lockWebhookWatermark(tx, 10);
+        return range && enqueueOwn(tx, range, 1);
+      });
+    const counts: number[] = [];
+    for (let result = await step(); result && counts.length < 10; result = await step()) counts.push(result().count);
+    expect(counts).toEqual([1, 1, 1, 1, 0]);
+    const deliveries = await shop.sql.query('SELECT seq::int, count(DISTINCT webhook_id)::int AS endpoints, count(*)::int FROM webhook_deliveries GROUP BY 1 ORDER BY 1');
+    expect(deliveries.rows).toEqual([1, 2].map((seq) => ({ seq, endpoints: 2, count: 2 })));
+  });
+
+  it('makes a delivery due that is enqueued while the last one of its order ends', async () => {
+    await logAndCrash(shop.sql, epoch, shop.happenSilently({ orderId: 1 }, { orderId: 1 }));
+    const enqueue = (seq: number) => inQueueTime(async (tx) => enqueueOwn(tx, { after: seq - 1, upTo: seq, partSeq: null, partWebhookId: null }, 10));
+    await enqueue(1);
+    const lease = randomUUID();
+    const { rows: [first] } = await shop.sql.query<{ id: number; webhookId: string }>('UPDATE webhook_deliveries SET lease = $1 RETURNING id, webhook_id AS "webhookId"', [lease]);
+    const delivery = { ...first!, orderId: 1, inLane: true };
+    let enqueued: Promise<unknown> | undefined;
+    await inQueueTime(async (tx) => {
+      holdLanes(tx, [delivery]);
+      await tx.query('SELECT 1');
+      enqueued = enqueue(2);
+      await until(async () => (await shop.sql.query(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount === 1);
+      recordOutcomes(tx, [{ delivery, lease, attempt: { at: new Date().toISOString(), durationMs: 1, status: 200 }, state: 'delivered', pauseMs: 0 }]);
+    });
+    await enqueued;
+    const { rows } = await shop.sql.query('SELECT seq::int, state, due_at IS NOT NULL AS "isDue" FROM webhook_deliveries ORDER BY seq');
+    expect(rows).toEqual([{ seq: 1, state: 'delivered', isDue: false }, { seq: 2, state: 'pending', isDue: true }]);
+  });
+
+  it('records no outcome of a worker that another one has followed', async () => {
+    const [former, present] = [randomUUID(), randomUUID()];
+    const { rows } = await shop.sql.query<{ id: number; webhookId: string }>(
+      `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at, lease)
+       SELECT id, gen_random_uuid(), false, false, '{}', now() + interval '1 hour', $1 FROM webhooks RETURNING id, webhook_id AS "webhookId"`,
+      [present],
+    );
+    const delivery = { ...rows[0]!, orderId: null, inLane: false };
+    const attempt = { at: new Date().toISOString(), durationMs: 1, status: 200 };
+    const recorded = async (lease: string): Promise<number[]> => [
+      ...(await inQueueTime(async (tx) => recordOutcomes(tx, [{ delivery, lease, attempt, state: 'delivered', pauseMs: 0 }])))(),
+    ];
+    const stored = async () => (await shop.sql.query<{ state: string; attempts: number; lease: string | null }>('SELECT state, jsonb_array_length(attempts) AS attempts, lease FROM webhook_deliveries')).rows;
+    expect(await recorded(former)).toEqual([]);
+    expect(await stored()).toEqual([{ state: 'pending', attempts: 0, lease: present }]);
+    expect(await recorded(present)).toEqual([delivery.id]);
+    expect(await stored()).toEqual([{ state: 'delivered', attempts: 1, lease: null }]);
   });
 
   it('does not block making a delivery during a turn, and does not overlook that delivery', async () => {

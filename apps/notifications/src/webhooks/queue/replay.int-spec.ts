@@ -50,6 +50,21 @@ describe('a replay', () => {
     expect(new Set(receiver.received.map(({ body }) => body))).toEqual(new Set(events.map(({ body }) => body)));
   });
 
+  it('sends an event that has two numbers once, in its first place', async () => {
+    const before = await owner.create();
+    const [first, second] = owner.happen({ orderId: 1 }, { orderId: 1 });
+    await owner.allEnded(before, 2);
+    owner.shop.happenAgain(first!);
+    const last = owner.happen({ orderId: 1 });
+    await owner.allEnded(before, 3);
+    await owner.shop.webhooksHaveFollowed();
+    const webhook = await owner.create();
+    owner.receiver.received.length = 0;
+    expect(await owner.replay(webhook.id)).toEqual({ scheduled: 3 });
+    await owner.allEnded(webhook, 3);
+    expect(owner.receiver.ids).toEqual([first, second, ...last].map((event) => event!.id));
+  });
+
   it('starts after a cursor or at a time, and ends before a time', async () => {
     const webhook = await owner.create();
     const events = owner.happen({ orderId: 1 }, { orderId: 2 });

@@ -1,12 +1,12 @@
 import { Button, Menu, Modal } from '@mantine/core';
 import { IconChevronDown, IconDownload } from '@tabler/icons-react';
-import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../../auth/session.js';
 import { sayDone } from '../../../ui/done.js';
 import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
+import { useChange } from '../../../ui/use-change.js';
 import type { Format } from '../../../../../../tools/plants/csv.mjs';
 import { exportPlants } from './export-plants.js';
 
@@ -14,7 +14,8 @@ import { exportPlants } from './export-plants.js';
 export function ExportMenu(): ReactNode {
   const shop = useShop();
   const [plants, setPlants] = useState(0);
-  const exporting = useMutation({
+  const exporting = useChange({
+    isRepeatable: true,
     mutationFn: async (format: Format) => {
       setPlants(0);
       let count = 0;

@@ -1,0 +1,57 @@
+/** Where the focus was: the element, then what surrounds it. */
+type Place = readonly Element[];
+
+/**
+ * Keeps the focus near its place when its element goes away: a dialog that closes, a row that is deleted, an action that is done. Otherwise it
+ * falls to the body, and who works by keyboard or screen reader begins the page again. @returns a function that ends it
+ */
+export function keepFocus(): () => void {
+  let last: Place = [];
+  /** The last place outside of dialogs, to which they return. */
+  let outside: Place = [];
+
+  const note = ({ target }: FocusEvent): void => {
+    if (!(target instanceof Element)) return;
+    last = placeOf(target);
+    if (!target.closest('[role=dialog]')) outside = last;
+  };
+  const restore = (): void => {
+    if (document.activeElement !== document.body || last.length === 0) return;
+    const [element] = last;
+    // A busy button is disabled, and loses the focus until it is not.
+    if (element?.isConnected === true) {
+      if (element.matches(':disabled') || !(element instanceof HTMLElement)) return;
+      element.focus({ preventScroll: true });
+      return;
+    }
+    const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
+    const next = dialog ?? outside.find((one) => one.isConnected && !one.matches(':disabled') && one !== document.body && one !== document.documentElement);
+    if (next instanceof HTMLElement) {
+      if (!next.matches('a[href], button, input, select, textarea, [tabindex]')) next.tabIndex = -1;
+      next.focus({ preventScroll: true });
+    }
+  };
+  const release = ({ target }: FocusEvent): void => {
+    // Clicking where nothing takes the focus is no loss of it.
+    queueMicrotask(() => {
+      if (target instanceof Element && target.isConnected && !target.matches(':disabled') && document.activeElement === document.body) last = [];
+    });
+  };
+  const observer = new MutationObserver(restore);
+  observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled'] });
+  document.addEventListener('focusin', note);
+  document.addEventListener('focusout', release);
+  return () => {
+    observer.disconnect();
+    document.removeEventListener('focusin', note);
+    document.removeEventListener('focusout', release);
+  };
+}
+
+/** Of an item of a menu, the place of the button that opened it. */
+function placeOf(element: Element): Place {
+  const opener = document.getElementById(element.closest('[role=menu]')?.getAttribute('aria-labelledby') ?? '');
+  const place: Element[] = [];
+  for (let one: Element | null = opener ?? element; one; one = one.parentElement) place.push(one);
+  return place;
+}

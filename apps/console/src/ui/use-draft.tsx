@@ -1,0 +1,62 @@
+import { Button, Group, Text } from '@mantine/core';
+import { type ReactNode, useRef, useState } from 'react';
+import { usePerson } from '../auth/session.js';
+
+/** What a user has typed into a form. */
+export interface Draft<Value extends object> {
+  readonly value: Value;
+  readonly change: (part: Partial<Value>) => void;
+  /** Whether it was typed before this form opened. */
+  readonly isRestored: boolean;
+  /** Forgets it: the form was sent, or the user discards it. */
+  readonly clear: () => void;
+}
+
+const prefix = 'console-draft ';
+
+/**
+ * State of a form that outlasts its page and the session, until it is sent or the user logs out. The tab keeps it, so that no
+ * other tab or later day sees it. Not for secrets.
+ * @param form names the form and what it changes: `ship order 7`
+ */
+export function useDraft<Value extends object>(form: string, initial: Value): Draft<Value> {
+  const key = `${prefix}${usePerson().username} ${form}`;
+  const [kept] = useState(() => JSON.parse(sessionStorage.getItem(key) ?? 'null') as Value | null);
+  const [value, setValue] = useState(kept ?? initial);
+  // Of two changes before the next rendering, both count.
+  const latest = useRef(value);
+  const [isRestored, setRestored] = useState(kept !== null);
+  const show = (shown: Value): void => {
+    latest.current = shown;
+    setValue(shown);
+  };
+  return {
+    value,
+    change: (part) => {
+      const changed = { ...latest.current, ...part };
+      show(changed);
+      if (JSON.stringify(changed) === JSON.stringify(initial)) sessionStorage.removeItem(key);
+      else sessionStorage.setItem(key, JSON.stringify(changed));
+    },
+    isRestored,
+    clear: () => {
+      sessionStorage.removeItem(key);
+      show(initial);
+      setRestored(false);
+    },
+  };
+}
+
+/** Forgets what was typed into all forms, by every user of this tab. */
+export function forgetDrafts(): void {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key);
+}
+
+/** Says that a form holds what was typed before; renders nothing otherwise. */
+export const RestoredDraft = ({ draft: { isRestored, clear } }: { readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'> }): ReactNode =>
+  isRestored && (
+    <Group justify="space-between" gap="xs">
+      <Text size="sm" c="dimmed" role="status">What you typed before is here again. It is not saved yet.</Text>
+      <Button size="compact-sm" variant="default" onClick={clear}>Discard it</Button>
+    </Group>
+  );

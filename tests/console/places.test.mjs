@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Chrome } from './kit/console.mjs';
+import { repeatOrder } from './kit/many-orders.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
+
+/** @param {import('playwright-core').Page} page @param {string} name */
+const heading = (page, name) => page.getByRole('heading', { name, level: 1, exact: true });
+/** @param {import('playwright-core').Page} page @param {string} name */
+const goTo = (page, name) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
+
+describe('the place', () => {
+  const chrome = new Chrome();
+  /** @type {import('./kit/people.mjs').Person} */
+  let staff;
+  before(async () => {
+    staff = await newPerson('staff');
+    await chrome.open();
+  });
+  after(() => chrome.close());
+
+  test('before a reload is reached by Back, however often the page was reloaded', async () => {
+    const visit = await chrome.visit(staff);
+    const { page } = visit;
+    await goTo(page, 'Orders');
+    await heading(page, 'Orders').waitFor();
+    const entries = await page.evaluate(() => history.length);
+    for (let reloads = 0; reloads < 2; reloads += 1) {
+      await page.reload();
+      await heading(page, 'Orders').waitFor();
+    }
+    assert.equal(await page.evaluate(() => history.length), entries);
+    await page.goBack();
+    await heading(page, 'Today').waitFor();
+    await page.waitForURL(`${address}/console/`);
+    await visit.leave();
+  });
+
+  test('in a long list is the same after Back', async () => {
+    const plantId = await newPlant(20_000);
+    const { data: order } = await admin.POST('/store/order', { body: { plantId } });
+    await repeatOrder(order.id, 1_500);
+    const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
+    const { page } = visit;
+    const table = page.getByRole('table', { name: 'Orders' });
+    await table.getByRole('row').nth(5).waitFor();
+    const first = await scrolledTo(table, 20_000);
+    await table.getByRole('link', { name: first, exact: true }).click();
+    await heading(page, `Order ${first}`).waitFor();
+    await page.goBack();
+    await table.getByRole('link', { name: first, exact: true }).waitFor();
+    await page.waitForFunction(() => document.querySelector('[role=table]')?.scrollTop === 20_000);
+    await visit.leave();
+  });
+
+  test('in the plants is the same after Back', async () => {
+    const word = fresh('Scrolled').replaceAll('-', '');
+    const lines = Array.from({ length: 300 }, (_, n) => `${JSON.stringify({ id: 7_000_000_000_000 + Math.floor(Math.random() * 1e12), name: `${word} ${n}` })}\n`).join('');
+    await admin.POST('/plant/import', { body: lines, parseAs: 'text' });
+    const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}&sort=name` });
+    const { page } = visit;
+    const links = page.getByRole('table', { name: 'Plants' }).getByRole('link');
+    await links.nth(5).waitFor();
+    await page.evaluate(() => window.scrollTo(0, 5_000));
+    await page.waitForFunction(() => Number(document.querySelector('[data-index]')?.getAttribute('data-index')) > 50);
+    const name = (await links.nth(20).textContent()) ?? '';
+    await page.waitForTimeout(200);
+    await links.nth(20).click();
+    await heading(page, name).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name, exact: true }).waitFor();
+    await page.waitForFunction(() => Math.abs(window.scrollY - 5_000) < 100);
+    await visit.leave();
+  });
+
+  test('is named in the tab; an address without a meaning is said to have none', async () => {
+    const name = fresh('Titled fern');
+    const plantId = await newPlant(3, name);
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    await heading(page, name).waitFor();
+    assert.equal(await page.title(), `${name} · Plant shop`);
+    for (const path of ['/orders/abc', '/orders/1.5', '/plants/0']) {
+      await page.goto(`${address}/console${path}`);
+      await heading(page, 'Page not found').waitFor();
+      assert.equal(await page.title(), 'Page not found · Plant shop');
+    }
+    await visit.leave();
+  });
+
+  test('in time that a link names is the same in every time zone', async () => {
+    const visit = await chrome.visit(staff, { path: '/orders' });
+    const { page } = visit;
+    // The browser is in Berlin, in summer two hours before UTC.
+    await page.getByLabel('Placed from').fill('2026-05-01T10:00');
+    await page.waitForURL((url) => url.searchParams.get('from') === '2026-05-01T08:00:00.000Z');
+    assert.equal(await page.getByLabel('Placed from').inputValue(), '2026-05-01T10:00');
+    await visit.leave();
+  });
+
+  test('of the focus is where it was when a dialog closes, or what it was on goes away', async () => {
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
+    await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+    const visit = await chrome.visit(staff, { path: `/orders/${id}` });
+    const { page } = visit;
+    for (const name of ['Ship', 'Transfer', 'Cancel the order', 'Report the delivery']) {
+      const opener = page.getByRole('button', { name, exact: true });
+      await opener.click();
+      await page.getByRole('dialog').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await opener.and(page.locator(':focus')).waitFor();
+    }
+    await page.getByRole('button', { name: 'Cancel the order' }).click();
+    await page.getByLabel('Reason').fill('Damaged');
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the order' }).click();
+    await page.getByText(`Order ${id} is cancelled.`).waitFor();
+    await page.getByRole('group', { name: 'Actions' }).getByRole('button', { name: 'Cancel the order' }).waitFor({ state: 'detached' });
+    // The button is gone; the focus stays among the actions.
+    await page.locator('[role=group][aria-label=Actions]:focus-within').waitFor();
+    await visit.leave();
+
+    const people = await chrome.visit(demoAdmin, { path: '/people?tab=clients' });
+    const newClient = people.page.getByRole('button', { name: 'New client' });
+    await newClient.click();
+    await people.page.getByRole('dialog').waitFor();
+    await people.page.keyboard.press('Escape');
+    await newClient.and(people.page.locator(':focus')).waitFor();
+    await people.leave();
+  });
+});
+
+/** Scrolls a table, and returns the order in the middle of its view. @param {import('playwright-core').Locator} table @param {number} top @returns {Promise<string>} */
+async function scrolledTo(table, top) {
+  await table.evaluate((element, to) => element.scrollTo(0, to), top);
+  await table.page().waitForFunction((to) => document.querySelector('[role=table]')?.scrollTop === to, top);
+  const row = table.locator(`[aria-rowindex="${Math.floor(top / 44) + 6}"]`);
+  await row.waitFor();
+  // The router notes the position of what was scrolled a moment later.
+  await table.page().waitForTimeout(300);
+  return (await row.getByRole('link').textContent()) ?? '';
+}

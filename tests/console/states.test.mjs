@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Receiver } from '@plant-shop/testing/receiver';
+import { Chrome } from './kit/console.mjs';
+import { admin, demoAdmin, newPerson, newPlant, shopOf } from './kit/people.mjs';
+
+describe('a state that is not good', () => {
+  const chrome = new Chrome();
+  /** @type {Receiver} */
+  let receiver;
+  before(async () => {
+    receiver = await Receiver.start();
+    await chrome.open();
+  });
+  after(async () => {
+    await chrome.close();
+    await receiver.stop();
+  });
+
+  test('is said of a file without a picture', async () => {
+    const plantId = await newPlant();
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    await page.locator('input[type=file]').setInputFiles({ name: 'notes.png', mimeType: 'image/png', buffer: Buffer.from('Water it twice a week.') });
+    await page.getByRole('alert').getByText('The shop found no picture in this file').waitFor();
+    assert.equal(await page.getByText('notes.png was added.').count(), 0);
+    assert.deepEqual((await admin.GET('/plant/{plantId}', { params: { path: { plantId } } })).data.photoUrls, []);
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  test('is said of a file that cannot be imported, without an offer to continue', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await page.locator('input[type=file]').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from('Article;Price\r\n1;2\r\n') });
+    await page.getByRole('alert').getByText('This file cannot be imported').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
+    await page.getByRole('button', { name: 'Import another file' }).waitFor();
+    await visit.leave();
+  });
+
+  test('is what deleting the console’s own client leads to, which the question says', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/people?tab=clients' });
+    const { page } = visit;
+    await page.getByRole('button', { name: /^Delete .*console/i }).first().click();
+    await page.getByRole('dialog').getByText('You and everybody else are logged out of it').waitFor();
+    await page.getByRole('button', { name: 'Back', exact: true }).click();
+    await visit.leave();
+  });
+
+  test('is the same above a webhook’s deliveries as in them', async () => {
+    receiver.answerWith(500);
+    const owner = await newPerson('customer');
+    const { data: webhook } = await shopOf(owner).POST('/webhooks', { body: { url: receiver.url } });
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
+    const { page } = visit;
+    await page.getByText('Nothing was sent yet').first().waitFor();
+    // Notes if the page ever shows an answer beside the statement that there is none.
+    await page.evaluate(() => {
+      const watched = Object.assign(window, { contradictions: 0 });
+      new MutationObserver(() => {
+        const text = document.body.textContent ?? '';
+        const list = document.querySelector('[aria-labelledby=deliveries]')?.textContent ?? '';
+        if (list.includes('answered 500') && (text.includes('None has been answered yet') || text.includes('No event has matched it so far'))) setTimeout(() => {
+          const later = document.body.textContent ?? '';
+          if (later.includes('None has been answered yet') || later.includes('No event has matched it so far')) watched.contradictions += 1;
+        }, 250);
+      }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    });
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('row', { name: /Test.*The receiver answered 500/ }).waitFor();
+    await page.getByText('Failing', { exact: true }).waitFor();
+    assert.equal(await page.evaluate(() => /** @type {any} */ (window).contradictions), 0);
+    await visit.leave();
+  });
+
+  test('is an unknown one: offline nothing says Live, and no count says 0', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/orders' });
+    const { page } = visit;
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.route('**/v3/plant/**', (route) => route.abort('internetdisconnected'));
+    await page.route('**/readyz', (route) => route.abort('internetdisconnected'));
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Plants' }).click();
+    await page.getByText('The shop cannot be reached').waitFor();
+    assert.deepEqual(await page.getByRole('group', { name: 'Status' }).getByRole('checkbox').evaluateAll((all) => all.map((one) => one.closest('[class*=Checkbox-body]')?.textContent)), ['available', 'pending', 'sold']);
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
+    await page.getByText('Connecting …', { exact: true }).waitFor();
+    assert.equal(await page.getByText('Live', { exact: true }).count(), 0);
+    await visit.leave(/ERR_INTERNET_DISCONNECTED/);
+  });
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Receiver } from '@plant-shop/testing/receiver';
+import { Chrome } from './kit/console.mjs';
+import { admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+
+/** Counts the requests of a page with this method to a path, and lets the second half of a double click come before the answer. */
+function countRequests(/** @type {import('playwright-core').Page} */ page, /** @type {RegExp} */ path) {
+  const counted = { requests: 0 };
+  page.on('request', (request) => {
+    if (request.method() === 'POST' && path.test(new URL(request.url()).pathname)) counted.requests += 1;
+  });
+  return counted;
+}
+
+/** Two clicks in the same task: before the page can render that it is busy. @param {import('playwright-core').Locator} button */
+const clickTwice = (button) =>
+  button.evaluate((/** @type {HTMLElement} */ element) => {
+    element.click();
+    element.click();
+  });
+
+describe('what is submitted twice', () => {
+  const chrome = new Chrome();
+  /** @type {Receiver} */
+  let receiver;
+  before(async () => {
+    receiver = await Receiver.start();
+    await chrome.open();
+  });
+  after(async () => {
+    await chrome.close();
+    await receiver.stop();
+  });
+
+  test('adds one plant', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
+    const { page } = visit;
+    const name = fresh('Twice');
+    const counted = countRequests(page, /\/plant$/);
+    await page.getByLabel('Name').fill(name);
+    await page.getByRole('button', { name: 'Add the plant' }).evaluate((/** @type {HTMLButtonElement} */ button) => {
+      button.form?.requestSubmit();
+      button.form?.requestSubmit();
+    });
+    await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
+    assert.equal(counted.requests, 1);
+    const { data } = await admin.GET('/plant/search', { params: { query: { q: name } } });
+    assert.equal(data.filter((plant) => plant.name === name).length, 1);
+    await visit.leave();
+  });
+
+  test('creates one webhook, whose secret stays on the page, and sends one test', async () => {
+    receiver.answerWith(200);
+    const owner = await newPerson('customer');
+    const visit = await chrome.visit(owner, { path: '/webhooks' });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    await page.getByLabel('Address').fill(receiver.url);
+    await page.getByRole('button', { name: 'Create the webhook' }).dblclick();
+    const secret = page.getByRole('dialog', { name: "The webhook's secret" });
+    await secret.waitFor();
+    // The second half of a double click lands where the new dialog has its button.
+    await secret.getByRole('button', { name: 'I have stored it' }).dispatchEvent('click', { detail: 2 });
+    await secret.getByLabel('Secret', { exact: true }).waitFor();
+    assert.equal((await shopOf(owner).GET('/webhooks')).data.length, 1);
+    await secret.getByRole('button', { name: 'I have stored it' }).click();
+    const counted = countRequests(page, /\/test$/);
+    await clickTwice(page.getByRole('button', { name: 'Send a test' }));
+    await page.getByRole('row', { name: /delivered Test/ }).waitFor();
+    assert.equal(counted.requests, 1);
+    // Once it is sent, another may follow.
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('row', { name: /delivered Test/ }).nth(1).waitFor();
+    assert.equal(counted.requests, 2);
+    await visit.leave();
+  });
+
+  test('creates one API key, also while its form closes', async () => {
+    const { username } = await newPerson('customer');
+    const visit = await chrome.visit(demoAdmin, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'New API key' }).click();
+    await page.getByLabel('Name').fill('warehouse');
+    const counted = countRequests(page, /\/apiKeys$/);
+    const create = page.getByRole('button', { name: 'Create the key' });
+    const button = await create.elementHandle();
+    await clickTwice(create);
+    await givePassword(page, demoAdmin);
+    await page.getByRole('dialog', { name: 'The new API key' }).waitFor();
+    await button?.evaluate((element) => /** @type {HTMLElement} */ (element).click());
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    await page.getByRole('row', { name: /warehouse/ }).waitFor();
+    assert.equal((await admin.GET('/user/{username}/apiKeys', { params: { path: { username } } })).data.length, 1);
+    // The request, and its repetition with the password.
+    assert.equal(counted.requests, 2);
+    // Chromium warns if the form has closed by the last click.
+    await visit.leave(/403|form is not connected/);
+  });
+
+  test('ships once', async () => {
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
+    await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+    const visit = await chrome.visit(await newPerson('staff'), { path: `/orders/${id}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Ship', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Carrier').fill('Green Post');
+    await dialog.getByLabel('Tracking number').fill('1');
+    const counted = countRequests(page, /\/shipment$/);
+    await clickTwice(dialog.getByRole('button', { name: 'Ship', exact: true }));
+    await page.getByText(`Order ${id} is shipped.`).waitFor();
+    assert.equal(counted.requests, 1);
+    await visit.leave();
+  });
+});
+
+/** @param {import('playwright-core').Page} page @param {import('./kit/people.mjs').Person} person */
+async function givePassword(page, { password }) {
+  const dialog = page.getByRole('dialog', { name: 'Your password, please' });
+  await dialog.getByRole('textbox', { name: 'Password' }).fill(password);
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+}

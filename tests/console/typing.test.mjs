@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Chrome } from './kit/console.mjs';
+import { admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
+
+/** @param {number} plantId */
+const freeOf = async (plantId) => (await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId } } })).data.free;
+
+describe('what is typed', () => {
+  const chrome = new Chrome();
+  before(() => chrome.open());
+  after(() => chrome.close());
+
+  test('into the stock stays as it is, and nothing is set that was not meant', async () => {
+    const plantId = await newPlant(100);
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    const field = page.getByLabel('Free units');
+    let requests = 0;
+    page.on('request', (request) => {
+      if (request.method() === 'PUT') requests += 1;
+    });
+    for (const text of ['-5', '1.5', '1e3', '1,000', 'ten']) {
+      await field.fill('');
+      await field.pressSequentially(text);
+      await field.press('Enter');
+      assert.equal(await field.inputValue(), text);
+      await page.getByText('Write a whole number in digits').waitFor();
+    }
+    await visit.assertAccessible();
+    await field.fill('1000000001');
+    await page.getByText('At most 1,000,000,000.').waitFor();
+    await field.press('Enter');
+    assert.deepEqual([requests, await freeOf(plantId)], [0, 100]);
+    await field.fill('40');
+    await field.press('Enter');
+    await page.getByText('40 units can be ordered.').waitFor();
+    assert.equal(await freeOf(plantId), 40);
+    await visit.leave();
+  });
+
+  test('into a new plant’s units is refused unless it is a number', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
+    const { page } = visit;
+    const name = fresh('Typed');
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Units in stock').pressSequentially('-5');
+    await page.keyboard.press('Enter');
+    await page.getByText('Write a whole number in digits').waitFor();
+    await page.getByLabel('Units in stock').fill('5');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
+    assert.equal(await freeOf(Number(new URL(page.url()).pathname.split('/').at(-1))), 5);
+    await visit.leave();
+  });
+
+  test('as a plant’s name finds the plant, in filters and in a webhook’s form', async () => {
+    const name = fresh('Marsh marigold');
+    const plantId = await newPlant(10, name);
+    const { data: order } = await admin.POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(await newPerson('staff'), { path: '/orders' });
+    const { page } = visit;
+    await page.getByRole('combobox', { name: 'Plant' }).pressSequentially(name);
+    assert.equal(await page.getByRole('combobox', { name: 'Plant' }).inputValue(), name);
+    await page.getByRole('option', { name: `${name} · ${plantId}` }).click();
+    await page.waitForURL((url) => url.searchParams.get('plantId') === String(plantId));
+    await page.getByText('1 order', { exact: true }).waitFor();
+    await page.getByRole('link', { name: String(order.id), exact: true }).waitFor();
+    await page.getByRole('combobox', { name: 'Plant' }).fill('no plant is called like this');
+    await page.getByText('No plant is called that.').waitFor();
+    await visit.assertAccessible();
+
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    await page.getByLabel('Address').fill('https://receiver.example/hooks');
+    await page.getByRole('combobox', { name: 'Only plant' }).fill('marigold that nobody sells');
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    // A webhook for one plant must not become one for all.
+    assert.equal(await page.getByRole('combobox', { name: 'Only plant' }).evaluate((input) => /** @type {HTMLInputElement} */ (input).validity.valid), false);
+    await page.getByRole('dialog', { name: 'New webhook' }).waitFor();
+    await visit.leave();
+  });
+
+  test('of an owner’s name is no error before it is complete', async () => {
+    const owner = await newPerson('customer');
+    const visit = await chrome.visit(await newPerson('staff'), { path: '/orders' });
+    const { page } = visit;
+    await page.getByLabel('Owner').fill(owner.username.slice(0, 4));
+    await page.getByRole('heading', { name: 'No user is called' }).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+    await page.getByLabel('Owner').fill(owner.username);
+    await page.getByRole('heading', { name: 'No order matches' }).waitFor();
+    await visit.leave(/404/);
+  });
+
+  test('over a tracking number replaces it', async () => {
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
+    const params = { path: { orderId: id } };
+    await admin.POST('/store/order/{orderId}/payment', { params, body: { outcome: 'succeeded', reference: fresh('payment') } });
+    await admin.POST('/store/order/{orderId}/shipment', { params, body: { carrier: 'Green Post', trackingNumber: 'OLD-1' } });
+    const visit = await chrome.visit(await newPerson('staff'), { path: `/orders/${id}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Correct the shipment' }).click();
+    await page.getByLabel('Carrier').and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('NEW-2');
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Details' }).getByText('NEW-2', { exact: true }).waitFor();
+    await visit.leave();
+  });
+});
