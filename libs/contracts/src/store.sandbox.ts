@@ -25,7 +25,8 @@ export class ClockAdvance {
   @OneOf(clockScopes)
   @Description(
     '`due`, the default: orders and webhooks. `all`: also sessions, API keys with an expiry, and what OAuth 2.0 keeps, such as refresh tokens, end so ' +
-      'much earlier, yours too. Access tokens end at once if it is an hour or more, and otherwise keep their time.',
+      'much earlier, yours too. Access tokens end at once if it is an hour or more, and otherwise keep their time; for a second, a new one may be refused, ' +
+      'too.',
   )
   scope?: ClockScope;
 }

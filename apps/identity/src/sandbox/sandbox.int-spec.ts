@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
+import { decodeProtectedHeader } from 'jose';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
 let shop: TestIdentity;
 beforeAll(async () => {
-  shop = await TestIdentity.start({ sandbox: true, sessionTtlHours: 2 });
+  // The replica reloads its signing keys only when it has to.
+  shop = await TestIdentity.start({ sandbox: true, sessionTtlHours: 2, demoData: true }, { signingKeysRefreshMs: 3_600_000 });
 });
 afterAll(() => shop.stop());
 
@@ -49,6 +51,10 @@ it('access tokens end at once if it is moved by as long as one lives', async () 
   expect(await kids()).toEqual(before);
   const position = await head();
   await advance(3_600, 'all');
+  const authorization = `Basic ${Buffer.from('plant-admin:plant-secret').toString('base64')}`;
+  const answer = await fetch(`http://127.0.0.1:${shop.httpPort}/oauth/token`, { method: 'POST', headers: { authorization }, body: new URLSearchParams({ grant_type: 'client_credentials' }) });
+  const { access_token: token } = (await answer.json()) as { access_token: string };
+  expect(await kids()).toEqual([decodeProtectedHeader(token).kid]);
   expect((await kids()).filter((kid) => before.includes(kid))).toEqual([]);
   expect(await revokedSince(position)).toEqual(expect.arrayContaining(before.map((kid) => `signingKey:${String(kid)}`)));
 });

@@ -49,7 +49,7 @@ export class SandboxService {
     });
     if (advanceSeconds >= accessTokenTtl) {
       await this.keys.revoke(actorOf(context), 'all');
-      // Other replicas sign with the new key a few seconds later; a sandbox has one.
+      // Other replicas, which a sandbox in Kubernetes has, sign with a revoked key for up to a second longer.
       await this.oauth.refreshKeys();
     }
     this.revocations.publish();

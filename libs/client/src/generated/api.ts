@@ -2617,7 +2617,7 @@ export interface components {
             /** @description Everything that is due later is due so much earlier. */
             advanceSeconds: number;
             /**
-             * @description `due`, the default: orders and webhooks. `all`: also sessions, API keys with an expiry, and what OAuth 2.0 keeps, such as refresh tokens, end so much earlier, yours too. Access tokens end at once if it is an hour or more, and otherwise keep their time.
+             * @description `due`, the default: orders and webhooks. `all`: also sessions, API keys with an expiry, and what OAuth 2.0 keeps, such as refresh tokens, end so much earlier, yours too. Access tokens end at once if it is an hour or more, and otherwise keep their time; for a second, a new one may be refused, too.
              * @enum {string}
              */
             scope?: "due" | "all";
