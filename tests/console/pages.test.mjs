@@ -1,6 +1,6 @@
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { demoAdmin } from './kit/people.mjs';
+import { demoAdmin, newPlant } from './kit/people.mjs';
 
 const pages = { Today: '/', Orders: '/orders', Plants: '/plants', Stream: '/stream', Webhooks: '/webhooks', People: '/people' };
 
@@ -33,6 +33,12 @@ describe('every page', () => {
       await page.getByRole('heading', { name, level: 1 }).waitFor();
       await page.waitForURL(`**/console${path}`);
     }
+    await visit.leave();
+  });
+
+  test('is in one language, whatever that of the browser', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${await newPlant(12_345)}`, locale: 'de-DE' });
+    await visit.page.getByRole('region', { name: 'Stock' }).getByText('12,345', { exact: true }).waitFor();
     await visit.leave();
   });
 

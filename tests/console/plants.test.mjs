@@ -390,6 +390,10 @@ describe('plants', () => {
     const line = exported.ndjson.split('\n').find((/** @type {string} */ one) => one.startsWith(`{"id":${id},`));
     assert.deepEqual(JSON.parse(line ?? ''), plant);
 
+    // A cell without a value would be one that people fill in by guessing.
+    assert.equal(exported.csv.slice(0, exported.csv.indexOf('\r\n')), '\ufeffid,name,status,category,tags,photoUrls,externalId');
+    assert.doesNotMatch(exported.csv, /\d{10}:/);
+
     // Importing an export changes nothing.
     await page.getByRole('link', { name: 'Import', exact: true }).click();
     await page.getByRole('button', { name: 'Import another file' }).click();
@@ -397,6 +401,15 @@ describe('plants', () => {
     const again = [0, exported.csv.indexOf(`\n${id},`) + 1, exported.csv.indexOf(`\n${id + 1},`) + 1].map(recordAt).join('');
     await importFile(page, { name: 'again.csv', mimeType: 'text/csv', buffer: Buffer.from(again) });
     assert.deepEqual(await figuresOf(page), { Created: '0', Updated: '0', Unchanged: '2', Refused: '0' });
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    // The shop gives ids to the plants of a list without them.
+    const [listed, refused] = [fresh('Listed'), 'x'.repeat(201)];
+    await importFile(page, { name: 'supplier.csv', mimeType: 'text/csv', buffer: Buffer.from(`Name;Category;ID;Quantity\r\n${listed};Herbs;;4\r\n${refused};;;\r\n${listed} two;;;\r\n`) });
+    assert.deepEqual(await figuresOf(page), { Created: '2', Updated: '0', Unchanged: '0', Refused: '1' });
+    await page.getByRole('table', { name: 'Refused' }).getByText('column name').waitFor();
+    const { data: created } = await admin.GET('/plant/search', { params: { query: { q: listed, sort: 'name' } } });
+    assert.deepEqual(created.map(({ name, category }) => [name, category?.name]), [[listed, 'Herbs'], [`${listed} two`, undefined]]);
+    assert.equal((await stockOf(created[0]?.id ?? 0)).free, 4);
     await page.getByRole('button', { name: 'Import another file' }).click();
     // Nothing of a damaged file is stored.
     await importFile(page, { name: 'unclosed.csv', mimeType: 'text/csv', buffer: Buffer.from(`id;name\n${id};Fern\n${id + 1};"Fern\n`) });

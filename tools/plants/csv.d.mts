@@ -1,5 +1,6 @@
 // For the console, which imports the same rules in the browser, without Node's types.
-export declare const COLUMNS: readonly string[];
+/** The columns of an export, which has no stock. */
+export declare const EXPORTED: readonly string[];
 export type Format = 'csv' | 'ndjson';
 /** A file that cannot be read as a whole; the message says where and what to do. */
 export declare class BadFile extends Error {}
@@ -8,6 +9,8 @@ export interface SourceLine {
   readonly number: number;
   /** A plant's JSON; empty for a line or row without content. */
   readonly text: string;
+  /** The plant has no id: the shop gives it one. */
+  readonly isNew?: true;
   /** Why the row cannot be sent; `text` is its content. */
   readonly fault?: string;
 }

@@ -2,6 +2,9 @@
 
 export const COLUMNS = /** @type {const} */ (['id', 'name', 'status', 'category', 'tags', 'photoUrls', 'externalId', 'quantity']);
 
+/** The columns of an export: plants have no stock, which the store keeps, and an import leaves it unchanged without a value. */
+export const EXPORTED = COLUMNS.filter((name) => name !== 'quantity');
+
 /** The API's limit for a line. Also bounds the memory that a file without line ends, or with an open quote, may take. */
 const LONGEST = 512 * 1024;
 
@@ -12,8 +15,8 @@ export class BadFile extends Error {}
 
 /**
  * A line of a file. `number` is that of the line in the file, as an editor shows it, where the row begins. `text` is a plant's JSON, and empty for a
- * line or row without content. `fault`: the row cannot be sent, and `text` is its content.
- * @typedef {{ number: number, text: string, fault?: string }} SourceLine
+ * line or row without content. `isNew`: the plant has no id, so the shop gives it one. `fault`: the row cannot be sent, and `text` is its content.
+ * @typedef {{ number: number, text: string, isNew?: true, fault?: string }} SourceLine
  */
 
 /**
@@ -138,7 +141,7 @@ async function* plantsOf(pieces) {
     else if (names) yield { number, ...readRow(names, cells, separator) };
     else names = readHeader(number, cells);
   }
-  if (!names) throw new BadFile('The file is empty. Its first line must name the columns, id and name among them.');
+  if (!names) throw new BadFile('The file is empty. Its first line must name the columns, name among them.');
 }
 
 /** Makes the first piece contain the first line that is not blank. @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<string, void>} */
@@ -238,8 +241,8 @@ function readHeader(number, cells) {
   const names = cells.map(columnOf);
   const unknown = cells.map((cell) => cell.trim()).filter((cell, n) => cell !== '' && !names[n]);
   const known = `The columns are ${COLUMNS.join(', ')}.`;
-  if (!names.includes('id') || !names.includes('name')) {
-    throw new BadFile(`Line ${number} must name the columns, id and name among them; it begins with “${cells.join(' ').slice(0, 40)}”. ${known}`);
+  if (!names.includes('name')) {
+    throw new BadFile(`Line ${number} must name the columns, name among them; it begins with “${cells.join(' ').slice(0, 40)}”. ${known}`);
   }
   if (unknown.length > 0) {
     const suggested = unknown.map((name) => `“${name.slice(0, 40)}” (did you mean “${nearest(name)}”?)`);
@@ -257,7 +260,7 @@ function nearest(name) {
   return [...COLUMNS].sort((a, b) => alike(b) - alike(a))[0];
 }
 
-/** @param {Header} names @param {readonly string[]} cells @param {string} separator @returns {{ text: string, fault?: string }} */
+/** @param {Header} names @param {readonly string[]} cells @param {string} separator @returns {Omit<SourceLine, 'number'>} */
 function readRow(names, cells, separator) {
   const refused = (/** @type {string} */ fault) => ({ text: cells.join(separator), fault });
   const extra = cells.findLastIndex((cell) => cell.trim() !== '') + 1;
@@ -283,7 +286,7 @@ function readRow(names, cells, separator) {
       plant[name] = name === 'tags' ? labels : labels[0];
     }
   }
-  return { text: JSON.stringify(plant) };
+  return { text: JSON.stringify(plant), ...(plant['id'] === undefined && { isNew: true }) };
 }
 
 /** Leaves a value that is no whole number as text, for the shop to refuse. @param {string} value */
@@ -336,11 +339,17 @@ export function recordOf(plant) {
     photoUrls: list(plant.photoUrls),
     externalId: plant.externalId ?? '',
   };
-  return rowOf(COLUMNS.map((name) => values[name] ?? ''));
+  return rowOf(EXPORTED.map((name) => values[name] ?? ''));
 }
 
-/** @param {{ id?: number, name?: string }} label */
-const labelText = ({ id, name }) => `${id === undefined ? '' : `${id}:`}${name ?? ''}`;
+/** Ids from here are the shop's own: it gives a name the same one again. */
+const FIRST_OWN_ID = 1_000_000_001;
+
+/** The name as it is, with the id if that is not the shop's own or if the name looks like one with an id. @param {{ id?: number, name?: string }} label */
+function labelText({ id, name }) {
+  if (id === undefined) return name ?? '';
+  return name === undefined || id < FIRST_OWN_ID || NUMBERED.test(name) ? `${id}:${name ?? ''}` : name;
+}
 
 // Refusals
 

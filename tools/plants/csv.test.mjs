@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createReadStream } from 'node:fs';
 import { test } from 'node:test';
-import { BadFile, COLUMNS, headerOf, linesOf, recordOf, rowOf, sourceLines, whyOf } from './csv.mjs';
+import { BadFile, EXPORTED, headerOf, linesOf, recordOf, rowOf, sourceLines, whyOf } from './csv.mjs';
 
 /** @param {string | Uint8Array} content @param {number} size */
 async function* cut(content, size) {
@@ -27,10 +27,16 @@ const plants = [
 ];
 
 test('a round trip through CSV preserves plants', async () => {
-  const text = headerOf(COLUMNS) + plants.map(recordOf).join('');
+  const text = headerOf(EXPORTED) + plants.map(recordOf).join('');
   assert.match(text, /^\ufeffid,name,[^\n]*\r\n7,/);
   const read = (await plantsIn(text)).map(([line, plant]) => [line, { photoUrls: [], tags: [], ...plant }]);
   assert.deepEqual(read, [[2, plants[0]], [3, plants[1]], [5, plants[2]]]);
+});
+
+test('an export has categories and tags by their names, and no empty column for the stock', async () => {
+  const [plant] = plants;
+  const own = { ...plant, category: { id: 1_000_000_004, name: 'Foliage' }, tags: [{ id: 1_000_000_005, name: 'shade' }, { id: 1_000_000_006, name: '3:1 scale' }] };
+  assert.equal(headerOf(EXPORTED) + recordOf(own), '\ufeffid,name,status,category,tags,photoUrls,externalId\r\n7,Monstera,available,Foliage,shade|1000000006:3:1 scale,,\r\n');
 });
 
 test('no cell is a formula, and reading restores it', async () => {
@@ -89,7 +95,7 @@ test('a file that would be damaged is refused with the place', async () => {
 test('a header names each column once, in any case', async () => {
   await refuses('id,name,Status,tag,photo_urls\n', /^Line 1 names columns that do not exist: “tag” \(did you mean “tags”\?\), “photo_urls” \(did you mean “photoUrls”\?\)/);
   await refuses('id,name,stock,qty\n', /“qty” \(did you mean “quantity”\?\)/);
-  await refuses('number,name\n1,x\n', /^Line 1 must name the columns, id and name among them; it begins with “number name”/);
+  await refuses('number,title\n1,x\n', /^Line 1 must name the columns, name among them; it begins with “number title”/);
   await refuses('id,name,Name\n', /names the column “name” twice/);
   await refuses(' \n', /is empty/);
 });

@@ -3,7 +3,7 @@ import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StartError } from '../start/errors.mjs';
-import { COLUMNS, headerOf, linesOf, recordOf } from './csv.mjs';
+import { EXPORTED, headerOf, linesOf, recordOf } from './csv.mjs';
 import { Progress } from './progress.mjs';
 
 /**
@@ -18,7 +18,7 @@ export async function exportTo({ path, format }, { url, key, signal }) {
   let plants = 0;
   const body = Readable.fromWeb(/** @type {any} */ (response.body));
   async function* written() {
-    if (format === 'csv') yield headerOf(COLUMNS);
+    if (format === 'csv') yield headerOf(EXPORTED);
     for await (const line of linesOf(body)) {
       yield format === 'csv' ? recordOf(JSON.parse(line)) : `${line}\n`;
       progress.show(++plants);

@@ -32,7 +32,7 @@ const TRIES = 6;
  * @param {File} file @param {Shop} shop @returns {Promise<number>} the exit code
  */
 export async function importFrom(file, shop) {
-  const { size } = await stat(file.path).catch(() => {
+  const { size, mtimeMs } = await stat(file.path).catch(() => {
     throw new StartError(`${file.path} cannot be read.`);
   });
   const blank = await check(file);
@@ -40,7 +40,7 @@ export async function importFrom(file, shop) {
   const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
   let processed = 0;
   for (let tries = 0; ; tries++) {
-    const outcome = await importOnce(file, shop, { skip: processed, size, sum, progress });
+    const outcome = await importOnce(file, shop, { skip: processed, size, version: `${size}-${Math.trunc(mtimeMs)}`, sum, progress });
     if (outcome.processed > processed) tries = 0;
     processed = outcome.processed;
     if (outcome.complete) break;
@@ -69,12 +69,12 @@ async function check({ path, format }) {
 
 /**
  * @param {File} file @param {Shop} shop
- * @param {{ skip: number, size: number, sum: Sum, progress: Progress }} state `skip`: the last line of the file that was processed
+ * @param {{ skip: number, size: number, version: string, sum: Sum, progress: Progress }} state `skip`: the last line of the file that was processed; `version`: of the file
  * @returns {Promise<{ processed: number, complete: boolean, why: string, retryAfterMs?: number }>}
  */
-async function importOnce(file, shop, { skip, size, sum, progress }) {
+async function importOnce(file, shop, { skip, size, version, sum, progress }) {
   const source = createReadStream(file.path);
-  /** Lines that were sent, or refused here, and have no result yet. @type {import('./csv.mjs').SourceLine[]} */
+  /** Lines whose results are not counted yet; those that are not in the stream have theirs. @type {(import('./csv.mjs').SourceLine & { created?: true })[]} */
   const open = [];
   let processed = skip;
   const refuse = (/** @type {string} */ why) => {
@@ -82,18 +82,19 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
     progress.end();
     console.error(`line ${processed}: ${why}`);
   };
-  /** Takes the next line that was sent, after those before it that were not. */
-  const take = () => {
-    for (let next = open.shift(); next; next = open.shift()) {
+  /** Counts the next lines as far as they are not in the stream. */
+  const takeOthers = () => {
+    for (let [next] = open; next && (next.fault !== undefined || next.created); [next] = open) {
       processed = next.number;
-      if (next.fault === undefined) return;
-      refuse(next.fault);
+      open.shift();
+      if (next.fault === undefined) sum.created++;
+      else refuse(next.fault);
     }
   };
   /** @type {{ complete: boolean, problem?: Problem } | undefined} */
   let last;
-  /** @type {BadFile | undefined} */
-  let unreadable;
+  /** Why no more lines were sent. @type {unknown} */
+  let ended;
   try {
     for await (const text of linesOf(await post(shop, Readable.from(unprocessed(), { objectMode: false })))) {
       /** @type {Result} */
@@ -102,21 +103,23 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
         last = result;
         break;
       }
-      take();
+      takeOthers();
+      processed = open.shift()?.number ?? processed;
       if (result.result === 'refused') refuse(whyOf(file.format, result.problem));
       else sum[result.result]++;
       progress.show(processed, size === 0 ? 1 : source.bytesRead / size);
     }
-  } catch (error) {
+  } catch (thrown) {
+    const error = ended ?? thrown;
     if (error instanceof StartError) throw error;
-    if (unreadable) throw new StartError(`${upTo(processed)} The file has changed meanwhile. ${unreadable.message}`);
+    if (error instanceof BadFile) throw new StartError(`${upTo(processed)} The file has changed meanwhile. ${error.message}`);
     if (error instanceof Busy) return { processed, complete: false, why: error.message, retryAfterMs: error.retryAfterMs };
     return { processed, complete: false, why: `The connection was lost (${/** @type {Error} */ (error).message}).` };
   } finally {
     source.destroy();
   }
   const complete = last?.complete === true;
-  if (complete) take();
+  if (complete) takeOthers();
   const why = last?.problem?.detail ?? last?.problem?.title ?? 'The response was cut off.';
   if (isFinal(last?.problem?.status ?? 0)) throw new StartError(`${upTo(processed)} ${why}`);
   return { processed, complete, why };
@@ -127,14 +130,16 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
     try {
       for await (const line of sourceLines(file.format, source)) {
         if (line.text === '' || line.number <= skip) continue;
-        open.push(line);
-        if (line.fault === undefined) piece += `${line.text}\n`;
+        open.push(line.isNew ? { ...line, ...(await create(shop, line.text, `plants-${version}-${line.number}`, file.format)) } : line);
+        takeOthers();
+        if (line.isNew || line.fault !== undefined) continue;
+        piece += `${line.text}\n`;
         if (piece.length < 32_768) continue;
         yield piece;
         piece = '';
       }
     } catch (error) {
-      if (error instanceof BadFile) unreadable = error;
+      ended = error;
       throw error;
     }
     if (piece !== '') yield piece;
@@ -151,6 +156,21 @@ class Busy extends Error {
     super(message);
     this.retryAfterMs = (Number(retryAfter) || 0) * 1_000;
   }
+}
+
+/**
+ * Creates a plant to which the shop gives an id, once for each key.
+ * @param {Shop} shop @param {string} plant JSON @param {string} idempotencyKey @param {File['format']} format
+ * @returns {Promise<{ created: true } | { fault: string }>}
+ */
+async function create({ url, key, signal }, plant, idempotencyKey, format) {
+  const headers = { api_key: key, 'content-type': 'application/json', 'idempotency-key': idempotencyKey };
+  const response = await fetch(new URL('/v3/plant', url), { method: 'POST', headers, body: plant, signal });
+  const text = await response.text();
+  if (response.ok) return { created: true };
+  if (response.status === 401 || response.status === 403) throw new StartError(`The shop refuses the import: ${text}`);
+  if (isFinal(response.status)) return { fault: whyOf(format, JSON.parse(text)) };
+  throw new Busy(`The shop cannot take the import now: ${text}`, response.headers.get('retry-after') ?? undefined);
 }
 
 /**

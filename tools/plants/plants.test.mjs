@@ -112,6 +112,29 @@ test('refused rows are reported with their line and column, and blank ones are c
   assert.match(printed[3] ?? '', /^2 created, 0 updated, 0 unchanged, 3 refused, 2 blank lines skipped/);
 });
 
+test('rows without an id create plants one by one, once each, though the import is cut off between them', async () => {
+  /** @type {Map<unknown, string>} */
+  const created = new Map();
+  /** @type {unknown[]} */
+  const taken = [];
+  let isBusy = true;
+  answer = async (request, response) => {
+    if (request.url === '/v3/plant/import') return accepting(taken)(request, response);
+    const { name } = JSON.parse((await Array.fromAsync(linesOf(request))).join(''));
+    if (name === 'Bad') return response.writeHead(400).end(JSON.stringify({ errors: [{ pointer: '/name', detail: 'must be good' }] }));
+    created.set(request.headers['idempotency-key'], name);
+    if (name !== 'Third' || !isBusy) return response.writeHead(201).end('{}');
+    isBusy = false;
+    return response.writeHead(503).end('{}');
+  };
+  const { code, printed } = await imported('plants.csv', 'Name,ID\nFirst,\nSecond,2\nThird,\nBad,\nSame,\nSame,\n');
+  assert.equal(code, 1);
+  assert.deepEqual([...created.values()], ['First', 'Third', 'Same', 'Same']);
+  assert.deepEqual(taken, ['Second']);
+  assert.equal(printed[0], 'line 5: column name must be good');
+  assert.match(printed[1] ?? '', /^5 created, 0 updated, 0 unchanged, 1 refused/);
+});
+
 test('nothing of a file is sent that is damaged anywhere', async () => {
   answer = () => assert.fail('a request');
   await assert.rejects(imported('plants.csv', `id,name\n${'1,x\n'.repeat(50_000)}2,"y\n`), /plants\.csv cannot be imported\. The quote of line 50002 is never closed/);

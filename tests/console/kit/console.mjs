@@ -36,12 +36,13 @@ export class Chrome {
    * @param {string} [options.path] path within the console, such as `/orders`
    * @param {'light' | 'dark'} [options.scheme]
    * @param {{ width: number, height: number }} [options.viewport]
+   * @param {string} [options.locale] of the browser
    * @param {RegExp} [options.missing] files that the shop does not have, until the test calls `unroute`
    * @returns {Promise<Visit>}
    */
-  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 }, missing } = {}) {
+  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 }, locale = 'en-GB', missing } = {}) {
     const storageState = this.#storageStates.get(person.username);
-    const visit = await this.newVisit({ scheme, viewport, ...(storageState && { storageState }) });
+    const visit = await this.newVisit({ scheme, viewport, locale, ...(storageState && { storageState }) });
     if (missing) await visit.page.route(missing, (route) => route.fulfill({ status: 404 }));
     await visit.page.goto(`${address}/console${path}`);
     if (!storageState) {
@@ -54,7 +55,7 @@ export class Chrome {
 
   /**
    * Opens an empty page without a login, unless `storageState` has one.
-   * @param {{ scheme?: 'light' | 'dark', viewport?: { width: number, height: number }, storageState?: any }} [options]
+   * @param {{ scheme?: 'light' | 'dark', viewport?: { width: number, height: number }, locale?: string, storageState?: any }} [options]
    */
   async newVisit({ scheme = 'light', ...options } = {}) {
     if (!this.#browser) throw new Error('The browser is not open.');

@@ -4,7 +4,7 @@ import { IconLogout } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { useCell, usePerson, useSession } from '../auth/session.js';
-import { forgetDrafts } from '../ui/use-draft.js';
+import { forgetDrafts } from '../ui/drafts.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';

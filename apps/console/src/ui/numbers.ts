@@ -1,7 +1,9 @@
-const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+import { locale } from './locale.js';
 
-/** 12,345 as the reader writes it. */
+const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
+
+/** 12,345. */
 export const formatNumber = (value: number): string => whole.format(value);
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB'];

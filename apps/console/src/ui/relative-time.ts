@@ -1,5 +1,7 @@
-const words = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+import { locale } from './locale.js';
+
+const words = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 
 const steps: readonly (readonly [limitMs: number, unitMs: number, unit: Intl.RelativeTimeFormatUnit])[] = [
   [60_000, 1_000, 'second'],

@@ -1,8 +1,9 @@
 import { Text, type TextProps, Tooltip } from '@mantine/core';
 import { type ReactNode, useSyncExternalStore } from 'react';
+import { locale } from './locale.js';
 import { relativeTo } from './relative-time.js';
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+const exact = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'long' });
 
 /** A time relative to now, kept up to date; on hover, the exact time in the reader's time zone. */
 export function Time({ at, ...props }: { readonly at: string | undefined } & TextProps): ReactNode {

@@ -1,6 +1,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { type ReactNode, useRef, useState } from 'react';
 import { usePerson } from '../auth/session.js';
+import { prefix } from './drafts.js';
 
 /** What a user has typed into a form. */
 export interface Draft<Value extends object> {
@@ -11,8 +12,6 @@ export interface Draft<Value extends object> {
   /** Forgets it: the form was sent, or the user discards it. */
   readonly clear: () => void;
 }
-
-const prefix = 'console-draft ';
 
 /**
  * State of a form that outlasts its page and the session, until it is sent or the user logs out. The tab keeps it, so that no
@@ -45,11 +44,6 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
       setRestored(false);
     },
   };
-}
-
-/** Forgets what was typed into all forms, by every user of this tab. */
-export function forgetDrafts(): void {
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key);
 }
 
 /** Says that a form holds what was typed before; renders nothing otherwise. */

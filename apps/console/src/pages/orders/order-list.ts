@@ -89,12 +89,6 @@ export class OrderList {
     this.publish();
   }
 
-  /** Replaces an order's row. */
-  replace(order: Order): void {
-    this.rows = this.rows.map((row) => (row.id === order.id ? order : row));
-    this.publish();
-  }
-
   private take(message: LiveMessage): void {
     if (message.event === 'stream.gap') {
       this.start();

@@ -1,4 +1,4 @@
-import { Anchor, Button, Center, Code, Group, Paper, Table, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Center, Group, Paper, Select, Table, Text, TextInput } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -8,6 +8,7 @@ import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { audited, wordsOf } from './audited.js';
 import { type AuditEntry, useAudit } from './people-reads.js';
 import { type PeopleSearch, peopleSearch } from './people-search.js';
 
@@ -20,8 +21,8 @@ export function AuditLog(): ReactNode {
   const { by, operation } = route.useSearch();
   const navigate = route.useNavigate();
   const [typedBy, setTypedBy] = useState(by ?? '');
-  const [typedOperation, setTypedOperation] = useState(operation ?? '');
-  const applySoon = useAppliedSoon((change) => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true }), typingMs);
+  const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
+  const applySoon = useAppliedSoon(apply, typingMs);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit({ by, operation });
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
   // Also while the name is being typed.
@@ -33,10 +34,19 @@ export function AuditLog(): ReactNode {
           setTypedBy(change.currentTarget.value);
           applySoon({ by: change.currentTarget.value.trim() });
         }} />
-        <TextInput label="Operation" placeholder="store.setStock" w={240} value={typedOperation} onChange={(change) => {
-          setTypedOperation(change.currentTarget.value);
-          applySoon({ operation: change.currentTarget.value.trim() });
-        }} />
+        <Select
+          label="What"
+          placeholder="anything"
+          w={300}
+          maw="100%"
+          searchable
+          clearable
+          clearButtonProps={{ 'aria-label': 'Anything' }}
+          nothingFoundMessage="Nothing like this is recorded."
+          data={[...new Set([...Object.keys(audited), ...(operation === undefined ? [] : [operation])])].map((value) => ({ value, label: wordsOf(value) })).sort((one, other) => one.label.localeCompare(other.label))}
+          value={operation ?? null}
+          onChange={(value) => apply({ operation: value ?? undefined })}
+        />
       </Group>
       {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
       {isPending && <Loading />}
@@ -57,7 +67,7 @@ const EntryTable = ({ entries }: { readonly entries: readonly AuditEntry[] }): R
             <Table.Tr key={`${entry.operation}-${entry.id}`}>
               <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={entry.at} /></Table.Td>
               <Table.Td><Who entry={entry} /></Table.Td>
-              <Table.Td><Code>{entry.operation}</Code></Table.Td>
+              <Table.Td>{wordsOf(entry.operation)}</Table.Td>
               <Table.Td maw={260} style={{ overflowWrap: 'anywhere' }}>{entry.target}</Table.Td>
               <Table.Td>
                 {entry.credentials.map(({ kind, id }) => <Text key={id ?? kind} size="sm" title={id}>{kind}</Text>)}

@@ -1,10 +1,11 @@
 import { Badge, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { locale } from '../../ui/locale.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import classes from './event-list.module.css';
 import type { Frame } from './tail.js';
 
-const time = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 });
+const time = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 });
 
 const colors: Readonly<Record<Frame['event'], string>> = { 'order.placed': 'blue', 'order.status_changed': 'teal', 'order.shipped': 'grape', 'refund.due': 'orange', 'stream.gap': 'red' };
 

@@ -5,6 +5,7 @@ import { useShop } from '../../auth/session.js';
 import type { DayFigures } from '../../shop/day.js';
 import { useRefetchedLive } from '../../shop/use-refetched-live.js';
 import { Card } from '../../ui/card.js';
+import { locale } from '../../ui/locale.js';
 import { counted, formatDuration, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
@@ -79,7 +80,7 @@ const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; r
   </Stack>
 );
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' });
 
 export function OrdersPerMinute({ figures: { perMinute, isCut } }: { readonly figures: DayFigures }): ReactNode {
   const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);

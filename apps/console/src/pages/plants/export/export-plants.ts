@@ -1,5 +1,5 @@
 import type { Shop } from '@plant-shop/client';
-import { COLUMNS, type Format, headerOf, linesOf, recordOf } from '../../../../../../tools/plants/csv.mjs';
+import { EXPORTED, type Format, headerOf, linesOf, recordOf } from '../../../../../../tools/plants/csv.mjs';
 import { chunksOf } from '../import/pieces.js';
 
 /** Lines per Blob part, which the browser may keep on disk. */
@@ -13,7 +13,7 @@ const partLines = 2_000;
 export async function exportPlants(shop: Shop, format: Format, onProgress: (plants: number) => void): Promise<Blob> {
   const { data } = await shop.GET('/plant/export', { parseAs: 'stream' });
   const parts: Blob[] = [];
-  let lines: string[] = format === 'csv' ? [headerOf(COLUMNS)] : [];
+  let lines: string[] = format === 'csv' ? [headerOf(EXPORTED)] : [];
   let plants = 0;
   for await (const line of linesOf(whole(data))) {
     lines.push(format === 'csv' ? recordOf(JSON.parse(line) as object) : `${line}\n`);

@@ -45,7 +45,7 @@ function ChooseFile(): ReactNode {
       </FileDropZone>
       <Card title="File format">
         <List size="sm" spacing={4}>
-          <List.Item><b>CSV</b> has a row of names first: <Code>id</Code> and <Code>name</Code>, and if you like <Code>status</Code>, <Code>category</Code>, <Code>tags</Code>, <Code>photoUrls</Code>, <Code>externalId</Code> and <Code>quantity</Code>. Several tags are separated by <Code>|</Code>. Commas, semicolons or tabs separate the columns.</List.Item>
+          <List.Item><b>CSV</b> has a row of names first: <Code>name</Code>, and if you like <Code>id</Code>, <Code>status</Code>, <Code>category</Code>, <Code>tags</Code>, <Code>photoUrls</Code>, <Code>externalId</Code> and <Code>quantity</Code>. Several tags are separated by <Code>|</Code>. Commas, semicolons or tabs separate the columns. A row without an id becomes a new plant; imported again after a change of the file, it becomes another one.</List.Item>
           <List.Item><b>NDJSON</b> has one plant a line: <Code>{'{"id":7,"name":"Fern","tags":[{"name":"shade"}],"quantity":12}'}</Code></List.Item>
           <List.Item>An export of plants can be imported as it is. Text is UTF-8 (“CSV UTF-8” in Excel).</List.Item>
         </List>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { COLUMNS, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
+import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
 import { piecesOf } from './pieces.js';
 import { formatOf } from './plant-import.js';
 import { reportHeader, reportRow } from './report.js';
@@ -10,6 +10,19 @@ async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
   for await (const one of source) found.push(one);
   return found;
 }
+
+interface Label {
+  readonly id?: number;
+  readonly name?: string;
+}
+
+/** The shop gives a name the same id again, so an export has no ids of the shop's own. */
+const withoutOwnId = ({ id, name }: Label): Label => (name !== undefined && id !== undefined && id > 1_000_000_000 ? { name } : { ...(id !== undefined && { id }), ...(name !== undefined && { name }) });
+const withoutOwnIds = <Plant extends { readonly category?: Label | undefined; readonly tags: readonly Label[] }>(plant: Plant): object => ({
+  ...plant,
+  category: plant.category && withoutOwnId(plant.category),
+  tags: plant.tags.map(withoutOwnId),
+});
 
 describe('a file', () => {
   it('has the format of its extension, NDJSON by default', () => {
@@ -31,13 +44,13 @@ describe('a file', () => {
       photoUrls: fc.array(anything.map((text) => text.replaceAll(/\s/g, '')).filter((text) => text !== ''), { maxLength: 3 }),
     });
     await fc.assert(fc.asyncProperty(fc.array(plant, { maxLength: 3 }), fc.integer({ min: 1, max: 400 }), async (plants, size) => {
-      const bytes = new TextEncoder().encode(headerOf(COLUMNS) + plants.map(recordOf).join(''));
+      const bytes = new TextEncoder().encode(headerOf(EXPORTED) + plants.map(recordOf).join(''));
       const chunks = (async function* () {
         for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
       })();
       const lines = await all(sourceLines('csv', chunks));
-      const read = lines.map(({ text, fault }) => fault ?? { category: undefined, tags: [], photoUrls: [], ...(JSON.parse(text) as object) });
-      expect(read).toEqual(plants);
+      const read = lines.map(({ text, fault }) => ({ category: undefined, tags: [], photoUrls: [], ...(fault === undefined ? (JSON.parse(text) as object) : { fault }) }));
+      expect(read.map(withoutOwnIds)).toEqual(plants.map(withoutOwnIds));
     }));
   });
 });

@@ -1,4 +1,4 @@
-import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
+import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
 import { type Format, type LineProblem, type SourceLine, sourceLines, whyOf } from '../../../../../../tools/plants/csv.mjs';
 import { type RefusedLine, reportHeader, reportRow } from './report.js';
@@ -31,6 +31,8 @@ export const mostShown = 100;
 /** Pauses between consecutive attempts without progress. */
 const pausesMs = [500, 1_000, 2_000, 4_000, 8_000];
 const pieceDeadlineMs = 60_000;
+
+type NewPlant = components['schemas']['NewPlant'];
 
 interface Result {
   readonly line?: number;
@@ -126,6 +128,8 @@ export class PlantImport {
 
   /** @returns the number of lines taken, and why not all were */
   private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
+    const [first] = lines;
+    if (first?.isNew) return this.create(first);
     const { format } = this.state.get();
     const sent = lines.filter(({ fault }) => fault === undefined);
     const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
@@ -156,6 +160,21 @@ export class PlantImport {
       return refusal ? [{ number: line.number, text: line.text, ...refusal }] : [];
     }));
     return { taken: taken.length, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ detail: 'The answer was cut off.' }) };
+  }
+
+  /** Creates the plant of a row without an id. Repeated for the same file, it creates no other. */
+  private async create({ number, text }: SourceLine): Promise<{ taken: number; problem: undefined }> {
+    const { size, lastModified } = this.file;
+    const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
+    try {
+      const body = JSON.parse(text) as NewPlant;
+      await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
+      this.count(number, { ...sum, created: 1 }, []);
+    } catch (error) {
+      if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
+      this.count(number, { ...sum, refused: 1 }, [{ number, id: undefined, text, why: whyOf(this.state.get().format, error.members as LineProblem) }]);
+    }
+    return { taken: 1, problem: undefined };
   }
 
   private async post(lines: readonly SourceLine[]): Promise<string> {

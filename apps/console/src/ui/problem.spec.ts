@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import { ShopProblem } from '@plant-shop/client';
+import { faultOf, inWords, problemText } from './problem.js';
+
+const problem = (code: string, status: number): ShopProblem =>
+  new ShopProblem({
+    type: `http://shop/problems/${code}`,
+    title: 'Title of the API',
+    status,
+    detail: 'Correct the fields named in errors and send the request again. It needs read:orders.',
+    code: code as ShopProblem['code'],
+    requestId: 'r-1',
+    errors: [{ pointer: '/trackingNumber', detail: 'must not be empty' }],
+  });
+
+describe('the text of a problem', () => {
+  it('is one for people, with the faults of fields and the request', () => {
+    const text = problemText(problem('invalid-input', 400));
+    expect(text).toEqual({ what: 'Something that you wrote is not accepted.', todo: 'Nothing was changed. Correct it, then try again.', faults: [{ field: 'trackingNumber', detail: 'must not be empty' }], requestId: 'r-1' });
+    expect(faultOf(problem('invalid-input', 400), 'trackingNumber')).toBe('must not be empty');
+    expect(inWords('trackingNumber')).toBe('Tracking number');
+  });
+
+  it.each([['of-a-newer-shop', 409], ['forbidden', 403], ['internal', 500], ['order-transition-refused', 409]])('%s has no words of the API', (code, status) => {
+    const { what, todo } = problemText(problem(code, status));
+    expect(`${what} ${todo}`).not.toMatch(/API|errors|read:orders|[a-z]+-[a-z]+-/);
+  });
+});
