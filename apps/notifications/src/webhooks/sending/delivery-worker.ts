@@ -23,6 +23,7 @@ import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
 import { Leases } from './leases.js';
 import { healthOf, isGone, isQuick, outcomeOf, unwanted } from './outcome.js';
+import { AgreedTime } from './schedule.js';
 import { signedHeaders } from '../endpoints/signing-secrets.js';
 import { WebhookSender, type SendResult } from './webhook-sender.js';
 
@@ -76,6 +77,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private readonly unattempted: Batcher<Unattempted, void>;
   private readonly queue: FairQueue<Job>;
   private readonly hosts = new HostRates();
+  private readonly time: AgreedTime;
   private readonly underWay = new Set<Job>();
   /** Deliveries whose outcomes are not recorded. */
   private readonly inProgress = new Set<Promise<void>>();
@@ -94,6 +96,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     @InjectLogger() private readonly logger: Logger,
   ) {
     this.options = webhooks;
+    this.time = new AgreedTime(() => revocations.identityTime());
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
     this.leases = new Leases(clock, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.cut.abort() }, logger);
     this.queue = new FairQueue(webhooks.inFlight);
@@ -248,7 +251,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async deliver(job: Job): Promise<void> {
     if (!job.claimed.isWanted || !this.maySend(job)) {
       this.queue.end(job);
-      await this.end(job.claimed.isWanted ? { job } : { job, outcome: unwanted(job.claimed, job.lease, this.now()) });
+      await this.end(job.claimed.isWanted ? { job } : { job, outcome: unwanted(job.claimed, job.lease, this.time.now()) });
       return;
     }
     this.underWay.add(job);
@@ -266,16 +269,11 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     return this.revocations.isFresh && this.owners.isUnchangedSince(job.ownerId, job.claimedAt) && this.leases.isValid(job);
   }
 
-  /** Receivers refuse timestamps that are minutes off, so this host's clock is not trusted. */
-  private now(): Date {
-    return new Date(this.revocations.identityTime());
-  }
-
   /** Sends no `traceparent`: receivers are third parties, and one trace may cover orders of many customers. */
   private async attempt(job: Job): Promise<SendResult> {
     const { claimed, url, secrets } = job;
     const span = tracing?.begin({ name: 'POST', kind: 'client', attributes: { 'http.request.method': 'POST' } });
-    const at = this.now();
+    const at = this.time.now();
     const headers = signedHeaders(claimed.eventId, at, claimed.body, secrets);
     const sent = await this.sender.send({ url: new URL(url), at, headers, body: claimed.body, mayBegin: () => this.maySend(job), signal: job.cut.signal });
     if (span) endAttempt(span, sent);
