@@ -41,6 +41,16 @@ describe('a service and its caller in one process, over real NATS', () => {
     await nats.stop();
   });
 
+  it('ends when its start fails', async () => {
+    let begun: Service | undefined;
+    const starting = startService('broken', nats.url, (one) => {
+      begun = one;
+      return Promise.reject(new Error('cannot start'));
+    });
+    await expect(starting).rejects.toThrow('cannot start');
+    expect(begun?.nats.connection.isClosed()).toBe(true);
+  });
+
   it("answers with the controller's result", async () => {
     await expect(caller.call(double, { number: 21 })).resolves.toEqual({ doubled: 42 });
   });

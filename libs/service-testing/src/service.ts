@@ -27,7 +27,13 @@ export async function startService(
   start: (service: Service) => Promise<unknown>,
 ): Promise<Service> {
   const service = await Service.embedded(name, testConfig(natsUrl));
-  await start(service);
+  try {
+    await start(service);
+  } catch (error) {
+    // Else its connections and timers would outlive the test.
+    await service.stop();
+    throw error;
+  }
   return service;
 }
 
