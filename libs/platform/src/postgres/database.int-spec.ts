@@ -186,6 +186,18 @@ describe('a database', () => {
       }
     });
 
+    it('is run again after a deadlock of a query, also if its work waits for a later query first', async () => {
+      const database = await connect();
+      let runs = 0;
+      await database.transaction(async (tx) => {
+        const first = ++runs === 1 ? tx.query(`DO $$ BEGIN RAISE deadlock_detected; END $$`) : tx.query('SELECT 1');
+        const outcome = first.catch((error: unknown) => error);
+        await tx.query('SELECT 2');
+        await outcome;
+      });
+      expect(runs).toBe(2);
+    });
+
     it('returns the rows of a deferred query after the commit, and not before', async () => {
       const database = await connect();
       const text = 'INSERT INTO boxes (id, units) VALUES ($1, $2) RETURNING id';

@@ -367,6 +367,15 @@ async function runTransaction<T>(
 ): Promise<T> {
   let phase: DatabasePhase = 'work';
   let failure: unknown;
+  /** The first failure of a statement whose caller waits, perhaps for a later statement first. */
+  let refused: unknown;
+  const run = <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<QueryResult<Row>> => {
+    const outcome = connection.query<Row>(toQuery(statement, values));
+    outcome.catch((error: unknown) => {
+      if (!isOfFailedTransaction(error)) refused ??= error;
+    });
+    return outcome;
+  };
   const sent: Promise<unknown>[] = [];
   const later = <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): (() => Row[]) => {
     let rows: Row[] | undefined;
@@ -387,7 +396,7 @@ async function runTransaction<T>(
   const send: Transaction['send'] = (statement, values) => void later(statement, values);
   try {
     send(begin);
-    const result = await work(transactionOn(connection, send, later, entities));
+    const result = await work(transactionOn(run, send, later, entities));
     phase = 'commit';
     send('COMMIT');
     const outcomes = await Promise.all(sent);
@@ -396,7 +405,7 @@ async function runTransaction<T>(
     return result;
   } catch (error) {
     // The first failure is the cause; statements after it fail only because of it.
-    const cause = failure ?? error;
+    const cause = failure ?? (isOfFailedTransaction(error) ? (refused ?? error) : error);
     throw new Failed(phase, cause, isConnectionError(cause) || !(await rollBack(connection, logger)));
   }
 }
@@ -413,7 +422,7 @@ async function rollBack(connection: WatchedConnection, logger: Logger): Promise<
 }
 
 function transactionOn(
-  connection: WatchedConnection,
+  run: <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) => Promise<QueryResult<Row>>,
   send: Transaction['send'],
   later: Transaction['later'],
   entities: Entities | undefined,
@@ -421,13 +430,12 @@ function transactionOn(
   // Few transactions use an entity, so the manager is created at its first use.
   let manager: EntityManager | undefined;
   return {
-    query: async <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) =>
-      (await connection.query<Row>(toQuery(statement, values))).rows,
-    execute: async (statement, values) => (await connection.query(toQuery(statement, values))).rowCount ?? 0,
+    query: async <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) => (await run<Row>(statement, values)).rows,
+    execute: async (statement, values) => (await run(statement, values)).rowCount ?? 0,
     send,
     later,
     repository: (entity) => {
-      manager ??= entities?.manager((text, values) => connection.query(toQuery(text, values)), { inTransaction: true });
+      manager ??= entities?.manager(run, { inTransaction: true });
       return repositoryOf(manager, entity);
     },
   };
