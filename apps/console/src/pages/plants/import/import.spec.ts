@@ -18,7 +18,7 @@ interface Label {
 
 /** The shop gives a name the same id again, so an export has no ids of the shop's own. */
 const withoutOwnId = ({ id, name }: Label): Label => (name !== undefined && id !== undefined && id > 1_000_000_000 ? { name } : { ...(id !== undefined && { id }), ...(name !== undefined && { name }) });
-const withoutOwnIds = <Plant extends { readonly category?: Label | undefined; readonly tags: readonly Label[] }>(plant: Plant): object => ({
+const withoutOwnIds = (plant: { readonly category?: Label | undefined; readonly tags: readonly Label[] }): object => ({
   ...plant,
   category: plant.category && withoutOwnId(plant.category),
   tags: plant.tags.map(withoutOwnId),
