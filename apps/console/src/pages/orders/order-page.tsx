@@ -32,14 +32,14 @@ export function OrderPage(): ReactNode {
         <Stack>
           <OrderActions order={order.data} />
           <Grid>
-            <Grid.Col span={{ base: 12, md: 6 }}>
+            <Grid.Col span={{ base: 12, lg: 6 }}>
               <Stack>
                 <OrderFacts order={order.data} />
                 <OrderRefunds orderId={id} refunds={refunds.data ?? []} error={refunds.error} />
                 <OrderDeliveries orderId={id} />
               </Stack>
             </Grid.Col>
-            <Grid.Col span={{ base: 12, md: 6 }}><OrderTimeline entries={timeline.data} error={timeline.error} /></Grid.Col>
+            <Grid.Col span={{ base: 12, lg: 6 }}><OrderTimeline entries={timeline.data} error={timeline.error} /></Grid.Col>
           </Grid>
         </Stack>
       )}

@@ -22,7 +22,7 @@ export function OrderRefunds({ orderId, refunds, error }: { readonly orderId: nu
       <Stack gap="sm">
         {refunds.map((refund) => (
           <Group key={refund.id} justify="space-between">
-            <div>
+            <div style={{ overflowWrap: 'anywhere' }}>
               <Text size="sm">Payment <Text span inherit ff="monospace">{refund.paymentReference}</Text></Text>
               <Text size="sm" c="dimmed">{refund.status === 'due' ? <>due since <Time at={refund.dueAt} /></> : <>refunded <Time at={refund.completedAt} />, {refund.reference}</>}</Text>
             </div>

@@ -9,25 +9,30 @@ import { Time } from '../../ui/time.js';
 import classes from './order-table.module.css';
 
 const rowHeight = 44;
+// As in the style sheet: the columns' gap, and a row's padding without one gap.
+const columnGap = 10;
+const padding = 14;
 /** Loads the next page when this many rows are left below. */
 const ahead = 100;
 
 interface Column {
   readonly name: string;
   readonly isNumber?: true;
+  /** Of the narrowest column in which nothing is cut, in pixels; those of longer texts end in an ellipsis. */
+  readonly width: number;
   readonly cell: (order: Order) => ReactNode;
 }
 
 const columns: readonly Column[] = [
-  { name: 'Order', cell: ({ id }) => <AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }} size="sm">{id}</AnchorLink> },
-  { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  { name: 'Placed', cell: ({ placedAt }) => <Time at={placedAt} /> },
-  { name: 'Plant', isNumber: true, cell: ({ plantId }) => plantId },
-  { name: 'Units', isNumber: true, cell: ({ quantity }) => formatNumber(quantity) },
-  { name: 'Shipment', cell: ({ carrier, trackingNumber }) => (carrier === undefined ? '–' : `${carrier} ${trackingNumber ?? ''}`) },
-  { name: 'Refund', cell: ({ refund }) => (refund === undefined ? '–' : <Badge variant="light" color={refund === 'due' ? 'orange' : 'gray'} tt="none">{refund}</Badge>) },
+  { name: 'Order', width: 90, cell: ({ id }) => <AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }} size="sm">{id}</AnchorLink> },
+  { name: 'Status', width: 94, cell: ({ status }) => <StatusBadge status={status} /> },
+  { name: 'Placed', width: 80, cell: ({ placedAt }) => <Time at={placedAt} /> },
+  { name: 'Plant', width: 90, isNumber: true, cell: ({ plantId }) => plantId },
+  { name: 'Units', width: 56, isNumber: true, cell: ({ quantity }) => formatNumber(quantity) },
+  { name: 'Shipment', width: 84, cell: ({ carrier, trackingNumber }) => (carrier === undefined ? '–' : `${carrier} ${trackingNumber ?? ''}`) },
+  { name: 'Refund', width: 94, cell: ({ refund }) => (refund === undefined ? '–' : <Badge variant="light" color={refund === 'due' ? 'orange' : 'gray'} tt="none">{refund}</Badge>) },
 ];
-const ownerColumn: Column = { name: 'Owner', cell: ({ owner }) => owner ?? '–' };
+const ownerColumn: Column = { name: 'Owner', width: 70, cell: ({ owner }) => owner ?? '–' };
 
 /** A virtualised table: only visible rows are in the DOM. */
 export function OrderTable({ rows, isEnd, isLoading, seesAll, onMore }: {
@@ -46,10 +51,10 @@ export function OrderTable({ rows, isEnd, isLoading, seesAll, onMore }: {
   }, [isEnd, isLoading, lastShown, rows.length, onMore]);
   useStillView(scrolled, rows);
   const shown = seesAll ? [...columns.slice(0, 3), ownerColumn, ...columns.slice(3)] : columns;
-  const template = { gridTemplateColumns: shown.map(({ isNumber }) => (isNumber ? 'minmax(80px, 1fr)' : 'minmax(110px, 1.4fr)')).join(' ') };
+  const template = { gridTemplateColumns: shown.map(({ width, isNumber }) => `minmax(${width}px, ${isNumber ? 1 : 1.4}fr)`).join(' '), minWidth: shown.reduce((sum, { width }) => sum + width + columnGap, padding) };
   return (
     <Paper withBorder ref={scrolled} className={classes['scroll'] ?? ''} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0} data-scroll-restoration-id="orders">
-      <div role="rowgroup" className={classes['head']}>
+      <div role="rowgroup" className={classes['head']} style={{ minWidth: template.minWidth }}>
         <div role="row" className={classes['row']} style={template}>
           {shown.map(({ name, isNumber }) => <div key={name} role="columnheader" className={isNumber ? classes['number'] : undefined}>{name}</div>)}
         </div>

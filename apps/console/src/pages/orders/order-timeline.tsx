@@ -13,7 +13,7 @@ export const OrderTimeline = ({ entries, error }: { readonly entries: readonly T
     <ProblemAlert error={error} title="The timeline could not be loaded" />
     {!entries && !error && <Skeleton h={160} />}
     {entries && (
-      <Timeline active={entries.length - 1} bulletSize={18} lineWidth={2}>
+      <Timeline active={entries.length - 1} bulletSize={18} lineWidth={2} style={{ overflowWrap: 'anywhere' }}>
         {entries.map((entry, n) => (
           <Timeline.Item key={n} color={statusColors[entry.newStatus] ?? 'gray'} title={<Text fw={500} size="sm">{titleOf(entry)}</Text>}>
             <Text size="sm" c="dimmed"><Time at={entry.at} /> · by {actors[entry.actor]}</Text>

@@ -41,9 +41,9 @@ export function OAuthClients(): ReactNode {
 
 const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClient[]; readonly onOpen: (open: Open) => void }): ReactNode => (
   <Paper withBorder>
-    <Table.ScrollContainer minWidth={820}>
+    <Table.ScrollContainer minWidth={740}>
       <Table aria-label="OAuth clients">
-        <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Client id</Table.Th><Table.Th>Grant types</Table.Th><Table.Th>Scopes</Table.Th><Table.Th>Created</Table.Th><Table.Th w={180}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+        <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Client id</Table.Th><Table.Th>Grant types</Table.Th><Table.Th>Scopes</Table.Th><Table.Th>Created</Table.Th><Table.Th w={130}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
         <Table.Tbody>
           {clients.map((oauthClient) => (
             <Table.Tr key={oauthClient.clientId}>
@@ -59,7 +59,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
               <Table.Td maw={240}><PermissionBadges of={oauthClient.scopes} /></Table.Td>
               <Table.Td><Time at={oauthClient.createdAt} /></Table.Td>
               <Table.Td>
-                <Group gap={6} wrap="nowrap" justify="flex-end">
+                <Group gap={6} justify="flex-end">
                   {!oauthClient.public && <Button size="compact-sm" variant="default" aria-label={`New secret for ${oauthClient.name}`} onClick={() => onOpen({ dialog: 'rotate', oauthClient })}>New secret</Button>}
                   <Button size="compact-sm" variant="default" aria-label={`Delete ${oauthClient.name}`} onClick={() => onOpen({ dialog: 'delete', oauthClient })}>Delete</Button>
                 </Group>

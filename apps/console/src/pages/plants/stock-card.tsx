@@ -72,7 +72,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   const { theirs, form } = editing;
   return (
     <Stack>
-      <SimpleGrid cols={3} component="dl" m={0}>
+      <SimpleGrid cols={{ base: 1, xs: 3 }} component="dl" m={0}>
         <Figure label="Free" text="can be ordered" value={free} />
         <Figure label="Reserved" text="in placed orders" value={reserved} />
         <Figure label="Sold" text="approved or delivered" value={sold} />

@@ -35,7 +35,7 @@ export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
     <Card title="Units by status">
       <ProblemAlert error={error} title="The inventory could not be loaded" />
       {data && (
-        <Group wrap="nowrap" gap="md">
+        <Group gap="md">
           <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
           <Legend parts={parts} />
         </Group>
@@ -55,7 +55,7 @@ export function OrdersByStatus({ open, closed }: { readonly open: OpenOrders | u
   return (
     <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or last 24 h</Text>}>
       {open && closed ? (
-        <Group wrap="nowrap" gap="md">
+        <Group gap="md">
           <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
           <Legend parts={parts} />
         </Group>
@@ -67,7 +67,7 @@ export function OrdersByStatus({ open, closed }: { readonly open: OpenOrders | u
 }
 
 const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; readonly value: number; readonly isMore?: boolean }[] }): ReactNode => (
-  <Stack gap={6} component="dl" m={0} flex={1}>
+  <Stack gap={6} component="dl" m={0} flex={1} miw={180}>
     {parts.map(({ name, value, isMore = false }) => (
       <Group key={name} justify="space-between" wrap="nowrap" gap="xs">
         <Group component="dt" gap={6} wrap="nowrap">

@@ -26,4 +26,4 @@ export const attemptText = ({ status, error }: Attempt): string => error ?? (sta
 
 const colors: Readonly<Record<DeliveryState, string>> = { pending: 'yellow', held: 'gray', delivered: 'green', failed: 'red' };
 
-export const DeliveryBadge = ({ state }: { readonly state: DeliveryState }): ReactNode => <Badge variant="light" color={colors[state]} tt="none">{state}</Badge>;
+export const DeliveryBadge = ({ state }: { readonly state: DeliveryState }): ReactNode => <Badge variant="light" miw="max-content" color={colors[state]} tt="none">{state}</Badge>;

@@ -9,7 +9,7 @@ export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNo
   if (!data) return <Text size="sm" c="dimmed">…</Text>;
   const { label, color, why } = healthOf(webhook, data);
   return (
-    <Group gap="xs" wrap="nowrap">
+    <Group gap="xs">
       <Badge variant="light" color={color} tt="none" style={{ flexShrink: 0 }}>{label}</Badge>
       <Text size="sm">{why}</Text>
     </Group>

@@ -56,7 +56,7 @@ const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): Rea
 /** The events that a webhook receives. */
 export const EventsOf = ({ webhook: { eventTypes, orderId, plantId, newStatuses } }: { readonly webhook: Webhook }): ReactNode => (
   <Group gap={4}>
-    {eventTypes.map((type) => <Badge key={type} variant="default" tt="none" fw={500}>{type}</Badge>)}
+    {eventTypes.map((type) => <Badge key={type} variant="default" tt="none" fw={500} miw="max-content">{type}</Badge>)}
     {orderId !== undefined && <Text size="sm">of order {orderId}</Text>}
     {plantId !== undefined && <Text size="sm">of plant {plantId}</Text>}
     {newStatuses !== undefined && <Text size="sm">to {newStatuses.join(', ')}</Text>}
