@@ -1,4 +1,5 @@
-import { locale } from './locale.js';
+/** The language of the pages, for their times and numbers too: a German month within English text would be neither. */
+export const locale = 'en-GB';
 
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });

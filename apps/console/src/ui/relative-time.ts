@@ -1,4 +1,4 @@
-import { locale } from './locale.js';
+import { locale } from './numbers.js';
 
 const words = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });

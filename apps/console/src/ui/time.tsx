@@ -1,6 +1,6 @@
 import { Text, type TextProps, Tooltip } from '@mantine/core';
 import { type ReactNode, useSyncExternalStore } from 'react';
-import { locale } from './locale.js';
+import { locale } from './numbers.js';
 import { relativeTo } from './relative-time.js';
 
 const exact = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'long' });

@@ -27,10 +27,10 @@ export interface KeyRing {
   readonly jwks: readonly JWK[];
 }
 
-/** Returns the id of the newest key that may sign. @param keys newest first */
+/** Returns the id of the newest key that may sign; of the oldest, if the clock was set back and none may yet. @param keys newest first */
 export function signingKidOf(keys: readonly { readonly kid: string; readonly maySign: boolean }[]): string {
-  const signing = keys.find((one) => one.maySign);
-  if (!signing) throw new Error('there is no key that may sign access tokens');
+  const signing = keys.find((one) => one.maySign) ?? keys.at(-1);
+  if (!signing) throw new Error('there is no signing key');
   return signing.kid;
 }
 

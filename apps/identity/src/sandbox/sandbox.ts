@@ -9,13 +9,7 @@ import { accessTokenTtl } from '../oauth/signing-key.js';
 import { OAuthServer } from '../oauth/oauth-server.js';
 import { SigningKeysService } from '../oauth/signing-keys.service.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
-
-interface Earlier {
-  readonly kind: 'session' | 'apiKey';
-  readonly id: string;
-  readonly userId: string;
-  readonly ended: boolean;
-}
+import { expireEarlier } from './sandbox.repository.js';
 
 /** What only a sandbox can do. Without SANDBOX the module does not have it. */
 @Injectable()
@@ -30,15 +24,7 @@ export class SandboxService {
   /** Lets credentials end earlier. An access token carries its own end, so all of them end if the time is as long as one lives. */
   async advance(context: RpcContext, advanceSeconds: number): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const by = `$1 * interval '1 second'`;
-      const earlier = await tx.query<Earlier>(
-        `WITH session AS (UPDATE sessions SET expires_at = expires_at - ${by} WHERE expires_at > now() RETURNING id, user_id, expires_at),
-              key AS (UPDATE api_keys SET expires_at = expires_at - ${by} WHERE expires_at > now() AND revoked_at IS NULL RETURNING id, user_id, expires_at),
-              payload AS (UPDATE oauth_payloads SET expires_at = expires_at - ${by} WHERE expires_at > now())
-         SELECT 'session' AS kind, id, user_id AS "userId", expires_at <= now() AS ended FROM session
-         UNION ALL SELECT 'apiKey', id, user_id, expires_at <= now() FROM key`,
-        [advanceSeconds],
-      );
+      const earlier = await expireEarlier(tx, advanceSeconds);
       const ended = earlier.filter((one) => one.ended);
       const shortened = new Set(earlier.flatMap((one) => (one.ended ? [] : one.userId)));
       await appendRevocations(tx, [

@@ -10,6 +10,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { DueOrdersLoop } from '../checkout/due-orders.service.js';
 import { OrderFeed } from '../feed/order-feed.js';
+import { bringForwardAll, deleteOrders, insertEvent } from './sandbox.repository.js';
 
 // What only a sandbox can do. Without SANDBOX the module has none of it.
 
@@ -46,11 +47,7 @@ export class SandboxService {
   /** Makes everything that is due later due so much earlier. */
   async advance(context: RpcContext, { advanceSeconds, scope = 'due' }: AdvanceClock['clock']): Promise<ClockAdvanced> {
     await this.database.transaction(async (tx) => {
-      await tx.execute(
-        `WITH due AS MATERIALIZED (SELECT id FROM orders WHERE due_at IS NOT NULL ORDER BY id FOR NO KEY UPDATE)
-         UPDATE orders SET due_at = due_at - $1 * interval '1 second' FROM due WHERE orders.id = due.id`,
-        [advanceSeconds],
-      );
+      await bringForwardAll(tx, advanceSeconds);
       audit(tx, actorOf(context), store.advanceClock, `${advanceSeconds} ${scope}`);
     });
     this.dueOrders.notify();
@@ -67,50 +64,17 @@ export class SandboxService {
     await this.database.transaction(async (tx) => {
       const at = await readClock(tx);
       const body = { event: type, timestamp: at.toISOString(), data: { ...dataOf[type], ...given } };
-      await tx.execute('INSERT INTO order_transitions (at, owner_id, event_id, body) VALUES ($1, $2, $3, $4)', [
-        at,
-        isStockEvent(type) ? noSubject : actorOf(context).subject,
-        id,
-        JSON.stringify(body),
-      ]);
+      await insertEvent(tx, { id, at, ownerId: isStockEvent(type) ? noSubject : actorOf(context).subject, body: JSON.stringify(body) });
       audit(tx, actorOf(context), store.sendTestEvent, type);
     });
     this.feed.notify();
     return { id };
   }
 
-  /**
-   * Deletes all orders with what belongs to them, and frees their units. Their events stay in the feed, which has no gaps, as events
-   * without an order: clients may choose an order's id again.
-   */
   reset(context: RpcContext): Promise<SandboxReset> {
     return this.database.transaction(async (tx) => {
       await assertSandbox(tx);
-      // Waits for every transaction that has locked or changed rows, in the lock order, and keeps others out.
-      await tx.execute(
-        `LOCK TABLE idempotency_keys, payments, baskets, orders, stock, order_transitions, order_counts_head, inventory_total, inventory_deltas
-         IN EXCLUSIVE MODE`,
-      );
-      for (const table of ['idempotency_keys', 'payments', 'order_notes', 'order_metadata', 'orders_set_aside', 'baskets', 'order_counts']) {
-        await tx.execute(`DELETE FROM ${table}`);
-      }
-      await tx.execute('DELETE FROM stock_changes WHERE order_id IS NOT NULL');
-      await tx.execute('DELETE FROM order_transitions WHERE event_id IS NULL');
-      await tx.execute(
-        `UPDATE order_transitions SET order_id = NULL, order_version = NULL, new_status = NULL, actor = NULL, reason = NULL WHERE order_id IS NOT NULL`,
-      );
-      const deletedOrders = await tx.execute('DELETE FROM orders');
-      await tx.execute(
-        `UPDATE stock SET reserved = 0, sold = 0, written_off = 0, version = version + 1,
-           free = CASE WHEN listing = 'retired' THEN 0 ELSE supplied END, supplied = CASE WHEN listing = 'retired' THEN 0 ELSE supplied END
-         WHERE (reserved, sold, written_off) <> (0, 0, 0)`,
-      );
-      await tx.execute('DELETE FROM inventory_deltas');
-      await tx.execute(
-        `UPDATE inventory_total AS total SET (available, pending, sold) = (
-           SELECT coalesce(sum(free) FILTER (WHERE listing = 'available'), 0), coalesce(sum(free) FILTER (WHERE listing = 'pending'), 0),
-             coalesce(sum(free) FILTER (WHERE listing = 'sold'), 0) FROM stock)`,
-      );
+      const deletedOrders = await deleteOrders(tx);
       audit(tx, actorOf(context), store.resetSandbox, `${deletedOrders} orders`);
       return { deletedOrders };
     });

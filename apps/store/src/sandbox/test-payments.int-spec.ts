@@ -31,6 +31,7 @@ it.each([undefined, 'test_approve', 'card'])('an order whose metadata says %s ab
 it.each([
   ['test_decline', ['placed', 'payment failed', 'expired without payment']],
   ['test_never', ['placed', 'no payment yet', 'expired without payment']],
+  ['test_aprove', ['placed', 'no such test payment', 'expired without payment']],
 ])('%s leaves the order to expire', async (payment, reasons) => {
   const { id } = await place(payment);
   await expired(id);

@@ -8,7 +8,8 @@ import { findRefundIds, savePayments } from '../payments/payments.repository.js'
 
 /**
  * The simulated provider of a sandbox: `payment` in the metadata of an order or of its basket decides. When others are approved, an
- * order with `test_decline`, `test_late` or `test_never` is left to expire; the payment of `test_late` arrives right after that.
+ * order with `test_decline`, `test_late`, `test_never` or another word that begins like these is left to expire; the payment of `test_late`
+ * arrives right after that.
  */
 @Injectable()
 export class TestPayments extends DueOrdersService {
@@ -24,7 +25,7 @@ export class TestPayments extends DueOrdersService {
     }
     const declined = unpaid.map((order) => {
       const step = declinePayment(order, { actor: storeActor, at }, this.options.checkout);
-      return outcomes.get(order.id) === 'test_decline' ? step : { ...step, reason: 'no payment yet' };
+      return { ...step, reason: reasons.get(outcomes.get(order.id) ?? '') ?? 'no such test payment' };
     });
     writeAmendments(tx, declined, at);
     const changes = await super.apply(tx, others);
@@ -34,7 +35,15 @@ export class TestPayments extends DueOrdersService {
   }
 }
 
-const isUnpaid = (outcome: string | undefined): boolean => outcome === 'test_decline' || outcome === 'test_late' || outcome === 'test_never';
+/** What the timeline says of those that are not paid. */
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['test_decline', 'payment failed'],
+  ['test_late', 'no payment yet'],
+  ['test_never', 'no payment yet'],
+]);
+
+/** A misspelt word must not pass for a payment. */
+const isUnpaid = (outcome: string | undefined): boolean => outcome?.startsWith('test_') === true && outcome !== 'test_approve';
 
 /** Returns what the metadata of each order, or else of its basket, says about its payment. */
 async function findOutcomes(tx: Transaction, orders: readonly OrderState[]): Promise<ReadonlyMap<number, string | undefined>> {

@@ -122,13 +122,19 @@ export interface TransactionOptions {
 
 const limitStatements: Statement = { name: 'limit-statements', text: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)` };
 
-/** The limits of a transaction, by the SQLSTATE of the error of one that exceeds them. */
-const limitsOf = ({ limitMs = statementLimits.statement_timeout }: TransactionOptions): ReadonlyMap<string, number> =>
-  new Map([
-    [statementTimeout, limitMs],
-    [lockTimeout, limitMs === statementLimits.statement_timeout ? statementLimits.lock_timeout : lockLimitOf(limitMs)],
-    [idleTimeout, statementLimits.idle_in_transaction_session_timeout],
-  ]);
+/** Returns the limit that a transaction with this error exceeds, in milliseconds; 0 for other errors. @param limitMs its own, if it has one */
+function limitOf(error: unknown, limitMs: number | undefined): number {
+  switch (sqlStateOf(error instanceof CodedError ? error.cause : error)) {
+    case statementTimeout:
+      return limitMs ?? statementLimits.statement_timeout;
+    case lockTimeout:
+      return limitMs === undefined ? statementLimits.lock_timeout : lockLimitOf(limitMs);
+    case idleTimeout:
+      return statementLimits.idle_in_transaction_session_timeout;
+    default:
+      return 0;
+  }
+}
 
 const lockLimitOf = (limitMs: number): number => Math.ceil(limitMs / 5);
 
@@ -183,29 +189,26 @@ export class Database {
    * @throws CodedError `unavailable` when the database is unreachable or overloaded (nothing happened); `outcome-unknown` when the
    * connection was lost or stalled during COMMIT
    */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
-    const { useGenericPlans = false, limitMs } = options;
-    const limited = async (tx: Transaction): Promise<T> => {
+  transaction<T>(work: (tx: Transaction) => Promise<T>, { useGenericPlans = false, limitMs }: TransactionOptions = {}): Promise<T> {
+    const begin = useGenericPlans ? beginWithGenericPlans : 'BEGIN';
+    const limited = (tx: Transaction): Promise<T> => {
       if (limitMs !== undefined) tx.send(limitStatements, [String(limitMs), String(lockLimitOf(limitMs))]);
       return work(tx);
     };
-    return this.again(limitsOf(options), () =>
-      this.onConnection((connection) => runTransaction(connection, useGenericPlans ? beginWithGenericPlans : 'BEGIN', limited, this.entities, this.logger)),
-    );
+    return this.again(() => this.onConnection((connection) => runTransaction(connection, begin, limited, this.entities, this.logger)), limitMs);
   }
 
   /** Does something again that Postgres has rolled back, if that is safe and may help. */
-  private async again<T>(limits: ReadonlyMap<string, number>, work: () => Promise<T>): Promise<T> {
+  private async again<T>(work: () => Promise<T>, limitMs?: number): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const begun = performance.now();
       try {
         return await work();
       } catch (error) {
-        const state = sqlStateOf(error instanceof CodedError ? error.cause : error);
-        const isTooEarly = performance.now() - begun < (limits.get(state ?? '') ?? 0);
-        if (!isRetryable(error) && !isTooEarly) throw error;
+        const isWithinLimit = performance.now() - begun < limitOf(error, limitMs);
+        if (!isRetryable(error) && !isWithinLimit) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
-        this.logger.info({ attempt, state }, 'rolled back by a deadlock, or by a clock that was set forward; running it again');
+        this.logger.info({ attempt, err: error }, 'rolled back by a deadlock, or by a clock that was set forward; running it again');
       }
     }
   }
@@ -225,7 +228,7 @@ export class Database {
   }
 
   private run<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<QueryResult<Row>> {
-    return this.again(limitsOf({}), () =>
+    return this.again(() =>
       this.onConnection(async (connection) => {
         try {
           return await connection.query<Row>(toQuery(statement, values));

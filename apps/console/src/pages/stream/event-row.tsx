@@ -1,6 +1,6 @@
 import { Badge, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { locale } from '../../ui/locale.js';
+import { locale } from '../../ui/numbers.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import classes from './event-list.module.css';
 import type { Frame } from './tail.js';

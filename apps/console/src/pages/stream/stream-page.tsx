@@ -1,5 +1,6 @@
 import { Badge, Button, Grid, Group, Text } from '@mantine/core';
 import { IconActivity, IconClearAll, IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
+import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useCell, useShop } from '../../auth/session.js';
@@ -29,6 +30,7 @@ export function StreamPage(): ReactNode {
   const [selected, setSelected] = useState<TailEntry>();
   useEffect(() => setSelected(undefined), [tail]);
   const { isPaused, entries, error } = snapshot;
+  const isUnknownCursor = error instanceof ShopProblem && error.is('invalid-cursor');
   return (
     <>
       <PageHeader title="Stream" text="Order events, as they happen.">
@@ -37,7 +39,7 @@ export function StreamPage(): ReactNode {
       </PageHeader>
       <StreamFilters />
       <StateLine {...snapshot} />
-      <ProblemAlert error={error} title="The stream could not be opened" />
+      <ProblemAlert error={error} title={isUnknownCursor ? 'This link begins at a cursor that the shop does not know' : 'The stream could not be opened'} />
       {entries.length === 0 && error === undefined && <Waiting {...snapshot} />}
       {entries.length > 0 && (
         <Grid>

@@ -5,7 +5,7 @@ import { useShop } from '../../auth/session.js';
 import type { DayFigures } from '../../shop/day.js';
 import { useRefetchedLive } from '../../shop/use-refetched-live.js';
 import { Card } from '../../ui/card.js';
-import { locale } from '../../ui/locale.js';
+import { locale } from '../../ui/numbers.js';
 import { counted, formatDuration, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';

@@ -6,6 +6,7 @@ import { assertSandbox } from '@plant-shop/platform/postgres/schema-check';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { DueSignal } from './due-signal.js';
 import { QueueClock } from './queue-clock.js';
+import { emptyQueues } from './sweeps.repository.js';
 
 /** What only a sandbox can do. Without SANDBOX the module does not have it. */
 @Controller()
@@ -24,18 +25,11 @@ export class SandboxController {
     return {};
   }
 
-  /** Deletes all deliveries, and ends all pauses. A worker that sends one finds its lease gone. */
   @Answers(notifications.resetSandbox)
   async resetSandbox(): Promise<Record<string, never>> {
     await this.clock.transaction(async (tx) => {
       await assertSandbox(tx);
-      await tx.execute('LOCK TABLE webhook_queues, webhook_lanes, webhook_deliveries IN EXCLUSIVE MODE');
-      await tx.execute('DELETE FROM webhook_deliveries');
-      await tx.execute('DELETE FROM webhook_lanes');
-      await tx.execute(
-        `UPDATE webhook_queues SET turn_at = DEFAULT, silent_attempts = DEFAULT, paused_until = DEFAULT, failing_since = DEFAULT,
-           replayed_from = DEFAULT, replayed_to = DEFAULT`,
-      );
+      await emptyQueues(tx);
     });
     return {};
   }
