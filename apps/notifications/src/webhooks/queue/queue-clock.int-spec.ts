@@ -80,12 +80,13 @@ describe("a step of the clock of notifications' database", () => {
     const database = await ownDatabase();
     const clock = new QueueClock(database, logger);
     await clock.run();
-    const query = database.query.bind(database);
-    database.query = async (...statement) => {
-      const rows = await query(...statement);
+    const late = async <T>(answer: Promise<T>): Promise<T> => {
       await new Promise((resolve) => setTimeout(resolve, 1_000));
-      return rows as never;
+      return answer;
     };
+    const [query, transaction] = [database.query.bind(database), database.transaction.bind(database)];
+    database.query = (...statement) => late(query(...statement)) as never;
+    database.transaction = (work) => transaction((tx) => work({ ...tx, query: (...statement) => late(tx.query(...statement)) as never }));
     await clock.run();
     await database.close();
     expect((await shop.sql.query(`SELECT ahead = '0' AS "isRight" FROM webhook_clock`)).rows).toEqual([{ isRight: true }]);

@@ -95,8 +95,9 @@ export class QueueClock extends BackgroundLoop {
   private async correct(expected: number): Promise<void> {
     this.last ??= { time: expected, at: performance.now() };
     const byMs = await this.database.transaction(async (tx) => {
+      const asked = this.now ?? 0;
       const { time } = onlyRow(await tx.query<Reading>(`${reading} FOR UPDATE`));
-      const back = (this.now ?? 0) - time;
+      const back = asked - time;
       if (back > toleranceMs) await tx.execute(`UPDATE webhook_clock SET ahead = ahead + $1 * interval '1 millisecond'`, [back]);
       return back;
     });
