@@ -119,7 +119,7 @@ describe('the guide', () => {
     const receiver = `127.0.0.1:${await freePort()}`;
     const blocksOf = (language: string) =>
       [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) =>
-        code.replaceAll('http://127.0.0.1:8080', gatewayUrl()).replaceAll("8090, '127.0.0.1'", receiver.split(':')[1]!).replaceAll('127.0.0.1:8090', receiver));
+        code.replaceAll('http://127.0.0.1:8080', gatewayUrl()).replaceAll("9000, '127.0.0.1'", receiver.split(':')[1]!).replaceAll('127.0.0.1:9000', receiver));
     const folder = join(shop.folder, 'guide');
     mkdirSync(join(folder, 'node_modules/@plant-shop'), { recursive: true });
     symlinkSync(fileURLToPath(new URL('../../../libs/client', import.meta.url)), join(folder, 'node_modules/@plant-shop/client'));
@@ -127,7 +127,7 @@ describe('the guide', () => {
     const [start, ...commands] = blocksOf('sh');
     // The sandbox of these tests is started by it.
     expect(start).toBe('npm start -- --sandbox\n');
-    expect(commands).toHaveLength(5);
+    expect(commands).toHaveLength(6);
     const { stdout } = await promisify(execFile)('bash', ['-euc', commands.join('echo\n')], { cwd: folder, timeout: 60_000 });
     expect(stdout).toContain('[{"plantId":7,"state":"in-stock"},{"plantId":8,"state":"low-stock","units":5}]');
     const program = stdout.split('\n').filter((line) => /^(\/lines|the same|2 orders|verified)/.test(line));

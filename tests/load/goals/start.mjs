@@ -14,7 +14,7 @@ export const startGoals = {
     const services = Object.entries(bench.stack.use()).filter(([name]) => name !== 'postgres' && name !== 'nats');
     const own = services.reduce((total, [, { rss, files }]) => total + rss - files, 0) / 1e6;
     // Mostly Node's binary, which is in memory once. How much of it counts for a process depends on how it was written to disk: 60 or
-    // 88 MB (docs/performance/method.md).
+    // 88 MB.
     const shared = Math.max(...services.map(([, { files }]) => files)) / 1e6;
     const summed = services.reduce((total, [, { rss }]) => total + rss, 0) / 1e6;
     const each = Object.fromEntries(services.map(([name, { rss, files }]) => [name, { all: rss / 1e6, files: files / 1e6 }]));

@@ -1681,7 +1681,7 @@ export interface components {
             status?: "available" | "pending" | "sold";
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string;
             } | null;
@@ -1729,7 +1729,7 @@ export interface components {
             status?: "available" | "pending" | "sold";
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string;
             } | null;
@@ -1751,7 +1751,7 @@ export interface components {
             status?: "available" | "pending" | "sold";
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string | null;
             } | null;
@@ -1800,7 +1800,7 @@ export interface components {
             status?: "available" | "pending" | "sold";
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string;
             } | null;
@@ -1836,7 +1836,7 @@ export interface components {
             complete?: boolean;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string;
             };
@@ -1875,7 +1875,9 @@ export interface components {
              * @description The order is cancelled at this time unless it is paid. Absent: no payment is pending.
              */
             reservedUntil?: string;
+            /** @description Who has the parcel. Absent: the order is not shipped. */
             carrier?: string;
+            /** @description Assigned on approval. A shipment replaces it. */
             trackingNumber?: string;
             /**
              * @description `due`: a payment must be refunded. `completed`: it was refunded.
@@ -1984,7 +1986,7 @@ export interface components {
             shipDate?: string;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string;
             };
@@ -2169,7 +2171,7 @@ export interface components {
             userStatus?: number;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string;
             } | null;
@@ -2246,7 +2248,7 @@ export interface components {
             userStatus?: number;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string;
             } | null;
@@ -2266,7 +2268,7 @@ export interface components {
             userStatus?: number | null;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
-            /** @description Texts of your own, which the shop keeps and reads nothing into. */
+            /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
             metadata?: {
                 [key: string]: string | null;
             } | null;
@@ -4241,7 +4243,7 @@ export interface operations {
                 /** @description The category's exact name. */
                 category?: string;
                 externalId?: string;
-                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
                 metadata?: {
                     [key: string]: string;
                 };
@@ -4322,7 +4324,7 @@ export interface operations {
                 /** @description The category's exact name. */
                 category?: string;
                 externalId?: string;
-                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
                 metadata?: {
                     [key: string]: string;
                 };
@@ -6536,7 +6538,7 @@ export interface operations {
                 /** @description Only users with this role. */
                 role?: "customer" | "staff" | "admin";
                 externalId?: string;
-                /** @description Texts of your own, which the shop keeps and reads nothing into. */
+                /** @description Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox. */
                 metadata?: {
                     [key: string]: string;
                 };
