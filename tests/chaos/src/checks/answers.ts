@@ -9,7 +9,7 @@ const allowed = [200, 404, 409, 412, 429, 503];
  * Every request is answered within its deadline with an allowed status. Only a gateway that was killed, paused or cut off may
  * lose its requests in flight or answer late, and connections may be refused only while all gateways are dead.
  */
-export function checkAnswers({ calls, deadlineMs, gatewayFaults, withoutGateway, deletedUsers, databaseClockErrorMs }: History): Violation[] {
+export function checkAnswers({ calls, deadlineMs, gatewayFaults, withoutGateway, deletedUsers }: History): Violation[] {
   const excused = (call: Call): boolean => gatewayFaults.some((window) => isIn(window, call));
   const revoking = calls.filter(({ request }) => request.kind === 'revoke');
   const mayBeRevoked = (credential: string, at: number): boolean =>
@@ -24,8 +24,6 @@ export function checkAnswers({ calls, deadlineMs, gatewayFaults, withoutGateway,
     if (!isAnswered(call)) return excused(call) ? [] : found(`no answer (${call.why ?? ''})`);
     const { status, code, hasRetryAfter } = call.answer;
     if (status === 401 && deletedUsers.has(call.client)) return [];
-    // A clock set forward makes a login old. To ask again is the safe side.
-    if (code === 'recent-login-required' && databaseClockErrorMs > 0) return [];
     if (!allowed.includes(status)) return found(`${status} ${code ?? ''}`);
     if (code === noGateway && !withoutGateway.some((window) => isIn(window, call))) return found('no gateway accepted the connection, although one was alive');
     if (status === 503 && !hasRetryAfter) return found('503 without Retry-After');
