@@ -7,9 +7,9 @@ const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
 /** Calls the shop's API, by default with the demo key. @param {string} gatewayUrl @param {Record<string, string>} credentials */
 export function clientOf(gatewayUrl, credentials = { api_key: 'special-key' }) {
-  const headers = { ...credentials, 'content-type': 'application/json' };
   /** @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} */
   return async (method, path, body) => {
+    const headers = { ...credentials, 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
     const sent = request(`${gatewayUrl}/v3${path}`, { agent, method, headers }).end(body && JSON.stringify(body));
     const [answer] = /** @type {[import('node:http').IncomingMessage]} */ (await once(sent, 'response'));
     const answered = await text(answer);

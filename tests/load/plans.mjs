@@ -112,6 +112,15 @@ async function use(call, plants) {
       call(method, path, body).catch((error) => console.log(`refused: ${error.message.slice(0, 80)}`));
     const made = await call('POST', '/plant', { name: `New ${n}`, quantity: 100, tags: [{ id: 1, name: `tag ${n}` }] });
     await call('PUT', '/plant', { id: made.id, name: 'Newer', tags: [{ id: 1, name: 'tag 5' }] });
+    await call('PATCH', `/plant/${made.id}`, { externalId: `sku-${n}`, metadata: { shelf: `A${n}` } });
+    await call('POST', `/store/inventory/${made.id}/adjustment`, { by: -1, reason: 'counted' });
+    await call('PUT', `/store/inventory/${made.id}`, { free: 100, lowStockAt: 5 });
+    const basket = await call('POST', '/store/basket', { lines: [{ plantId: 11 }, { plantId: 12 }, { plantId: 13 }], externalId: `basket-${n}`, metadata: { n: `${n}` } });
+    await call('POST', `/store/basket/${basket.id}/payment`, { outcome: 'succeeded', reference: `b${n}` });
+    await attempt('GET', `/store/basket/${basket.id}`, /** @type {any} */ (undefined));
+    await call('POST', `/store/order/${basket.orders[1].id}/cancellation`, { reason: 'It died', restock: false });
+    const unpaid = await call('POST', '/store/basket', { lines: [{ plantId: 11 }, { plantId: 12 }] });
+    await call('DELETE', `/store/basket/${unpaid.id}`);
     for (const path of [
       `/plant/${plantId}`,
       `/plant/findByStatus?status=available&limit=${20 + n}`,
@@ -126,12 +135,19 @@ async function use(call, plants) {
       `/plant/search?category=Foliage&status=pending&limit=${20 + n}`,
       `/plant/search?status=sold&limit=${1_000 - n}`,
       `/plant/search?limit=${20 + n}`,
+      `/plant/search?q=plant&metadata[shelf]=A${n}&limit=${20 + n}`,
+      `/plant/search?externalId=sku-${n}`,
+      `/plant/search?metadata[shelf]=B&sort=name&limit=${20 + n}`,
+      `/plant/changes?limit=${100 + n}`,
+      `/plant/${plantId}/availability`,
+      `/plant/availability?ids=${plantId},${plantId + 1},${plantId + 2}`,
       `/plant/facets?q=plant%20${n}`,
       `/plant/facets?tags=tag%20${n}`,
       `/plant/facets?category=Foliage&status=sold${',pending'.repeat(n % 2)}`,
       `/plant/facets?status=available${',pending'.repeat(n % 2)}`,
       '/plant/facets',
       `/store/inventory/${plantId}`,
+      `/store/inventory/${plantId}/changes`,
       '/store/inventory',
       '/store/order?limit=20',
       '/store/order?limit=1000',
@@ -168,6 +184,8 @@ async function use(call, plants) {
       `/user/customer-${n}`,
       `/user?limit=${20 + n}`,
       `/user?q=customer-${1 + n}`,
+      `/user?externalId=crm-${n}`,
+      `/user?metadata[tier]=gold&limit=${20 + n}`,
       `/user?q=customer-${10 + n}&role=customer&limit=${100 + n}`,
       '/user?role=admin',
       '/user/admin/apiKeys',

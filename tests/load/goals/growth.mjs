@@ -13,7 +13,9 @@ import { placeOrders } from './orders.mjs';
 const CONNECTIONS = 64;
 const SMALL = 1_000;
 
-/** @type {Record<string, (load: { stack: Stack, plants: number[], seconds: number }) => Promise<Cost>>} */
+/** @typedef {{ stack: Stack, plants: number[], orders: number[], seconds: number }} Load `orders`: ids of some */
+
+/** @type {Record<string, (load: Load) => Promise<Cost>>} */
 const operations = {
   'POST order': ({ stack, plants, seconds }) => placeOrders({ stack }, { connections: CONNECTIONS, plants, seconds }),
   'GET inventory': (load) => read(load, () => '/v3/store/inventory'),
@@ -23,6 +25,11 @@ const operations = {
   'search for all': (load) => search(load, () => `/v3/plant/search?q=plant${anyGap()}&sort=newest&limit=${anyOf(20, 40)}&tags=${anyTag()},${anyTag()}`),
   facets: (load) => search(load, () => `/v3/plant/facets?q=plant${anyGap()}${anyOf(0, TAGS)}&tags=${anyTag()},${anyTag()}`),
   'GET one plant': (load) => read(load, (plantId) => `/v3/plant/${plantId}`),
+  // Both shops have many orders by now: those that were placed above.
+  'counts of orders': (load) => read(load, () => '/v3/store/order/counts?owner=*'),
+  'orders that wait': (load) => read(load, () => '/v3/store/order?owner=*&status=placed&shipped=false&sort=placedAt&limit=20'),
+  'newest orders of a plant': (load) => read(load, (plantId) => `/v3/store/order?owner=*&plantId=${plantId}&limit=1`),
+  'search for an order': (load) => read(load, () => `/v3/store/order?owner=*&q=${load.orders[anyOf(0, load.orders.length)]}`),
 };
 
 const anyOf = (/** @type {number} */ from, /** @type {number} */ to) => from + Math.floor(Math.random() * (to - from));
@@ -36,11 +43,11 @@ const tagsOf = (/** @type {number} */ n) => [{ id: 1 + (n % TAGS), name: `tag ${
 const anyGap = () => encodeURIComponent(Array.from({ length: 8 }, () => ' .,;:-'[anyOf(0, 6)]).join(''));
 
 /** So many requests that none is repeated soon. */
-const search = (/** @type {{ stack: Stack, plants: number[], seconds: number }} */ load, /** @type {() => string} */ path) => read(load, path, 1_000);
+const search = (/** @type {Load} */ load, /** @type {() => string} */ path) => read(load, path, 1_000);
 
 /**
  * Each connection sends as many random requests in turn.
- * @param {{ stack: Stack, plants: number[], seconds: number }} load @param {(plantId: number) => string} path @returns {Promise<Cost>}
+ * @param {Load} load @param {(plantId: number) => string} path @returns {Promise<Cost>}
  */
 async function read({ stack, plants, seconds }, path, count = 50) {
   const request = () => {
@@ -56,7 +63,7 @@ async function read({ stack, plants, seconds }, path, count = 50) {
 }
 
 /**
- * Starts a shop of a thousand plants and no orders beside that of the other goals.
+ * Starts a shop of a thousand plants and orders beside that of the other goals.
  * @param {Bench} bench @param {string} name
  */
 async function smallShop(bench, name) {
@@ -65,7 +72,9 @@ async function smallShop(bench, name) {
   const stack = await Stack.start(folder, { signal: bench.signal });
   const call = clientOf(stack.gatewayUrl);
   const made = await inParallel(SMALL, 32, (n) => call('POST', '/plant', { name: `Plant ${n}`, category: { id: 1, name: 'Foliage' }, tags: tagsOf(n) }));
-  return { stack, plants: made.map(({ id }) => id) };
+  const plants = made.map(({ id }) => id);
+  const placed = await inParallel(SMALL, 32, (n) => call('POST', '/store/order', { plantId: plants[n] }));
+  return { stack, plants, orders: placed.map(({ id }) => id) };
 }
 
 /** @param {Bench} bench @param {Stack} stack @returns the shop, with a million plants and five million orders */
@@ -76,7 +85,8 @@ async function fill(bench, stack) {
   console.log(`P8: ${size.plants} plants and ${size.orders} orders in ${Math.round((performance.now() - begun) / 1_000)} s …`);
   // Reads as many plants as before, from the whole catalogue: the shop grows, not the set of popular plants. Eight in ten can be
   // ordered, including these.
-  return { stack, size, plants: Array.from({ length: SMALL }, (_, n) => 1 + n * (size.plants / SMALL)) };
+  const some = (/** @type {number} */ of) => Array.from({ length: SMALL }, (_, n) => 1 + n * (of / SMALL));
+  return { stack, size, plants: some(size.plants), orders: some(size.orders) };
 }
 
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */

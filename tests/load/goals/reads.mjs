@@ -9,6 +9,7 @@ const reads = {
   'GET inventory': { path: () => '/v3/store/inventory' },
   'GET 20 plants': { path: () => '/v3/plant/findByStatus?status=available&limit=20' },
   'GET one plant': { path: ({ plants }) => `/v3/plant/${plants[0]}` },
+  'GET availability': { path: ({ plants }) => `/v3/plant/${plants[0]}/availability` },
 };
 
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */

@@ -1,5 +1,5 @@
 import { defaultEventType, type EventType, eventTypes, isStockEvent } from '@plant-shop/contracts/events';
-import { permits, readingStock } from '@plant-shop/contracts/permissions';
+import { permits, readingOrders, readingStock } from '@plant-shop/contracts/permissions';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { LogEntry } from './log-entry.js';
@@ -58,10 +58,21 @@ export const visibilityOf = (principal: Principal): Visibility => ({
   stock: permits(readingStock, principal),
 });
 
-/** Throws `forbidden` if the types include events that the principal may not see at all. */
+/** Throws `forbidden` if the types include events of stock that the principal may not see at all. */
 export function assertMaySee(types: readonly string[], principal: Principal): void {
   if (!types.some(isStockEvent) || permits(readingStock, principal)) return;
   throw new CodedError('forbidden', 'Stock events need the permission read:stock.');
+}
+
+/**
+ * Throws `forbidden` if the principal may not follow events of these types by the stream, or no longer. One that may still see orders
+ * goes on without events of stock.
+ */
+export function assertMayFollow(types: readonly string[], principal: Principal): void {
+  if (types.every(isStockEvent)) assertMaySee(types, principal);
+  else if (!permits(readingOrders, principal)) {
+    throw new CodedError('forbidden', 'Reading orders needs an API key, or the permission read:orders or write:orders.');
+  }
 }
 
 /** Returns whether the filter restricts more than event types. */

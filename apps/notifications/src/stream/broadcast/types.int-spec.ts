@@ -150,6 +150,23 @@ describe('event types of the stream', () => {
     expect(client.frames).toEqual([first?.body, own?.body]);
   });
 
+  it('of stock need no permission for orders, and end with that for stock', async () => {
+    const replica = await shop.start();
+    shop.identity.addCredential('counter', { userId: userId(42), kind: 'session', permissions: ['read:stock'] });
+    const headers = { authorization: 'Bearer counter' };
+    for (const types of ['', 'types=stock.out,order.placed', 'types=order.placed']) {
+      const answer = await replica.ask(`${updates}?${types}`, headers);
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([403, expect.objectContaining({ detail: expect.stringContaining('write:orders') })]);
+    }
+    const client = await replica.opened('types=stock.out', [], { headers });
+    const [, out] = shop.move([{ subject: userId(42) }, { type: 'stock.out' }]);
+    await client.has(1);
+    expect(client.frames).toEqual([out?.body]);
+    expect((await replica.ask(`${updates}?types=stock.out`, headers)).status).toBe(200);
+    shop.identity.changeUser(userId(42), { permissions: ['write:orders'] });
+    expect(await client.closed).toMatchObject({ code: 4003 });
+  });
+
   it('are published to other replicas, which do not read the log for them', async () => {
     const nats = await shop.connect();
     const published: { readonly upTo: number; readonly events?: readonly FeedEvent[] }[] = [];

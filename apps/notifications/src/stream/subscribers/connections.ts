@@ -123,7 +123,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
    */
   async register(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
     this.checkRoom();
-    return this.watch.check(credentials, requestId, (authentication) => {
+    return this.watch.check(credentials, filter.types, requestId, (authentication) => {
       assertMaySee(filter.types.types, authentication.principal);
       this.count(authentication);
       const connection = new Connection(credentials, authentication, filter);

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Revocation } from '@plant-shop/contracts/identity';
-import { permits, readingOrders } from '@plant-shop/contracts/permissions';
 import { type Authentication, CredentialRefused } from '@plant-shop/credentials/authentication';
 import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { type ForgetReason, revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
@@ -9,6 +8,7 @@ import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Semaphore } from '@plant-shop/platform/patterns/semaphore';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { assertMayFollow, type EventTypes } from '../../log/subscription.js';
 import type { Connection } from '../connection.js';
 
 /** What happens to connections whose credentials change. */
@@ -48,19 +48,17 @@ export class CredentialWatch {
   }
 
   /**
-   * Checks credentials and calls `take` with the result. No revocation can be missed in between: `take` runs in the turn of the
+   * Checks credentials, and that they may follow these types of event, and calls `take` with the result. No revocation can be missed in between: `take` runs in the turn of the
    * event loop in which the check is known to be current, so what it registers is found by the next entry of the log.
    * @throws CredentialRefused; CodedError `forbidden`, `unavailable`, `overloaded`
    */
-  async check<T>(presented: PresentedCredentials, requestId: string, take: (authentication: Authentication) => T): Promise<T> {
+  async check<T>(presented: PresentedCredentials, { types }: EventTypes, requestId: string, take: (authentication: Authentication) => T): Promise<T> {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const { position, generation } = this.log;
       const authentication = await this.credentials.check(presented, requestId);
       // The answer may be older than an entry that arrived during the check and will not be repeated.
       if (this.log.position !== position || this.log.generation !== generation) continue;
-      if (!permits(readingOrders, authentication.principal)) {
-        throw new CodedError('forbidden', 'Reading orders needs an API key, or the permission read:orders or write:orders.');
-      }
+      assertMayFollow(types, authentication.principal);
       return take(authentication);
     }
     throw overloaded('The check of credentials');
@@ -113,7 +111,7 @@ export class CredentialWatch {
   private async recheckUntilDecided(connection: Connection): Promise<void> {
     while (connection.state !== 'closed') {
       try {
-        await this.check(connection.credentials, 'recheck', (authentication) => {
+        await this.check(connection.credentials, connection.filter.types, 'recheck', (authentication) => {
           if (connection.state === 'closed') return;
           this.delete(connection);
           connection.renew(authentication);

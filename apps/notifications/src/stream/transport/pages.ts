@@ -70,7 +70,7 @@ export class Pages {
     take?: (authentication: Authentication) => void,
   ): Promise<Checked> {
     const checkedAt = this.knownRevocations;
-    return this.watch.check(credentials, requestId, (authentication) => {
+    return this.watch.check(credentials, filter.types, requestId, (authentication) => {
       assertMaySee(filter.types.types, authentication.principal);
       take?.(authentication);
       return { subscription: { visibility: visibilityOf(authentication.principal), filter }, checkedAt };
