@@ -149,6 +149,7 @@ CREATE TABLE baskets (
 );
 -- Also finds what to erase with a customer.
 CREATE UNIQUE INDEX baskets_by_owner ON baskets (owner_id, external_id);
+CREATE INDEX baskets_by_external_id ON baskets (external_id) WHERE external_id IS NOT NULL;
 
 -- Due orders whose transition Postgres rejected because of their data. The store skips them until their version changes or an
 -- operator retries them (`npm run reconcile`); otherwise every poll would fail on the same oldest orders.

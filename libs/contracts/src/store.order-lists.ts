@@ -62,7 +62,7 @@ export class CountOrders {
   @IsOptional()
   @Text()
   @Description(
-    'The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` ' +
+    'The id or external id of an order or basket, a tracking number, or with `read:orders` the beginning of the username of the owner; with `write:users` ' +
       'also the e-mail address. At most 100 users are considered, and a page has at most 100 orders.',
   )
   q?: string;

@@ -11,6 +11,7 @@ interface Row {
   readonly status: OrderStatus;
   readonly placedAt: string;
   readonly externalId: string | null;
+  readonly basketId: number | null;
   readonly metadata: Readonly<Record<string, string>> | null;
   readonly carrier: string | null;
   readonly trackingNumber: string;
@@ -19,6 +20,12 @@ interface Row {
 
 const cycle = <T>(values: readonly T[], n: number): T => values[n % values.length]!;
 const start = Date.parse('2026-05-01T00:00:00.000Z');
+
+/** Baskets of three orders; some have the external id of an order. An order of a basket may have another owner by now. */
+const basketOf = (n: number): { readonly id: number; readonly owner: number; readonly externalId: string | null } => {
+  const number = Math.floor(n / 12);
+  return { id: 1_001 + 12 * number, owner: 1 + (number % 5), externalId: number % 3 === 0 ? `web-${number}` : null };
+};
 
 /** 240 orders of five customers, several at the same time. */
 const rows: readonly Row[] = Array.from({ length: 240 }, (_, n) => {
@@ -32,6 +39,7 @@ const rows: readonly Row[] = Array.from({ length: 240 }, (_, n) => {
     placedAt: new Date(start + Math.floor(n / 3) * 1_000).toISOString(),
     // Each is unique among its owner's orders.
     externalId: n % 4 === 0 ? `web-${Math.floor(n / 20)}` : null,
+    basketId: n % 4 === 1 ? basketOf(n).id : null,
     metadata: n % 5 === 0 ? null : { channel: cycle(['web', 'phone'], n), campaign: String(n % 7) },
     carrier: isShipped ? 'Post' : null,
     trackingNumber: isShipped ? `T${n % 11}` : '',
@@ -40,18 +48,20 @@ const rows: readonly Row[] = Array.from({ length: 240 }, (_, n) => {
 });
 
 const insert = `
-  INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at, external_id, metadata, carrier, tracking_number, refund)
-  SELECT id, "plantId", 1, status, owner, 1, "placedAt", "externalId", metadata, carrier, "trackingNumber", refund
-  FROM jsonb_to_recordset($1) AS t (id bigint, owner uuid, "plantId" bigint, status text, "placedAt" timestamptz, "externalId" text, metadata jsonb,
+  INSERT INTO orders (id, basket_id, plant_id, quantity, status, owner_id, version, placed_at, external_id, metadata, carrier, tracking_number, refund)
+  SELECT id, "basketId", "plantId", 1, status, owner, 1, "placedAt", "externalId", metadata, carrier, "trackingNumber", refund
+  FROM jsonb_to_recordset($1) AS t (id bigint, "basketId" bigint, owner uuid, "plantId" bigint, status text, "placedAt" timestamptz, "externalId" text, metadata jsonb,
                                     carrier text, "trackingNumber" text, refund text)`;
 const index = `
   INSERT INTO order_metadata (pair, owner_id, placed_at, order_id)
   SELECT hashtextextended(key || '=' || value, 0), owner_id, placed_at, id FROM orders CROSS JOIN jsonb_each_text(metadata) WHERE metadata IS NOT NULL`;
 
+const externalIdOf = (row: Row): string | null => (row.basketId === null ? row.externalId : basketOf(row.id - 1_000).externalId);
+
 /** What the list must hold, found in memory. */
 function expected({ owner, plantId, status, placedFrom, placedBefore, externalId, metadata, shipped, refund, q, sort }: Partial<ListOrders>): number[] {
   const isSearched = (row: Row): boolean =>
-    q === undefined || [String(row.id), row.externalId, row.carrier && row.trackingNumber].includes(q) || `user-${row.owner}`.startsWith(q);
+    q === undefined || [String(row.id), row.basketId && String(row.basketId), externalIdOf(row), row.carrier && row.trackingNumber].includes(q) || `user-${row.owner}`.startsWith(q);
   const found = rows.filter(
     (row) =>
       (owner === '*' || owner === `user-${row.owner}`) &&
@@ -59,7 +69,7 @@ function expected({ owner, plantId, status, placedFrom, placedBefore, externalId
       (status === undefined || status.includes(row.status)) &&
       (placedFrom === undefined || row.placedAt >= placedFrom) &&
       (placedBefore === undefined || row.placedAt < placedBefore) &&
-      (externalId === undefined || row.externalId === externalId) &&
+      (externalId === undefined || externalIdOf(row) === externalId) &&
       Object.entries(metadata ?? {}).every(([key, value]) => row.metadata?.[key] === value) &&
       (shipped === undefined || (row.carrier !== null) === shipped) &&
       (refund === undefined || row.refund === refund) &&
@@ -80,7 +90,7 @@ const filters = fc.record({
   metadata: maybe(fc.constantFrom({ channel: 'web' }, { channel: 'phone', campaign: '3' }, { campaign: '3', channel: 'web' }, { channel: 'none' })),
   shipped: maybe(fc.boolean()),
   refund: maybe(fc.constantFrom('due' as const, 'completed' as const)),
-  q: maybe(fc.constantFrom('1007', 'web-2', 'T3', 'user-', 'user-2', 'none')),
+  q: maybe(fc.constantFrom('1007', '1013', 'web-2', 'web-3', 'T3', 'user-', 'user-2', 'none')),
   sort: maybe(fc.constantFrom('placedAt' as const, '-placedAt' as const)),
 });
 const present = (value: object): Partial<ListOrders> => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
@@ -91,6 +101,11 @@ describe('filtered lists of orders', () => {
     shop = await StoreFixture.start({ usernames: [1, 2, 3, 4, 5] });
     await shop.rows(insert, [JSON.stringify(rows.map((row) => ({ ...row, owner: customer(row.owner).subject })))]);
     await shop.rows(index);
+    const baskets = rows.filter(({ id, basketId }) => id === basketId).map(({ id }) => basketOf(id - 1_000));
+    await shop.rows(
+      'INSERT INTO baskets (id, owner_id, external_id, placed_at) SELECT id, owner, "externalId", now() FROM jsonb_to_recordset($1) AS t (id bigint, owner uuid, "externalId" text)',
+      [JSON.stringify(baskets.map((basket) => ({ ...basket, owner: customer(basket.owner).subject })))],
+    );
   });
   afterAll(() => shop.stop());
 

@@ -16,6 +16,7 @@ export interface OrderFilter {
   readonly placedFrom?: string | undefined;
   /** Exclusive. */
   readonly placedBefore?: string | undefined;
+  /** Of the order, or of the basket that it was placed in. */
   readonly externalId?: string | undefined;
   /** Pairs that an order has, all of them. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -26,9 +27,9 @@ export interface OrderFilter {
 
 /** Orders are found that have one of these. */
 export interface OrderSearch {
-  /** An external id, or the tracking number of a shipment. */
+  /** An external id of an order or its basket, or the tracking number of a shipment. */
   readonly text: string;
-  /** The order that the text is the id or the assigned tracking number of. */
+  /** The order or basket that the text is the id of, or the order that it is the assigned tracking number of. */
   readonly orderId: number | undefined;
   readonly ownerIds: readonly string[];
 }
@@ -115,6 +116,9 @@ export async function countListed(db: Reader, filter: OrderFilter): Promise<{ co
   return { counts, complete: (rows[0]?.read ?? 0) < maxCounted };
 }
 
+/** SQL: the ids of baskets with an external id. */
+const basketsWith = (externalId: string): string => `SELECT baskets.id FROM baskets WHERE baskets.external_id = ${externalId}`;
+
 /** SQL that reads the orders of a filter from the index that suits it. */
 class Reading {
   readonly values: unknown[] = [];
@@ -167,15 +171,18 @@ class Reading {
   private where(name: string, condition: string, value: unknown): string[] {
     if (value === undefined) return [];
     this.names.push(name);
-    return [condition.replace('?', this.value(value))];
+    return [condition.replaceAll('?', this.value(value))];
   }
 
   private indexOf(filter: OrderFilter): Pick<Reading, 'parts' | 'others'> {
     const { ownerId, metadata, shipped, refund, search } = filter;
     if (search) return { parts: this.found(search, ownerId), others: this.except('status', ...(ownerId === undefined ? [] : ['ownerId' as const])) };
     if (filter.externalId !== undefined) {
-      const conditions = [...this.where('owner', 'owner_id = ?', ownerId), ...this.where('external', 'external_id = ?', filter.externalId)];
-      return { parts: (most) => this.orders(conditions, most), others: this.except('ownerId', 'externalId') };
+      const own = this.where('owner', 'owner_id = ?', ownerId);
+      const [externalId = ''] = this.where('external', '?', filter.externalId);
+      // Orders of a basket have no external id, so none is found twice.
+      const either = [`external_id = ${externalId}`, `basket_id IN (${basketsWith(externalId)})`];
+      return { parts: (most) => either.map((one) => this.orders([...own, one], most)).join(' UNION ALL '), others: this.except('ownerId', 'externalId') };
     }
     const [pair] = Object.entries(metadata ?? {});
     if (pair) return { parts: this.withPair(pair, ownerId), others: this.except('ownerId') };
@@ -198,7 +205,7 @@ class Reading {
       ['ownerId', '"ownerId" = ?', ownerId],
       ['plantId', '"plantId" = ?', plantId],
       ['status', 'status = ANY(?::text[])', status],
-      ['externalId', '"externalId" = ?', externalId],
+      ['externalId', `("externalId" = ? OR "basketId" IN (${basketsWith('?')}))`, externalId],
       ['metadata', 'metadata @> ?::jsonb', metadata && JSON.stringify(metadata)],
       ['shipped', '(carrier IS NOT NULL) = ?', shipped],
       ['refund', 'refund = ?', refund],
@@ -246,8 +253,9 @@ class Reading {
     const own = this.where('owner', 'owner_id = ?', ownerId);
     const asText = this.value(text);
     const conditions = [
-      ...(orderId === undefined ? [] : [`orders.id = ${this.value(orderId)}`]),
+      ...(orderId === undefined ? [] : [`orders.id = ${this.value(orderId)}`, `basket_id = $${this.values.length}`]),
       `external_id = ${asText}`,
+      `basket_id IN (${basketsWith(asText)})`,
       `carrier IS NOT NULL AND tracking_number = ${asText}`,
     ];
     const statuses = this.value(this.filter.status ?? orderStatuses);

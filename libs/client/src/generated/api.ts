@@ -4716,7 +4716,7 @@ export interface operations {
                 /** @description Whether staff reported a shipment. */
                 shipped?: boolean;
                 refund?: "due" | "completed";
-                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
+                /** @description The id or external id of an order or basket, a tracking number, or with `read:orders` the beginning of the username of the owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
                 q?: string;
                 /** @description Default: `-placedAt`, newest first. */
                 sort?: "-placedAt" | "placedAt";
@@ -5116,7 +5116,7 @@ export interface operations {
                 /** @description Whether staff reported a shipment. */
                 shipped?: boolean;
                 refund?: "due" | "completed";
-                /** @description The id of an order, its external id or tracking number, or with `read:orders` the beginning of the username of its owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
+                /** @description The id or external id of an order or basket, a tracking number, or with `read:orders` the beginning of the username of the owner; with `write:users` also the e-mail address. At most 100 users are considered, and a page has at most 100 orders. */
                 q?: string;
             };
             header?: {
