@@ -2,7 +2,7 @@
 // today's callers and callees.
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../start/command.mjs';
+import { attempt, run } from '../start/command.mjs';
 import { StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
 import { ROOT } from '../start/toolchain.mjs';
@@ -30,13 +30,27 @@ export function parseMixes([name, commit, ...more]) {
 export const tour = '/(petstore|plants|images|orders|users|oauth|stream|webhooks)\\.spec\\.ts$';
 
 /**
- * Builds a commit in a separate folder.
- * @param {string} ref @param {string} folder @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal }} means
+ * Returns the commit that a name means. A clone without tags still has the commits that wrote the releases.
+ * @param {string} ref @param {string} [root] @returns {Promise<string>} @throws StartError
  */
-export async function buildRelease(ref, folder, { env, signal }) {
-  const what = `Building ${ref}`;
+export async function commitOf(ref, root = ROOT) {
+  const git = (/** @type {string[]} */ ...args) => attempt('git', args, { cwd: root });
+  const named = await git('rev-parse', '--quiet', '--verify', `${ref}^{commit}`);
+  if (named.code === 0) return named.output.trim();
+  const written = await git('log', '--reverse', '--format=%H', `-S"release": "${ref}"`, '--', 'releases');
+  const [first = ''] = written.output.split('\n');
+  if (first === '') throw new StartError(`${ref} is neither a commit nor a tag of this clone, and no commit of it wrote the release.`);
+  return first;
+}
+
+/**
+ * Builds a commit in a separate folder.
+ * @param {string} commit @param {string} folder @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal }} means
+ */
+export async function buildRelease(commit, folder, { env, signal }) {
+  const what = `Building ${commit}`;
   await run('git', ['clone', '--quiet', '--no-checkout', '--shared', ROOT, folder], { what, cwd: ROOT, env, signal });
-  await run('git', ['checkout', '--quiet', '--detach', ref], { what, cwd: folder, env, signal });
+  await run('git', ['checkout', '--quiet', '--detach', commit], { what, cwd: folder, env, signal });
   const { default: manifest } = await import(join(folder, 'package.json'), { with: { type: 'json' } });
   await run('npx', ['--yes', manifest.packageManager, 'install', '--frozen-lockfile'], { what, cwd: folder, env: { ...env, CI: 'true' }, signal });
   await run(join(folder, 'node_modules/.bin/tsc'), ['-b', '.'], { what, cwd: folder, env, signal });

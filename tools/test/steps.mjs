@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { buildRelease, mix, parseMixes, tour } from '../release/adjacent.mjs';
+import { buildRelease, commitOf, mix, parseMixes, tour } from '../release/adjacent.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
 import { subfolder } from './folder.mjs';
@@ -79,14 +79,14 @@ export const steps = {
   'artefacts-acceptance': async (context) => acceptance(context, await artefacts(context)),
 
   adjacent: async (context) => {
-    const mixes = parseMixes(context.jestArgs);
+    const mixes = await Promise.all(parseMixes(context.jestArgs).map(async (one) => ({ ...one, commit: await commitOf(one.ref) })));
     /** @type {import('./results.mjs').Tally[]} */
     const tallies = [];
-    for (const ref of new Set(mixes.map((one) => one.ref))) {
-      const release = join(context.folder, `release-${ref}`);
-      console.log(`Building ${ref} in ${release}`);
-      await buildRelease(ref, release, { env: context.env, signal: context.stop.signal });
-      for (const { service } of mixes.filter((one) => one.ref === ref)) {
+    for (const commit of new Set(mixes.map((one) => one.commit))) {
+      const release = join(context.folder, `release-${commit}`);
+      console.log(`Building ${commit} in ${release}`);
+      await buildRelease(commit, release, { env: context.env, signal: context.stop.signal });
+      for (const { service, ref } of mixes.filter((one) => one.commit === commit)) {
         console.log(`\n${service} of ${ref} with today's other services and schemas`);
         const folder = join(context.folder, `${service}-of-${ref}`);
         mix(join(folder, 'artefacts'), release, service);
