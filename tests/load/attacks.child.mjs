@@ -1,5 +1,9 @@
-// The attacker, in a process of its own, so that its CPU can be told from that of the honest clients.
+// The attacker, in a process of its own, so that its CPU can be told from that of the honest clients. It has a machine of its own in
+// reality; here it gets what shop and clients leave.
+import { constants, setPriority } from 'node:os';
 import { Attacker, attacks } from './attacks.mjs';
+
+setPriority(constants.priority.PRIORITY_LOW);
 
 /** @type {Attacker | undefined} */
 let attacker;
