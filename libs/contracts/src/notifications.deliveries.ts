@@ -42,6 +42,11 @@ export class ReplayRange {
   @Flag()
   @Description('Only events whose delivery to this endpoint failed.')
   onlyFailed?: boolean;
+
+  @IsOptional()
+  @Flag()
+  @Description('Only counts what the same request without it would schedule now.')
+  preview?: boolean;
 }
 
 // Requests

@@ -69,6 +69,15 @@ export class WebhookOwner {
     return this.call(notifications.replayEvents, { webhookId, replay: range });
   }
 
+  /** Also checks that a preview says the same and does nothing. */
+  async replayAsPreviewed(webhookId: string, range: ReplayRange = {}): Promise<Replay> {
+    const preview = (): Promise<Replay> => this.replay(webhookId, { ...range, preview: true });
+    const previews = [await preview(), await preview()];
+    const replay = await this.replay(webhookId, range);
+    expect(previews).toEqual([replay, replay]);
+    return replay;
+  }
+
   call<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload): Promise<Answer> {
     return this.shop.call(operation, payload, this.principal);
   }

@@ -40,7 +40,7 @@ describe('a replay', () => {
     await owner.allEnded(before, 12);
     const webhook = await owner.create();
     receiver.received.length = 0;
-    expect(await owner.replay(webhook.id)).toEqual({ scheduled: 12 });
+    expect(await owner.replayAsPreviewed(webhook.id)).toEqual({ scheduled: 12 });
     await owner.allEnded(webhook, 12);
     expect([...receiver.ids].sort()).toEqual(events.map(({ id }) => id));
     for (const order of [0, 1, 2]) {
@@ -75,7 +75,7 @@ describe('a replay', () => {
     const fromCursor = encodeCursor({ epoch, seq: events[0]!.seq });
     let deliveries = 3;
     for (const [range, scheduled] of [[{ fromCursor }, 2], [{ since: between }, 1], [{ until: between }, 2], [{ fromCursor, until: between }, 1]] as const) {
-      expect(await owner.replay(webhook.id, range)).toEqual({ scheduled });
+      expect(await owner.replayAsPreviewed(webhook.id, range)).toEqual({ scheduled });
       await owner.allEnded(webhook, (deliveries += scheduled));
     }
     const wrong = ['nonsense', encodeCursor({ epoch: '00000000-0000-4000-8000-00000000abcd', seq: 1 }), encodeCursor({ epoch, seq: 1_000_000 })];
@@ -93,7 +93,7 @@ describe('a replay', () => {
     await owner.resend(webhook.id, failed.id);
     await owner.allEnded(webhook, 4);
     receiver.received.length = 0;
-    expect(await owner.replay(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 1 });
+    expect(await owner.replayAsPreviewed(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 1 });
     await owner.allEnded(webhook, 5);
     expect(receiver.ids).toEqual([events[0]!.id]);
     expect(await owner.replay(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 0 });
@@ -135,7 +135,7 @@ describe('a replay', () => {
     await owner.shop.log(10_500, owner.no);
     await owner.shop.webhooksHaveFollowed();
     await owner.shop.sql.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhook.id]);
-    const first = await owner.replay(webhook.id);
+    const first = await owner.replayAsPreviewed(webhook.id);
     expect(first).toEqual({ scheduled: 10_000, cursor: expect.any(String) });
     await expect(owner.replay(webhook.id, { fromCursor: first.cursor! })).rejects.toMatchObject({ code: 'replay-in-progress', details: { waiting: 10_000 } });
     await owner.shop.sql.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhook.id]);

@@ -32,7 +32,9 @@ const happened = (event: string): string => `(${event}.body::jsonb ->> 'timestam
 const inTime = (event: string): string => `($4::timestamptz IS NULL OR ${happened(event)} >= $4)
   AND ($5::timestamptz IS NULL OR ${happened(event)} < $5)`;
 
-const counted = 'SELECT count(*) AS scheduled, coalesce((SELECT max(seq) FROM wanted), 0) AS last, min(id) AS from, max(id) AS to FROM inserted';
+const last = 'coalesce((SELECT max(seq) FROM wanted), 0) AS last';
+const enqueued = `${enqueueWanted} SELECT count(*) AS scheduled, ${last}, min(id) AS from, max(id) AS to FROM inserted`;
+const counted = `SELECT count(*) AS scheduled, ${last}, NULL::bigint AS from, NULL::bigint AS to FROM wanted`;
 
 /** Events of the log that the endpoint subscribes to and may see now. A repeated event is sent once, with its first number. */
 const logged = `
@@ -42,7 +44,7 @@ const logged = `
     FROM webhooks w JOIN event_log l ON l.seq > $2 AND l.seq <= $3
     WHERE w.id = $1 AND ${mayHave} AND ${isSubscribed} AND NOT l.repeats AND ${inTime('l')}
     ORDER BY l.seq LIMIT $6
-  ) ${enqueueWanted} ${counted}`;
+  )`;
 
 /** Events whose deliveries to this endpoint failed, without another delivery that succeeded or is pending. */
 const failed = `
@@ -55,13 +57,9 @@ const failed = `
         SELECT 1 FROM webhook_deliveries o
         WHERE o.event_id = d.event_id AND o.webhook_id = d.webhook_id AND o.state <> 'failed')
     ORDER BY d.seq LIMIT $6
-  ) ${enqueueWanted} ${counted}`;
+  )`;
 
-const replayLogged = (tx: Transaction, range: ReplayWindow): Promise<ReplayCount> => run(tx, logged, range);
-const replayFailed = (tx: Transaction, range: ReplayWindow): Promise<ReplayCount> => run(tx, failed, range);
-
-async function run(tx: Transaction, text: string, range: ReplayWindow): Promise<ReplayCount> {
-  const { webhookId, after, upTo, since, until, limit } = range;
+async function run(tx: Transaction, text: string, { webhookId, after, upTo, since, until, limit }: ReplayWindow): Promise<ReplayCount> {
   return onlyRow(await tx.query<ReplayCount>(text, [webhookId, after, upTo, since, until, limit]));
 }
 
@@ -91,7 +89,7 @@ const clockSlackMs = 20 * 60_000;
 
 /**
  * Schedules past events again, each behind its order's pending deliveries. Leaves out events whose deliveries are not enqueued yet: they
- * are delivered anyway, if the endpoint is enabled by then.
+ * are delivered anyway, if the endpoint is enabled by then. A preview only counts them, and is refused like the replay.
  * @param room the most deliveries that may be added
  * @throws CodedError `invalid-cursor`, `replay-in-progress`
  */
@@ -100,20 +98,21 @@ export async function replayEvents(tx: Transaction, webhookId: string, range: Re
   // The lock keeps retention from deleting events until the transaction ends.
   const oldest = await lockLogForShare(tx);
   const { seq: head, epoch } = await findWatermark(tx);
-  const enqueued = await findEnqueuedUpTo(tx, webhookId);
+  const enqueuedUpTo = await findEnqueuedUpTo(tx, webhookId);
   const after = Math.max(await afterOf(tx, range, epoch ?? noEpoch, { oldest, head }), oldest - 1);
   const window: ReplayWindow = {
     webhookId,
     after,
-    upTo: Math.max(after, Math.min(enqueued, after + maxScanned)),
+    upTo: Math.max(after, Math.min(enqueuedUpTo, after + maxScanned)),
     since: range.since ?? null,
     until: range.until ?? null,
     limit: Math.min(room, maxScheduled),
   };
-  const { scheduled, last, from, to } = range.onlyFailed ? await replayFailed(tx, window) : await replayLogged(tx, window);
+  const wanted = range.onlyFailed ? failed : logged;
+  const { scheduled, last, from, to } = await run(tx, `${wanted} ${range.preview ? counted : enqueued}`, window);
   if (from !== null && to !== null) await noteReplay(tx, webhookId, from, to);
   const end = scheduled < window.limit ? window.upTo : last;
-  return { scheduled, ...(end < enqueued && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
+  return { scheduled, ...(end < enqueuedUpTo && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
 }
 
 async function afterOf(
