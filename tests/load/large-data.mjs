@@ -28,6 +28,10 @@ const catalog = (/** @type {Size} */ { plants }) => `
   INSERT INTO search_words VALUES ('plant'), ('tag'), ('foliage') ON CONFLICT DO NOTHING;
   UPDATE catalogue_stamps SET stamp = gen_random_uuid();`;
 
+// Three of twenty orders are a basket, with one owner and the id of the first.
+const basket = `CASE WHEN n % 20 BETWEEN 11 AND 13 THEN n - n % 20 + 11 END`;
+const owner = customer(`coalesce(${basket}, n) % ${CUSTOMERS}`);
+
 // Gives each customer orders of every status.
 const mixed = `(n + n / ${CUSTOMERS}) % 100`;
 
@@ -37,15 +41,17 @@ const mixed = `(n + n / ${CUSTOMERS}) % 100`;
  */
 const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO customers (user_id) SELECT ${customer('n')} FROM generate_series(0, ${CUSTOMERS - 1}) AS n;
-  INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at, tracking_number, due_at, due_transition,
+  INSERT INTO orders (id, basket_id, plant_id, quantity, status, owner_id, version, placed_at, tracking_number, due_at, due_transition,
                       carrier, refund, external_id, metadata)
-    SELECT n, 1 + n % ${plants}, 1,
+    SELECT n, ${basket}, 1 + n % ${plants}, 1,
       CASE WHEN ${mixed} = 0 THEN 'placed' WHEN ${mixed} = 50 THEN 'approved' WHEN ${mixed} < 10 THEN 'cancelled' ELSE 'delivered' END,
-      ${customer(`n % ${CUSTOMERS}`)}, 1, now() - (${orders} - n) * interval '20 seconds', 'T' || n,
+      ${owner}, 1, now() - (${orders} - n) * interval '20 seconds', 'T' || n,
       CASE WHEN ${mixed} = 0 THEN now() + interval '1 hour' + n * interval '1 ms' END, CASE WHEN ${mixed} = 0 THEN 'expire' END,
       CASE WHEN ${mixed} > 75 THEN 'Post' END, CASE WHEN ${mixed} = 5 AND n % 500 < 5 THEN 'completed' END,
       CASE WHEN n % 10 = 0 THEN 'web-' || n END, CASE WHEN n % 10 = 0 THEN '{"channel": "web"}'::jsonb END
     FROM generate_series(1, ${orders}) AS n;
+  INSERT INTO baskets (id, owner_id, external_id, placed_at)
+    SELECT id, owner_id, CASE WHEN id % 100 = 11 THEN 'basket-' || id END, placed_at FROM orders WHERE basket_id = id;
   INSERT INTO order_metadata (pair, owner_id, placed_at, order_id)
     SELECT hashtextextended('channel=web', 0), owner_id, placed_at, id FROM orders WHERE id <= ${orders} AND metadata IS NOT NULL;
   INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, counted)

@@ -69,7 +69,7 @@ export function wasteful(statements, sizes) {
     const many = nodesOf(plan).find((node) => rowsOf(node) > MANY);
     if (whole) return [{ database, text, why: `reads ${whole['Relation Name']} as a whole` }];
     if (many) return [{ database, text, why: `${many['Node Type']} of ${rowsOf(many)} rows` }];
-    return /\bOFFSET\b/i.test(text) ? [{ database, text, why: 'pages by offset' }] : [];
+    return /\bLIMIT\s+\S+\s+OFFSET\b/i.test(text) ? [{ database, text, why: 'pages by offset' }] : [];
   });
 }
 

@@ -13,11 +13,11 @@ export const catalogue = createShop(address);
 export type Plant = components['schemas']['Plant'];
 export type Availability = components['schemas']['Availability'];
 export type Order = components['schemas']['Order'];
-type Problem = components['schemas']['Problem'];
+type RefusedLine = components['schemas']['RefusedLine'];
 
 /** Returns the lines of a basket that lack units. */
-export const lackingOf = (error: unknown): NonNullable<Problem['lines']> =>
-  error instanceof ShopProblem && error.is('insufficient-stock') ? ((error.members as Partial<Problem>).lines ?? []) : [];
+export const lackingOf = (error: unknown): readonly RefusedLine[] =>
+  error instanceof ShopProblem && error.is('insufficient-stock', 'lines') ? error.members.lines : [];
 
 /** Returns what to tell the customer. */
 export function messageOf(error: unknown): string {

@@ -70,10 +70,13 @@ export class ShopProblem<Code extends ProblemCode = ProblemCode> extends ShopErr
     this.members = body as unknown as MembersOf<Code>;
   }
 
-  /** Narrows the type of `members`. */
-  is<Wanted extends ProblemCode>(code: Wanted): this is ShopProblem<Wanted> {
+  /** Whether it has this code and, of the members that some operations omit, those named. Narrows the type of `members`. */
+  is<Wanted extends ProblemCode, Present extends keyof MembersOf<Wanted> & string = never>(
+    code: Wanted,
+    ...present: readonly Present[]
+  ): this is ShopProblem<Wanted> & { readonly members: Required<Pick<MembersOf<Wanted>, Present>> } {
     const own: string = this.code;
-    return own === code;
+    return own === code && present.every((name) => name in this.members);
   }
 }
 

@@ -6,6 +6,25 @@ import { createShop, type Shop } from './index.js';
 
 const document = JSON.parse(readFileSync(new URL('../../../docs/api/openapi.json', import.meta.url), 'utf8')) as { readonly paths: Record<string, Record<string, { readonly operationId?: string }>> };
 
+const textOf = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
+
+describe('the README', () => {
+  const readme = textOf('../README.md');
+
+  it('lists all named methods', () => {
+    const listed = [...readme.matchAll(/^(\w+)\.\{([^}]+)\}$/gm)].map(([, group, names = '']) => [group, names.split(',').map((name) => name.trim())]);
+    expect(listed).toEqual(Object.entries(methods).map(([group, named]) => [group, Object.keys(named)]));
+  });
+
+  it('names all options of events', () => {
+    const [, options = ''] = /interface EventsOptions[^{]+\{\n(.+?)\n\}/s.exec(textOf('../src/events.ts')) ?? [];
+    const names = [...options.matchAll(/^ {2}readonly (\w+)\?/gm)].map(([, name]) => `\`${name}\``);
+    expect(names).toContain('`silenceMs`');
+    const [, bullet = ''] = /\*\*Options\*\*(.+?)\n-/s.exec(readme) ?? [];
+    expect(bullet.match(/`\w+`/g)).toEqual(expect.arrayContaining(names));
+  });
+});
+
 describe('named methods', () => {
   it('are every operation of the document, once', () => {
     const named = Object.values(methods).flatMap((group: Record<string, string>) => Object.values(group).map((entry) => entry.slice(0, entry.lastIndexOf(' '))));

@@ -72,5 +72,9 @@ describe('a problem', () => {
     const left: number | undefined = error.is('insufficient-stock') ? error.members.available : undefined;
     expect(left).toBe(3);
     expect(error.is('order-exists')).toBe(false);
+    expect(error.is('insufficient-stock', 'lines')).toBe(false);
+    const ofBasket: ShopProblem = new ShopProblem({ type: 'http://shop/problems', title: 'Not enough stock', status: 409, code: 'insufficient-stock', requestId: 'r', lines: [{ pointer: '/lines/0', plantId: 7 }] });
+    const refused: readonly string[] = ofBasket.is('insufficient-stock', 'lines') ? ofBasket.members.lines.map(({ pointer }) => pointer) : [];
+    expect(refused).toEqual(['/lines/0']);
   });
 });

@@ -115,7 +115,16 @@ export const imageOperations = {
       budgetFactor: 3,
       answer: {
         ...ownMessage(`additionalMetadata: from the greenhouse; url: ${exampleUrl}`),
-        more: { imageUrl: exampleUrl, shown: true },
+        more: {
+          schema: 'UploadedImage',
+          properties: {
+            imageUrl: { type: 'string', format: 'uri', description: 'Where the file is.' },
+            shown: { type: 'boolean', description: 'Whether `photoUrls` of the plant contains it.' },
+            notShownBecause: { type: 'string', description: 'If `shown` is false.' },
+          },
+          required: ['imageUrl', 'shown'],
+          example: { imageUrl: exampleUrl, shown: true },
+        },
       },
     },
   ),

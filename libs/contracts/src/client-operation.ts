@@ -1,6 +1,7 @@
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { AccessPolicy } from './permissions.js';
 import type { AnswerSchema, SchemaWithComponents } from './answers.js';
+import type { ProblemCode } from './problem-table.js';
 import type { JsonSchema } from './schema.js';
 
 /** When an operation was deprecated and when it may be removed: docs/api/deprecation.md. */
@@ -56,15 +57,20 @@ export type BodySpec =
 export type ClientAnswer =
   /** The answer of the first call, forwarded. */
   | { readonly kind: 'forwarded'; readonly schema: SchemaWithComponents }
-  /**
-   * Petstore v3's ApiResponse, with an example of its message, which is a member of the answer or made by a handler, and of `more` members, which
-   * a handler adds.
-   */
-  | { readonly kind: 'apiResponse'; readonly example: string; readonly member?: string; readonly headers?: Readonly<Record<string, JsonSchema>>; readonly more?: object }
+  /** Petstore v3's ApiResponse, with an example of its message, which is a member of the answer or made by a handler. */
+  | { readonly kind: 'apiResponse'; readonly example: string; readonly member?: string; readonly headers?: Readonly<Record<string, JsonSchema>>; readonly more?: MoreMembers }
   | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly alsoStatus?: 503; readonly hasEtag?: true }
   /** One JSON object per line. */
   | { readonly kind: 'lines'; readonly description: string; readonly example: readonly object[] }
   | { readonly kind: 'image' };
+
+/** Members that a handler adds to an ApiResponse, which makes it another schema. */
+export interface MoreMembers {
+  readonly schema: string;
+  readonly properties: Readonly<Record<string, JsonSchema>>;
+  readonly required: readonly string[];
+  readonly example: object;
+}
 
 interface Traits {
   /** Who may call it. The audit log follows from it: it records changes that needed more than the right to one's own data. */
@@ -99,6 +105,8 @@ interface Traits {
   readonly readsSession?: true;
   /** A shop without SANDBOX answers 404 and does not describe it. The OpenAPI document in `docs` is that of a sandbox. */
   readonly onlyInSandbox?: true;
+  /** Extension members that its problems with a code always have, if those of other operations may lack them. */
+  readonly problemMembers?: Readonly<Partial<Record<ProblemCode, readonly string[]>>>;
   /** A later release removes the operation; its responses announce that. */
   readonly deprecated?: Deprecation;
 }
@@ -160,7 +168,7 @@ interface TypedMessage<Member extends string> {
   readonly example: string;
   readonly member?: Member;
   readonly headers?: Readonly<Record<string, JsonSchema>>;
-  readonly more?: object;
+  readonly more?: MoreMembers;
 }
 
 /** Lists are compared as read-only: a reader of an answer does not change it. */

@@ -271,7 +271,7 @@ export const Metadata = ({ clearable = false } = {}): PropertyDecorator => {
     Schema({
       type: 'object',
       maxProperties: pairs,
-      propertyNames: { minLength: 1, maxLength: longestKey },
+      propertyNames: { type: 'string', minLength: 1, maxLength: longestKey },
       additionalProperties: { ...textSchema(0, longestValue), ...(clearable && { type: ['string', 'null'] }) },
       description: 'Texts of your own, which the shop keeps and reads nothing into, but for `payment` in a sandbox.',
     }),

@@ -413,7 +413,7 @@ const kinds = {
     status: 409,
     title: 'Replay in progress',
     meaning: 'Deliveries of the last replay of this webhook were not attempted yet; `waiting` is their number.',
-    remedy: 'Replay again once they have been. `Retry-After` says when to ask.',
+    remedy: 'Replay again once they have been. Ask again after `retryAfter` seconds.',
   },
   'too-many-deliveries': {
     status: 429,

@@ -5,7 +5,7 @@ import { type AnswerOf, described, id, instant, listOf, metadata, objectOf, opti
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Id, Integer, ObjectOf, ObjectsOf } from './fields.js';
-import { Description, Schema } from './schema.js';
+import { Description } from './schema.js';
 import { orderAnswer, orderStatus, OwnerData, shipToAnswer } from './store.orders.js';
 import { Payment } from './store.payments.js';
 
@@ -19,7 +19,7 @@ export class BasketLine {
 
   @IsOptional()
   @Integer(1, 1_000_000)
-  @Schema({ default: 1 })
+  @Description('1 if absent.')
   quantity?: number;
 }
 
@@ -78,7 +78,6 @@ const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
 
 export const basketOperations = {
-  /** Details of `plant-not-found`, `plant-not-available` and `insufficient-stock`: `lines`; of `unpaid-limit`: `orders`; of `external-id-exists`: `basketId`. */
   placeBasket: forClients(
     write<Basket>()('placeBasket', PlaceBasket, {
       errors: [
@@ -99,6 +98,12 @@ export const basketOperations = {
         'Places one order for each line, or nothing: a refusal names all `lines` that caused it. The orders are like any others, and count as unpaid ' +
         'orders each. Unpaid, they expire together. Send an Idempotency-Key to repeat the request without ordering twice.',
       body: jsonObject('basket'),
+      problemMembers: {
+        'plant-not-found': ['lines'],
+        'plant-not-available': ['lines'],
+        'insufficient-stock': ['lines'],
+        'external-id-exists': ['basketId'],
+      },
       answer: basketAnswer,
     },
   ),
@@ -110,13 +115,14 @@ export const basketOperations = {
     description: "Other users' baskets require `read:orders`; without it, the operation answers 404.",
     answer: basketAnswer,
   }),
-  /** Cancelling again answers the same basket. Details of `order-not-cancellable`: `orders`, ids. */
+  /** Cancelling again answers the same basket. */
   cancelBasket: forClients(
     write<Basket>()('cancelBasket', CancelBasket, { errors: ['basket-not-found', 'forbidden', 'order-not-cancellable'] }),
     {
       route: 'DELETE /v3/store/basket/:basketId',
       access: permission('write:orders', 'manage:orders'),
       summary: 'Cancel all orders of a basket',
+      problemMembers: { 'order-not-cancellable': ['orders'] },
       description: 'Cancels all that are placed, or none if one was approved: the refusal names those `orders`. Cancelling again returns the same basket.',
       answer: basketAnswer,
     },

@@ -22,7 +22,7 @@ import {
   Text,
   Texts,
 } from './fields.js';
-import { Description, Schema } from './schema.js';
+import { Description } from './schema.js';
 
 // Orders: placing, reading and transferring them. Lists are in store.order-lists.ts, timelines in store.timeline.ts, and what ends an order in
 // store.fulfilment.ts.
@@ -99,7 +99,7 @@ export class NewOrder extends OwnerData {
 
   @IsOptional()
   @Integer(1, 1_000_000)
-  @Schema({ default: 1 })
+  @Description('1 if absent.')
   quantity?: number;
 
   @IsOptional()

@@ -188,6 +188,7 @@ export const stockOperations = {
       route: 'POST /v3/store/inventory/:plantId/adjustment',
       access: permission('write:stock'),
       summary: 'Add or remove free units of a plant',
+      problemMembers: { 'insufficient-stock': ['available'] },
       description:
         'For a delivery, a loss or a count. Orders placed in the meantime are not overlooked. Refused if there would be less than no free unit. ' +
         'Send an Idempotency-Key to repeat the request safely.',

@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
-import { createClient } from '@hey-api/openapi-ts';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { generateClient } from './generated-client.js';
 import { petstoreDocument } from './petstore-v3.document.js';
 import { createPlant, fresh, gatewayUrl, until } from './shop.js';
 
@@ -54,17 +51,9 @@ describe("a client that Hey API's generator makes from the document of Petstore 
   const refused = async (operationId: string, options: object): Promise<number> => (await sdk[operationId]!(options)).response.status;
 
   beforeAll(async () => {
-    const input = join(folder, 'openapi.json');
-    const tsConfigPath = join(folder, 'tsconfig.json');
-    writeFileSync(input, JSON.stringify(document));
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    const compilerOptions = { strict: true, noImplicitReturns: true, noImplicitOverride: true, noFallthroughCasesInSwitch: true, skipLibCheck: false, target: 'es2024', lib: ['es2024', 'dom', 'dom.iterable'], types: [], module: 'nodenext', rootDir: 'client', outDir: 'dist' };
-    writeFileSync(tsConfigPath, JSON.stringify({ compilerOptions, include: ['client'] }));
-    await createClient({ input, output: { path: join(folder, 'client'), tsConfigPath }, logs: { level: 'silent' } });
-    const tsc = fileURLToPath(new URL('../../../node_modules/typescript-7/bin/tsc', import.meta.url));
-    await promisify(execFile)(process.execPath, [tsc, '-p', folder]);
-    sdk = (await import(pathToFileURL(join(folder, 'dist/sdk.gen.js')).href)) as typeof sdk;
-    const { client } = (await import(pathToFileURL(join(folder, 'dist/client.gen.js')).href)) as { client: { setConfig: (config: object) => void } };
+    const load = await generateClient(folder, document);
+    sdk = await load<typeof sdk>('sdk.gen');
+    const { client } = await load<{ client: { setConfig: (config: object) => void } }>('client.gen');
     const answer = await fetch(`${gatewayUrl()}/oauth/token`, {
       method: 'POST',
       headers: { authorization: `Basic ${btoa('plant-admin:plant-secret')}` },

@@ -112,7 +112,19 @@ const details: Readonly<Partial<Record<ProblemCode, readonly [object, ...object[
   'username-taken': [{ errors: [{ pointer: '/username', detail: 'is taken' }] }],
   'user-id-taken': [{ errors: [{ pointer: '/id', detail: 'is taken' }] }],
   'too-many-logins': [{ retryAfter: 840 }],
+  'replay-in-progress': [{ waiting: 120, retryAfter: 10 }],
+  'too-many-deliveries': [{ waiting: 100_000, retryAfter: 10 }],
 };
+
+/** Returns the extension members that all problems with this code have. */
+export function membersAlways(code: ProblemCode): string[] {
+  const [first = {}, ...others] = details[code] ?? [];
+  return Object.keys(first).filter((name) => name !== 'errors' && others.every((one) => name in one));
+}
+
+/** Returns example details of the code that have these members. */
+export const detailsWith = (code: ProblemCode, members: readonly string[]): object =>
+  details[code]?.find((one) => members.every((name) => name in one)) ?? {};
 
 /** Returns an example response with this code, with its usual details or those given. */
 export function exampleOf(code: ProblemCode, publicUrl: string, given: object = details[code]?.[0] ?? {}): object {

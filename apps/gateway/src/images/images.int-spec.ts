@@ -33,6 +33,9 @@ function multipart(...parts: readonly Part[]): Buffer {
   return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
 }
 
+/** Without the name of the first part. */
+const unnamed = (body: Buffer): Buffer => Buffer.from(body.toString('latin1').replace(/; name="[^"]*"/, ''), 'latin1');
+
 const fileOf = (content: string | Buffer): Part => ({ name: 'file', content, filename: 'fern.png', type: 'image/png' });
 /** The start of a body, up to the file's content. */
 const opening = multipart(fileOf('')).subarray(0, -Buffer.byteLength(`\r\n--${boundary}--\r\n`));
@@ -200,6 +203,8 @@ describe('images at the gateway', () => {
       ['an unknown text', multipart({ name: 'metadata', content: 'a fern' }, fileOf('a')), 400, 'invalid-input', '/metadata'],
       ['an unknown file', multipart(fileOf('image'), { name: 'z', content: 'zz', filename: 'z.bin' }), 400, 'invalid-input', '/z'],
       ['a part named __proto__', multipart({ name: '__proto__', content: 'x' }, fileOf('a')), 400, 'malformed-request', undefined],
+      ['a text without a name', unnamed(multipart(text('x'), fileOf('a'))), 400, 'malformed-request', undefined],
+      ['a file without a name', unnamed(multipart(fileOf('a'))), 400, 'malformed-request', undefined],
       ['a hundred parts', multipart(...Array.from({ length: 100 }, (_, n) => ({ name: `p${n}`, content: 'x' })), fileOf('a')), 400, 'invalid-input', '/p0'],
       ['a body that is cut off', multipart(fileOf('image')).subarray(0, -20), 400, 'malformed-request', undefined],
       ['a body with another boundary', Buffer.from('--other\r\n\r\nx\r\n--other--\r\n'), 400, 'malformed-request', undefined],

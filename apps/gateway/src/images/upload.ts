@@ -30,6 +30,8 @@ export async function receiveUpload<Stored>(
   let metadata: string | undefined;
   let hasFile = false;
   for await (const part of mapParserErrors(parts)) {
+    // The parser passes on parts without a name, which RFC 7578 requires.
+    if ((part.fieldname as string | undefined) === undefined) throw new HttpError('malformed-request', 'A part of the multipart body has no name.');
     if (part.type === 'field') {
       if (part.fieldname === 'file') throw badField('/file', 'must be a file, with a file name');
       if (part.fieldname !== 'additionalMetadata') throw unknownPart(part.fieldname);

@@ -16,6 +16,7 @@ import {
   type DescribedResponse,
   ProblemResponses,
   problemSchema,
+  refusedLineSchema,
   successResponses,
 } from './responses.js';
 import { requestBodyOf } from './request-body.js';
@@ -111,6 +112,7 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
   const schemas = new Schemas();
   const problems = new ProblemResponses(publicUrl);
   schemas.put('Problem', { ...problemSchema, examples: otherExamples(publicUrl) });
+  schemas.put('RefusedLine', refusedLineSchema);
   schemas.put('ApiResponse', apiResponseSchema);
   problems.of(['route-not-found']);
   problems.of(['method-not-allowed']);
@@ -176,7 +178,7 @@ function describe(route: ServedRoute, operation: ClientOperation, schemas: Schem
     ...(spec.body && { requestBody: requestBodyOf(spec.body, fields, schemas) }),
     responses: {
       ...withDeprecationHeaders(spec, successResponses(route, operation, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
-      ...withoutReportStatus(problems.of(codes), operation),
+      ...withoutReportStatus(problems.of(codes, operation.problemMembers), operation),
     },
   };
 }

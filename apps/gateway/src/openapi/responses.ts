@@ -1,10 +1,10 @@
 import { isRateLimited } from '@plant-shop/contracts/permissions';
-import type { ClientOperation } from '@plant-shop/contracts/client-operation';
+import type { ClientOperation, MoreMembers } from '@plant-shop/contracts/client-operation';
 import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { maxBasketLines } from '@plant-shop/contracts/store';
 import { isPaged } from '../http/route.js';
 import type { ServedRoute } from '../http/routes.js';
-import { exampleOf } from '../http/problem.js';
+import { detailsWith, exampleOf, membersAlways } from '../http/problem.js';
 import { type HeaderName, headerRefs, type Schemas } from './components.js';
 import { namesInPath } from './parameters.js';
 
@@ -14,9 +14,6 @@ export const apiResponseSchema = {
     code: { type: 'integer', const: 200 },
     type: { type: 'string', const: 'SUCCESS' },
     message: { type: 'string' },
-    imageUrl: { type: 'string', format: 'uri', description: 'Of `uploadImage`: where the file is.' },
-    shown: { type: 'boolean', description: 'Of `uploadImage`: whether `photoUrls` of the plant contains it.' },
-    notShownBecause: { type: 'string', description: 'Of `uploadImage`, if `shown` is false.' },
   },
   required: ['code', 'type', 'message'],
 };
@@ -62,8 +59,8 @@ export function successResponses({ spec, method }: ServedRoute, operation: Clien
       };
     case 'apiResponse': {
       const more = Object.entries(answer.headers ?? {}).map(([name, schema]) => [name, { schema }]);
-      const example = { code: 200, type: 'SUCCESS', message: answer.example, ...answer.more };
-      return { '200': json('Success', { $ref: '#/components/schemas/ApiResponse' }, example, Object.fromEntries(more) as object) };
+      const example = { code: 200, type: 'SUCCESS', message: answer.example, ...answer.more?.example };
+      return { '200': json('Success', apiResponseOf(answer.more, parts.schemas), example, Object.fromEntries(more) as object) };
     }
     case 'json': {
       const own = json('Success', answer.schema, answer.example, answer.hasEtag && headerRefs('ETag'));
@@ -74,6 +71,13 @@ export function successResponses({ spec, method }: ServedRoute, operation: Clien
     case 'image':
       return { '200': image, '206': partOfImage, ...unchanged };
   }
+}
+
+/** All members in one schema: some generators lose those of a reference in `allOf`. */
+function apiResponseOf(more: MoreMembers | undefined, schemas: Schemas): object {
+  if (!more) return { $ref: '#/components/schemas/ApiResponse' };
+  const { properties, required, type } = apiResponseSchema;
+  return schemas.put(more.schema, { type, properties: { ...properties, ...more.properties }, required: [...required, ...more.required] });
 }
 
 /** `application/x-ndjson` as a string: OpenAPI 3.1 cannot describe a schema per line. */
@@ -137,20 +141,23 @@ export const problemSchema = {
       type: 'array',
       maxItems: maxBasketLines,
       description: 'The lines of a basket that prevent it. The lines of one plant count together.',
-      items: {
-        type: 'object',
-        properties: {
-          pointer: { type: 'string', format: 'json-pointer' },
-          plantId: { type: 'integer' },
-          available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: as `available` of an order.' },
-        },
-        required: ['pointer', 'plantId'],
-      },
+      items: { $ref: '#/components/schemas/RefusedLine' },
     },
     payment: { type: 'string', const: 'refund-due', description: 'With `order-not-payable`: the payment must be refunded.' },
-    retryAfter: { type: 'number', description: 'With `too-many-logins`: seconds to wait.' },
+    retryAfter: { type: 'number', description: 'Seconds to wait.' },
+    waiting: { type: 'integer', minimum: 0, description: 'With `too-many-deliveries` and `replay-in-progress`: deliveries that wait.' },
   },
   required: ['type', 'title', 'status', 'code', 'requestId'],
+};
+
+export const refusedLineSchema = {
+  type: 'object',
+  properties: {
+    pointer: { type: 'string', format: 'json-pointer' },
+    plantId: { type: 'integer' },
+    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: as `available` of an order.' },
+  },
+  required: ['pointer', 'plantId'],
 };
 
 /** Returns every code that the operation may answer with, derived from its route and its calls. */
@@ -183,28 +190,40 @@ export class ProblemResponses {
 
   constructor(private readonly publicUrl: string) {}
 
-  of(some: readonly ProblemCode[]): Record<string, object> {
+  of(some: readonly ProblemCode[], own: ClientOperation['problemMembers'] = {}): Record<string, object> {
     const byStatus = Map.groupBy(some, (code) => problemTable[code].status);
-    return Object.fromEntries([...byStatus].map(([status, group]) => [String(status), this.refTo(status, group)]));
+    return Object.fromEntries([...byStatus].map(([status, group]) => [String(status), this.refTo(status, group, own)]));
   }
 
-  private refTo(status: number, group: readonly ProblemCode[]): object {
-    const name = group.join('.');
+  private refTo(status: number, group: readonly ProblemCode[], own: NonNullable<ClientOperation['problemMembers']>): object {
+    const name = [...group, ...new Set(group.flatMap((code) => own[code] ?? []))].join('.');
+    const membersOf = (code: ProblemCode): readonly string[] => own[code] ?? membersAlways(code);
     this.all[name] ??= {
       description: [...new Set(group.map((code) => problemTable[code].title))].join('. Or: '),
       headers: headerRefs('X-Request-Id', ...(headersOf[status] ?? [])),
       content: {
         'application/problem+json': {
-          schema: {
-            $ref: '#/components/schemas/Problem',
-            properties: { status: { const: status }, code: { enum: group } },
-          },
-          examples: Object.fromEntries(group.map((code) => [code, { value: exampleOf(code, this.publicUrl) }])),
+          schema: schemaOf(status, group, membersOf),
+          examples: Object.fromEntries(group.map((code) => [code, { value: exampleOf(code, this.publicUrl, detailsWith(code, membersOf(code))) }])),
         },
       },
     };
     return { $ref: `#/components/responses/${name}` };
   }
+}
+
+/**
+ * Describes the problems of a status, with the members that those of a code always have. Many generators ignore what is beside a
+ * `$ref`, or the reference itself.
+ */
+function schemaOf(status: number, group: readonly ProblemCode[], membersOf: (code: ProblemCode) => readonly string[]): object {
+  const problem = { $ref: '#/components/schemas/Problem' };
+  const forms = [...Map.groupBy(group, (code) => membersOf(code).join())].map(([joined, alike]) => {
+    const members = joined === '' ? [] : joined.split(',');
+    const own = Object.fromEntries(Object.entries(problemSchema.properties).filter(([name]) => members.includes(name)));
+    return { properties: { status: { const: status }, code: { enum: alike }, ...own }, required: ['status', 'code', ...members] };
+  });
+  return { allOf: [problem, ...(forms.length === 1 ? forms : [{ oneOf: forms }])] };
 }
 
 const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {

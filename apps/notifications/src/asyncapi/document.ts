@@ -1,10 +1,11 @@
-import { described, instant, objectOf, oneOf, text, type SchemaWithComponents } from '@plant-shop/contracts/answers';
+import { described, instant, listOf, objectOf, oneOf, text, type SchemaWithComponents } from '@plant-shop/contracts/answers';
 import { defaultEventType, type EventType, eventTypes, type ShopEvent } from '@plant-shop/contracts/events';
 import { orderPlaced, orderShipped, orderStatusChanged, refundDue, stockBack, stockLow, stockOut, webhookTest } from '@plant-shop/contracts/events.schema';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { store } from '@plant-shop/contracts/store';
 import { encodeCursor } from '../log/history.js';
 import type { GapReason } from '../log/log-entry.js';
+import { defaultLimit, maxLimit, maxWaitSeconds } from '../stream/request.js';
 
 // The AsyncAPI 3.0 document of the stream and webhooks. Tests validate real frames by it.
 
@@ -29,7 +30,7 @@ them. A client may resume with the same cursor and other types.
 
 - **WebSocket** at \`/v1/orders/updates\`. By default a frame is the event alone. With \`cursor\`, or the subprotocol
   \`orders.v1.resumable\`, it also has \`id\` and \`cursor\`; a client that connects with its last cursor receives every later event once.
-- **Server-Sent Events** at the same address (\`Accept: text/event-stream\`, \`Last-Event-ID\`), and pages of JSON (plain \`GET\`).
+- **Server-Sent Events** at the same address (\`Accept: text/event-stream\`, \`Last-Event-ID\`), and pages of JSON (plain \`GET\`, \`limit\`, \`wait\`).
 - **While no event matches**, the cursor advances too. Server-Sent Events have it every 25 seconds, as an \`id\` without data, the pings of a
   resumable WebSocket as their payload, and every page. Keep the newest, or it becomes too old. A page brings it to scripts in browsers, which see no pings.
 - **Webhooks** (Standard Webhooks 1.0) are set up with the HTTP API, \`POST /v3/webhooks\`.
@@ -59,9 +60,17 @@ const gap = objectOf('StreamGap', 'Sent only to clients that receive cursors: ev
   }),
 });
 
+const resumables: readonly SchemaWithComponents[] = Object.values(types).map(({ resumable }) => resumable);
+
+const page = objectOf('OrderEventPage', 'An answer to plain `GET`.')({
+  events: listOf({ json: { oneOf: [...resumables, gap].map(({ json }) => json) }, components: {} }),
+  cursor: described(text(500), 'Ask for the next page with it, also if this one is empty.'),
+});
+
 const schemas: readonly SchemaWithComponents[] = [
   ...Object.values(types).flatMap(({ plain, resumable }) => [plain, resumable]),
   gap,
+  page,
   webhookTest,
 ];
 
@@ -76,6 +85,7 @@ const refs = (names: readonly string[], path: string): Record<string, object> =>
 /** @param streamUrl public address of the stream, like `ws://127.0.0.1:8081` */
 export function makeDocument(streamUrl: string): object {
   const { protocol, host } = new URL(streamUrl);
+  const security = ['apiKeyInQuery', 'apiKeyInHeader', 'bearer'].map((name) => ({ $ref: `#/components/securitySchemes/${name}` }));
   const { epoch, events } = sampleOf(store.feedRead).answer;
   const logged = events.map(({ seq, id, body }) => ({ id, cursor: encodeCursor({ epoch, seq }), event: JSON.parse(body) as ShopEvent }));
   const [first] = logged;
@@ -97,8 +107,9 @@ export function makeDocument(streamUrl: string): object {
         host,
         protocol: protocol.slice(0, -1),
         description: 'The event stream. Credentials are checked before the upgrade, and again after revocations.',
-        security: ['apiKeyInQuery', 'apiKeyInHeader', 'bearer'].map((name) => ({ $ref: `#/components/securitySchemes/${name}` })),
+        security,
       },
+      pages: { host, protocol: protocol.slice(0, -1).replace('ws', 'http'), description: 'The same by HTTP.', security },
     },
     channels: {
       updates: {
@@ -108,6 +119,13 @@ export function makeDocument(streamUrl: string): object {
         servers: [{ $ref: '#/servers/stream' }],
         messages: refs(streamNames, '#/components/messages'),
         bindings: { ws: { method: 'GET', query, headers, bindingVersion: '0.1.0' } },
+      },
+      pages: {
+        address: '/v1/orders/updates',
+        title: 'Order events by page',
+        description: 'A plain `GET` answers the events after `cursor` that exist, or waits up to `wait` seconds for one. Ask again with the `cursor` of the page.',
+        servers: [{ $ref: '#/servers/pages' }],
+        messages: refs(['page'], '#/components/messages'),
       },
       webhook: {
         address: null,
@@ -122,6 +140,13 @@ export function makeDocument(streamUrl: string): object {
         channel: { $ref: '#/channels/updates' },
         title: 'Push order events',
         messages: Object.values(refs(streamNames, '#/channels/updates/messages')),
+      },
+      answerPage: {
+        action: 'send',
+        channel: { $ref: '#/channels/pages' },
+        title: 'Answer a page',
+        messages: [{ $ref: '#/channels/pages/messages/page' }],
+        bindings: { http: { method: 'GET', query: pageQuery, bindingVersion: '0.3.0' } },
       },
       callWebhook: {
         action: 'send',
@@ -141,6 +166,7 @@ export function makeDocument(streamUrl: string): object {
           cursor: first.cursor,
           data: { reason: 'cursor-too-old' },
         }),
+        page: message('page', 'The next events', 'OrderEventPage', { events: [{ id: first.id, cursor: first.cursor, ...first.event }], cursor: first.cursor }),
         webhookTest: {
           ...message('webhook.test', 'Sent on request', 'WebhookTest', {
             event: 'webhook.test',
@@ -201,6 +227,16 @@ const query = {
       default: defaultEventType,
       description: `Only events of these types: a comma-separated list of ${eventTypes.map((one) => `\`${one}\``).join(', ')}.`,
     },
+  },
+};
+
+const pageQuery = {
+  type: 'object',
+  properties: {
+    ...query.properties,
+    cursor: { ...query.properties.cursor, description: '`latest` (the default), `earliest`, or the last cursor received.' },
+    limit: { type: 'integer', minimum: 1, maximum: maxLimit, default: defaultLimit, description: 'Maximum number of events. A page also ends at 1 MiB.' },
+    wait: { type: 'integer', minimum: 0, maximum: maxWaitSeconds, default: 0, description: 'How many seconds to wait for an event if there is none.' },
   },
 };
 

@@ -25,9 +25,9 @@ export interface StreamRequest {
   readonly waitSeconds: number;
 }
 
-const defaultLimit = 100;
-const maxLimit = 1_000;
-const maxWaitSeconds = 30;
+export const defaultLimit = 100;
+export const maxLimit = 1_000;
+export const maxWaitSeconds = 30;
 const maxFilterValues = 100;
 
 /** @throws CodedError `malformed-request`, `unauthorized`, `invalid-cursor`, `invalid-input` */

@@ -1615,20 +1615,23 @@ export interface components {
             /** @description With `external-id-exists`: the basket that has the external id. */
             basketId?: number;
             /** @description The lines of a basket that prevent it. The lines of one plant count together. */
-            lines?: {
-                /** Format: json-pointer */
-                pointer: string;
-                plantId: number;
-                /** @description With `insufficient-stock`: as `available` of an order. */
-                available?: number;
-            }[];
+            lines?: components["schemas"]["RefusedLine"][];
             /**
              * @description With `order-not-payable`: the payment must be refunded.
              * @constant
              */
             payment?: "refund-due";
-            /** @description With `too-many-logins`: seconds to wait. */
+            /** @description Seconds to wait. */
             retryAfter?: number;
+            /** @description With `too-many-deliveries` and `replay-in-progress`: deliveries that wait. */
+            waiting?: number;
+        };
+        RefusedLine: {
+            /** Format: json-pointer */
+            pointer: string;
+            plantId: number;
+            /** @description With `insufficient-stock`: as `available` of an order. */
+            available?: number;
         };
         ApiResponse: {
             /** @constant */
@@ -1636,15 +1639,6 @@ export interface components {
             /** @constant */
             type: "SUCCESS";
             message: string;
-            /**
-             * Format: uri
-             * @description Of `uploadImage`: where the file is.
-             */
-            imageUrl?: string;
-            /** @description Of `uploadImage`: whether `photoUrls` of the plant contains it. */
-            shown?: boolean;
-            /** @description Of `uploadImage`, if `shown` is false. */
-            notShownBecause?: string;
         };
         Category: {
             /**
@@ -1805,6 +1799,22 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        UploadedImage: {
+            /** @constant */
+            code: 200;
+            /** @constant */
+            type: "SUCCESS";
+            message: string;
+            /**
+             * Format: uri
+             * @description Where the file is.
+             */
+            imageUrl: string;
+            /** @description Whether `photoUrls` of the plant contains it. */
+            shown: boolean;
+            /** @description If `shown` is false. */
+            notShownBecause?: string;
+        };
         ShipTo: {
             name?: string;
             lines?: string[];
@@ -1820,7 +1830,7 @@ export interface components {
             id?: number;
             /** Format: int64 */
             plantId: number;
-            /** @default 1 */
+            /** @description 1 if absent. */
             quantity?: number;
             /**
              * Format: date-time
@@ -1973,7 +1983,7 @@ export interface components {
         BasketLine: {
             /** Format: int64 */
             plantId: number;
-            /** @default 1 */
+            /** @description 1 if absent. */
             quantity?: number;
         };
         NewBasket: {
@@ -2821,7 +2831,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "route-not-found";
+                };
             };
         };
         /** @description Method not allowed */
@@ -2832,7 +2847,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 405;
+                    /** @enum {unknown} */
+                    code: "method-not-allowed";
+                };
             };
         };
         /** @description Credential needed. Or: Credential refused */
@@ -2843,7 +2863,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 401;
+                    /** @enum {unknown} */
+                    code: "unauthorized" | "credential-refused";
+                };
             };
         };
         /** @description Not permitted */
@@ -2853,7 +2878,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 403;
+                    /** @enum {unknown} */
+                    code: "forbidden";
+                };
             };
         };
         /** @description Too many requests */
@@ -2866,7 +2896,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 429;
+                    /** @enum {unknown} */
+                    code: "too-many-requests";
+                };
             };
         };
         /** @description Unsupported media type */
@@ -2877,7 +2912,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 415;
+                    /** @enum {unknown} */
+                    code: "unsupported-media-type";
+                };
             };
         };
         /** @description Not acceptable */
@@ -2887,7 +2927,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 406;
+                    /** @enum {unknown} */
+                    code: "not-acceptable";
+                };
             };
         };
         /** @description Expectation failed */
@@ -2897,7 +2942,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 417;
+                    /** @enum {unknown} */
+                    code: "expectation-failed";
+                };
             };
         };
         /** @description Body too large */
@@ -2907,7 +2957,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 413;
+                    /** @enum {unknown} */
+                    code: "payload-too-large";
+                };
             };
         };
         /** @description Malformed JSON. Or: Malformed request. Or: Invalid input */
@@ -2917,7 +2972,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 400;
+                    /** @enum {unknown} */
+                    code: "malformed-json" | "malformed-request" | "invalid-input";
+                };
             };
         };
         /** @description Headers too large */
@@ -2927,7 +2987,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 431;
+                    /** @enum {unknown} */
+                    code: "headers-too-large";
+                };
             };
         };
         /** @description Request took too long */
@@ -2937,7 +3002,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 408;
+                    /** @enum {unknown} */
+                    code: "request-timeout";
+                };
             };
         };
         /** @description Plant id taken. Or: External id taken */
@@ -2947,7 +3017,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "plant-exists" | "external-id-exists";
+                };
             };
         };
         /** @description Idempotency-Key was used for another request */
@@ -2957,7 +3032,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 422;
+                    /** @enum {unknown} */
+                    code: "idempotency-key-reused";
+                };
             };
         };
         /** @description Overloaded. Or: Temporarily unavailable. Or: Outcome unknown. Or: Not available yet */
@@ -2968,7 +3048,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 503;
+                    /** @enum {unknown} */
+                    code: "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation";
+                };
             };
         };
         /** @description Internal error */
@@ -2978,7 +3063,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 500;
+                    /** @enum {unknown} */
+                    code: "internal";
+                };
             };
         };
         /** @description Changed in the meantime */
@@ -2988,7 +3078,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 412;
+                    /** @enum {unknown} */
+                    code: "precondition-failed";
+                };
             };
         };
         /** @description No such plant */
@@ -2998,7 +3093,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "plant-not-found";
+                };
             };
         };
         /** @description External id taken */
@@ -3008,7 +3108,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "external-id-exists";
+                };
             };
         };
         /** @description Path too long */
@@ -3018,7 +3123,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 414;
+                    /** @enum {unknown} */
+                    code: "uri-too-long";
+                };
             };
         };
         /** @description Malformed request. Or: Invalid input */
@@ -3028,7 +3138,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 400;
+                    /** @enum {unknown} */
+                    code: "malformed-request" | "invalid-input";
+                };
             };
         };
         /** @description Overloaded. Or: Temporarily unavailable. Or: Not available yet */
@@ -3039,7 +3154,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 503;
+                    /** @enum {unknown} */
+                    code: "overloaded" | "unavailable" | "unknown-operation";
+                };
             };
         };
         /** @description Plant has pending orders */
@@ -3049,7 +3169,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "plant-has-pending-orders";
+                    /** @description The first 100 orders that prevent the operation. */
+                    orders: number[];
+                };
             };
         };
         /** @description Malformed request. Or: Invalid input. Or: Invalid cursor */
@@ -3059,7 +3186,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 400;
+                    /** @enum {unknown} */
+                    code: "malformed-request" | "invalid-input" | "invalid-cursor";
+                };
             };
         };
         /** @description Cursor too old */
@@ -3069,7 +3201,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 410;
+                    /** @enum {unknown} */
+                    code: "cursor-too-old";
+                };
             };
         };
         /** @description Malformed request. Or: Invalid cursor */
@@ -3079,7 +3216,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 400;
+                    /** @enum {unknown} */
+                    code: "malformed-request" | "invalid-cursor";
+                };
             };
         };
         /** @description Unsupported media type. Or: Image type refused */
@@ -3090,7 +3232,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 415;
+                    /** @enum {unknown} */
+                    code: "unsupported-media-type" | "image-type-refused";
+                };
             };
         };
         /** @description Body too large. Or: Image too large */
@@ -3100,7 +3247,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 413;
+                    /** @enum {unknown} */
+                    code: "payload-too-large" | "image-too-large";
+                };
             };
         };
         /** @description Upload expired. Or: Overloaded. Or: Temporarily unavailable. Or: Outcome unknown. Or: Not available yet */
@@ -3111,7 +3263,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 503;
+                    /** @enum {unknown} */
+                    code: "upload-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation";
+                };
             };
         };
         /** @description Too many photographs */
@@ -3121,7 +3278,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "too-many-photos";
+                };
             };
         };
         /** @description Range beyond the end */
@@ -3132,7 +3294,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 416;
+                    /** @enum {unknown} */
+                    code: "range-not-satisfiable";
+                };
             };
         };
         /** @description No such image */
@@ -3142,7 +3309,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "image-not-found";
+                };
             };
         };
         /** @description Plant not available. Or: Not enough stock. Or: Order id taken. Or: External id taken. Or: Too many unpaid orders. Or: Account is being deleted */
@@ -3152,7 +3324,19 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & ({
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "plant-not-available" | "insufficient-stock" | "order-exists" | "external-id-exists" | "customer-closed";
+                } | {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "unpaid-limit";
+                    /** @description The first 100 orders that prevent the operation. */
+                    orders: number[];
+                });
             };
         };
         /** @description No such order */
@@ -3162,7 +3346,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "order-not-found";
+                };
             };
         };
         /** @description No such order. Or: No such user */
@@ -3172,7 +3361,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "order-not-found" | "user-not-found";
+                };
             };
         };
         /** @description External id taken. Or: Order is in another state. Or: Account is being deleted */
@@ -3182,7 +3376,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "external-id-exists" | "order-transition-refused" | "customer-closed";
+                };
             };
         };
         /** @description No such user */
@@ -3192,17 +3391,65 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "user-not-found";
+                };
             };
         };
-        /** @description Plant not available. Or: Not enough stock. Or: External id taken. Or: Too many unpaid orders. Or: Account is being deleted */
-        "plant-not-available.insufficient-stock.external-id-exists.unpaid-limit.customer-closed": {
+        /** @description No such plant */
+        "plant-not-found.lines": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "plant-not-found";
+                    /** @description The lines of a basket that prevent it. The lines of one plant count together. */
+                    lines: components["schemas"]["RefusedLine"][];
+                };
+            };
+        };
+        /** @description Plant not available. Or: Not enough stock. Or: External id taken. Or: Too many unpaid orders. Or: Account is being deleted */
+        "plant-not-available.insufficient-stock.external-id-exists.unpaid-limit.customer-closed.lines.basketId": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & ({
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "plant-not-available" | "insufficient-stock";
+                    /** @description The lines of a basket that prevent it. The lines of one plant count together. */
+                    lines: components["schemas"]["RefusedLine"][];
+                } | {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "external-id-exists";
+                    /** @description With `external-id-exists`: the basket that has the external id. */
+                    basketId: number;
+                } | {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "unpaid-limit";
+                    /** @description The first 100 orders that prevent the operation. */
+                    orders: number[];
+                } | {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "customer-closed";
+                });
             };
         };
         /** @description No such basket */
@@ -3212,17 +3459,29 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "basket-not-found";
+                };
             };
         };
         /** @description Order can no longer be cancelled */
-        "order-not-cancellable": {
+        "order-not-cancellable.orders": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "order-not-cancellable";
+                    /** @description The first 100 orders that prevent the operation. */
+                    orders: number[];
+                };
             };
         };
         /** @description Order cannot be paid. Or: Payment reported for another order */
@@ -3232,7 +3491,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "order-not-payable" | "payment-reference-used";
+                };
             };
         };
         /** @description No such refund */
@@ -3242,7 +3506,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "refund-not-found";
+                };
             };
         };
         /** @description Refund already completed. Or: Transfer completed another refund */
@@ -3252,7 +3521,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "refund-completed" | "refund-reference-used";
+                };
             };
         };
         /** @description Order is in another state */
@@ -3262,7 +3536,27 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "order-transition-refused";
+                };
+            };
+        };
+        /** @description Order can no longer be cancelled */
+        "order-not-cancellable": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "order-not-cancellable";
+                };
             };
         };
         /** @description Malformed request */
@@ -3272,17 +3566,29 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 400;
+                    /** @enum {unknown} */
+                    code: "malformed-request";
+                };
             };
         };
         /** @description Not enough stock */
-        "insufficient-stock": {
+        "insufficient-stock.available": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "insufficient-stock";
+                    /** @description With `insufficient-stock`: the units left in stock, if they are few or the caller has `read:stock`. */
+                    available: number;
+                };
             };
         };
         /** @description External id taken. Or: Username taken. Or: User id taken */
@@ -3292,7 +3598,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "external-id-exists" | "username-taken" | "user-id-taken";
+                };
             };
         };
         /** @description Not permitted. Or: Recent login required */
@@ -3302,7 +3613,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 403;
+                    /** @enum {unknown} */
+                    code: "forbidden" | "recent-login-required";
+                };
             };
         };
         /** @description Too many requests. Or: Too many failed logins */
@@ -3315,7 +3631,19 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & ({
+                    /** @constant */
+                    status: 429;
+                    /** @enum {unknown} */
+                    code: "too-many-requests";
+                } | {
+                    /** @constant */
+                    status: 429;
+                    /** @enum {unknown} */
+                    code: "too-many-logins";
+                    /** @description Seconds to wait. */
+                    retryAfter: number;
+                });
             };
         };
         /** @description Last admin */
@@ -3325,7 +3653,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "last-admin";
+                };
             };
         };
         /** @description User has open orders. Or: Last admin */
@@ -3335,7 +3668,19 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & ({
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "user-has-open-orders";
+                    /** @description The first 100 orders that prevent the operation. */
+                    orders: number[];
+                } | {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "last-admin";
+                });
             };
         };
         /** @description Login failed */
@@ -3346,7 +3691,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 401;
+                    /** @enum {unknown} */
+                    code: "login-failed";
+                };
             };
         };
         /** @description No such user. Or: No such session */
@@ -3356,7 +3706,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "user-not-found" | "session-not-found";
+                };
             };
         };
         /** @description Too many API keys */
@@ -3366,7 +3721,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "too-many-api-keys";
+                };
             };
         };
         /** @description No such user. Or: No such API key */
@@ -3376,7 +3736,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "user-not-found" | "api-key-not-found";
+                };
             };
         };
         /** @description Too many OAuth clients */
@@ -3386,7 +3751,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "too-many-oauth-clients";
+                };
             };
         };
         /** @description No such OAuth client */
@@ -3396,7 +3766,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "oauth-client-not-found";
+                };
             };
         };
         /** @description OAuth client is public */
@@ -3406,7 +3781,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "oauth-client-public";
+                };
             };
         };
         /** @description Too many webhooks */
@@ -3416,7 +3796,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "too-many-webhooks";
+                };
             };
         };
         /** @description No such webhook */
@@ -3426,7 +3811,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "webhook-not-found";
+                };
             };
         };
         /** @description Too many requests. Or: Too many deliveries waiting */
@@ -3439,7 +3829,21 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & ({
+                    /** @constant */
+                    status: 429;
+                    /** @enum {unknown} */
+                    code: "too-many-requests";
+                } | {
+                    /** @constant */
+                    status: 429;
+                    /** @enum {unknown} */
+                    code: "too-many-deliveries";
+                    /** @description Seconds to wait. */
+                    retryAfter: number;
+                    /** @description With `too-many-deliveries` and `replay-in-progress`: deliveries that wait. */
+                    waiting: number;
+                });
             };
         };
         /** @description Webhook disabled */
@@ -3449,7 +3853,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "webhook-disabled";
+                };
             };
         };
         /** @description No such webhook. Or: No such delivery */
@@ -3459,7 +3868,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "webhook-not-found" | "delivery-not-found";
+                };
             };
         };
         /** @description Malformed JSON. Or: Malformed request. Or: Invalid input. Or: Invalid cursor */
@@ -3469,7 +3883,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 400;
+                    /** @enum {unknown} */
+                    code: "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor";
+                };
             };
         };
         /** @description Replay in progress */
@@ -3479,7 +3898,16 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "replay-in-progress";
+                    /** @description Seconds to wait. */
+                    retryAfter: number;
+                    /** @description With `too-many-deliveries` and `replay-in-progress`: deliveries that wait. */
+                    waiting: number;
+                };
             };
         };
     };
@@ -4596,7 +5024,7 @@ export interface operations {
                      *       "shown": true
                      *     }
                      */
-                    "application/json": components["schemas"]["ApiResponse"];
+                    "application/json": components["schemas"]["UploadedImage"];
                 };
             };
             400: components["responses"]["malformed-request.invalid-input"];
@@ -5403,10 +5831,10 @@ export interface operations {
             400: components["responses"]["malformed-json.malformed-request.invalid-input"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
-            404: components["responses"]["plant-not-found"];
+            404: components["responses"]["plant-not-found.lines"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["plant-not-available.insufficient-stock.external-id-exists.unpaid-limit.customer-closed"];
+            409: components["responses"]["plant-not-available.insufficient-stock.external-id-exists.unpaid-limit.customer-closed.lines.basketId"];
             413: components["responses"]["payload-too-large"];
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
@@ -5563,7 +5991,7 @@ export interface operations {
             404: components["responses"]["basket-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["order-not-cancellable"];
+            409: components["responses"]["order-not-cancellable.orders"];
             414: components["responses"]["uri-too-long"];
             417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
@@ -6457,7 +6885,7 @@ export interface operations {
             404: components["responses"]["plant-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
-            409: components["responses"]["insufficient-stock"];
+            409: components["responses"]["insufficient-stock.available"];
             412: components["responses"]["precondition-failed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
@@ -9789,6 +10217,8 @@ export interface ProblemExtensions {
     "plant-has-pending-orders": Required<Pick<Problem, 'orders'>>;
     "plant-not-available": Pick<Problem, 'lines'>;
     "plant-not-found": Pick<Problem, 'lines'>;
+    "replay-in-progress": Required<Pick<Problem, 'retryAfter' | 'waiting'>>;
+    "too-many-deliveries": Required<Pick<Problem, 'retryAfter' | 'waiting'>>;
     "too-many-logins": Required<Pick<Problem, 'retryAfter'>>;
     "unpaid-limit": Required<Pick<Problem, 'orders'>>;
     "user-has-open-orders": Required<Pick<Problem, 'orders'>>;

@@ -265,6 +265,12 @@ export interface components {
             /** @enum {string} */
             reason: "restored" | "lost" | "cursor-too-old" | "cursor-unknown" | "cursor-ahead";
         };
+        /** @description An answer to plain `GET`. */
+        OrderEventPage: {
+            events: (components["schemas"]["ResumableOrderStatusChanged"] | components["schemas"]["ResumableOrderPlaced"] | components["schemas"]["ResumableOrderShipped"] | components["schemas"]["ResumableRefundDue"] | components["schemas"]["ResumableStockLow"] | components["schemas"]["ResumableStockOut"] | components["schemas"]["ResumableStockBack"] | components["schemas"]["StreamGap"])[];
+            /** @description Ask for the next page with it, also if this one is empty. */
+            cursor: string;
+        };
         WebhookTest: {
             /** @enum {string} */
             event: "webhook.test";

@@ -93,6 +93,8 @@ export const bugs: readonly Bug[] = [
     name: 'write skew: placing does not lock the customer against account closure',
     edits: [
       { file: 'apps/store/dist/customers/customers.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
+      // Customers whose unpaid orders are limited are locked for that, too.
+      { file: 'apps/store/dist/customers/customers.js', find: ' ORDER BY user_id FOR NO KEY UPDATE', replace: ' ORDER BY user_id' },
       // Widens the race window, so that a short run hits it.
       {
         file: orders,

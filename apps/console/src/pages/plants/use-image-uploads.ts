@@ -41,7 +41,7 @@ export function useImageUploads(plantId: number): { uploads: readonly Upload[]; 
     watchUpload(form, (part) => change(id, { part }));
     try {
       const { data } = await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: form as unknown as { file: Blob }, deadlineMs: uploadDeadlineMs, signal });
-      if (data.shown === false) {
+      if (!data.shown) {
         change(id, { error: 'The shop found no picture in this file, so the plant is shown without it. Choose a JPEG, PNG, GIF, WebP or AVIF picture.' });
         return;
       }

@@ -58,6 +58,25 @@ describe('frames of the stream', () => {
     }
   });
 
+  it('match the served document on pages, with and without a gap notice', async () => {
+    shop.move([{}, { type: 'order.placed' }]);
+    await shop.isLogged();
+    const read = async (query: string): Promise<string> => (await replica.ask(`/v1/orders/updates?api_key=key&types=order.status_changed,order.placed&${query}`)).body;
+    const [all, gap] = [await read('cursor=earliest&limit=1000'), await read(`cursor=${encodeCursor({ epoch: userId(99), seq: 7 })}`)];
+    expect([errorsOf('OrderEventPage', all), errorsOf('OrderEventPage', gap)]).toEqual([null, null]);
+    expect((JSON.parse(all) as { events: object[] }).events.length).toBeGreaterThanOrEqual(2);
+    expect(errorsOf('OrderEventPage', '{"events":[{}],"cursor":"x"}')).not.toBeNull();
+  });
+
+  it('are described with the limits of the parameters of pages', async () => {
+    const { operations } = document as { operations: { answerPage: { bindings: { http: { query: { properties: Record<string, { minimum: number; maximum: number }> } } } } } };
+    for (const name of ['limit', 'wait']) {
+      const { minimum, maximum } = operations.answerPage.bindings.http.query.properties[name]!;
+      const statusOf = async (value: number): Promise<number | undefined> => (await replica.ask(`/v1/orders/updates?api_key=key&cursor=earliest&${name}=${value}`)).status;
+      expect([name, await statusOf(minimum - 1), await statusOf(minimum), await statusOf(maximum), await statusOf(maximum + 1)]).toEqual([name, 400, 200, 200, 400]);
+    }
+  });
+
   it('are described at one path, by GET only', async () => {
     const { status } = await replica.ask('/v1/asyncapi.json', {}, 'POST');
     expect(status).toBe(405);
