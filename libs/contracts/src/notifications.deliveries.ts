@@ -44,9 +44,9 @@ export class ReplayRange {
   onlyFailed?: boolean;
 
   @IsOptional()
-  @Flag()
-  @Description('Only counts what the same request without it would schedule now.')
-  preview?: boolean;
+  @Id()
+  @Description('Only events of this order.')
+  orderId?: number;
 }
 
 // Requests
@@ -77,6 +77,12 @@ export class ResendDelivery extends DeliveryRequest {}
 export class ReplayEvents extends WebhookRequest {
   @ObjectOf(() => ReplayRange)
   replay: ReplayRange;
+}
+
+/** Counts what `ReplayEvents` with the same range would send. */
+export class PreviewReplay extends ReplayRange {
+  @Uuid()
+  webhookId: string;
 }
 
 const attempt = objectOf('DeliveryAttempt')({
@@ -193,6 +199,18 @@ export const deliveryOperations = {
       summary: 'Send past events again',
       description: 'From a cursor or a time on. Sends all events that match the webhook, or only those that have failed. One replay at a time for each webhook.',
       body: jsonObject('replay'),
+      answer: replayAnswer,
+    },
+  ),
+  /** `invalid-cursor`: of another stream. */
+  previewReplay: forClients(
+    read<Replay>()('previewReplay', PreviewReplay, { errors: ['forbidden', 'webhook-not-found', 'invalid-cursor'] }),
+    {
+      route: 'GET /v3/webhooks/:webhookId/replay',
+      access: permission('webhooks'),
+      summary: 'Count the events that a replay would send',
+      description: 'Sends nothing. Answers what the same range would schedule now if nothing of the webhook or its owner were waiting.',
+      query: ['fromCursor', 'since', 'until', 'onlyFailed', 'orderId'],
       answer: replayAnswer,
     },
   ),

@@ -249,6 +249,7 @@ export const accessTable: readonly AccessRow[] = [
     row('getDelivery', `GET ${webhook}/deliveries/987654321987654`, ['webhooks']),
     row('resendDelivery', `POST ${webhook}/deliveries/00000000-0000-4000-8000-000000000001/resend`, ['webhooks']),
     row('replayEvents', `POST ${webhook}/replay`, ['webhooks'], { body: 'json' }),
+    row('previewReplay', `GET ${webhook}/replay`, ['webhooks']),
 
   open('live', 'GET /livez'),
   open('ready', 'GET /readyz'),

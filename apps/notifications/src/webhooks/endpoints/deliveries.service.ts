@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { isStockEvent } from '@plant-shop/contracts/events';
 import { permits, readingStock } from '@plant-shop/contracts/permissions';
-import type { Delivery, DeliveryDetails, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
+import type { Delivery, DeliveryDetails, ListDeliveries, PreviewReplay, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { SemaphoreByKey } from '@plant-shop/platform/patterns/semaphore';
@@ -21,7 +21,7 @@ import {
 import { DueSignal } from '../queue/due-signal.js';
 import { QueueClock } from '../queue/queue-clock.js';
 import { lockRoom } from '../queue/pending-limits.js';
-import { replayEvents } from '../queue/replay.js';
+import { previewReplay, replayEvents } from '../queue/replay.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type PendingLimits } from '../../options.js';
 import type { WebhookEntity } from '../../database.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
@@ -90,6 +90,15 @@ export class DeliveriesService {
 
   replay(context: RpcContext, webhookId: string, range: ReplayRange): Promise<Replay | Replayed> {
     return this.schedule(context, webhookId, (tx, webhook, room) => replayEvents(tx, webhook.id, range, room));
+  }
+
+  /** Counts what a replay would send. */
+  async previewReplay({ principal }: RpcContext, { webhookId, ...range }: PreviewReplay): Promise<Replay> {
+    assertMayUseWebhooks(principal);
+    return this.database.transaction(async (tx) => {
+      const { id } = existingWebhook(await findWebhook(tx, principal.subject, webhookId));
+      return previewReplay(tx, id, range);
+    });
   }
 
   /**

@@ -10,6 +10,7 @@ import {
   type ListDeliveries,
   type ListWebhooks,
   notifications,
+  type PreviewReplay,
   type ReplaceWebhook,
   type ReplayEvents,
   type Replay,
@@ -85,5 +86,10 @@ export class WebhooksController {
   @Answers(notifications.replayEvents)
   replayEvents({ webhookId, replay }: ReplayEvents, context: RpcContext): Promise<Replay | Replayed> {
     return this.deliveries.replay(context, webhookId, replay);
+  }
+
+  @Answers(notifications.previewReplay)
+  previewReplay(request: PreviewReplay, context: RpcContext): Promise<Replay> {
+    return this.deliveries.previewReplay(context, request);
   }
 }

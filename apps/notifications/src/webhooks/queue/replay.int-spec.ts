@@ -65,7 +65,7 @@ describe('a replay', () => {
     expect(owner.receiver.ids).toEqual([first, second, ...last].map((event) => event!.id));
   });
 
-  it('starts after a cursor or at a time, and ends before a time', async () => {
+  it('starts after a cursor or at a time, ends before a time, and can be of one order', async () => {
     const webhook = await owner.create();
     const events = owner.happen({ orderId: 1 }, { orderId: 2 });
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -74,7 +74,7 @@ describe('a replay', () => {
     await owner.allEnded(webhook, 3);
     const fromCursor = encodeCursor({ epoch, seq: events[0]!.seq });
     let deliveries = 3;
-    for (const [range, scheduled] of [[{ fromCursor }, 2], [{ since: between }, 1], [{ until: between }, 2], [{ fromCursor, until: between }, 1]] as const) {
+    for (const [range, scheduled] of [[{ fromCursor }, 2], [{ since: between }, 1], [{ until: between }, 2], [{ fromCursor, until: between }, 1], [{ orderId: 3 }, 1], [{ orderId: 1, since: between }, 0]] as const) {
       expect(await owner.replayAsPreviewed(webhook.id, range)).toEqual({ scheduled });
       await owner.allEnded(webhook, (deliveries += scheduled));
     }

@@ -17,6 +17,7 @@ interface ReplayWindow {
   readonly since: string | null;
   readonly until: string | null;
   readonly limit: number;
+  readonly orderId: number | null;
 }
 
 interface ReplayCount {
@@ -29,8 +30,8 @@ interface ReplayCount {
 }
 
 const happened = (event: string): string => `(${event}.body::jsonb ->> 'timestamp')::timestamptz`;
-const inTime = (event: string): string => `($4::timestamptz IS NULL OR ${happened(event)} >= $4)
-  AND ($5::timestamptz IS NULL OR ${happened(event)} < $5)`;
+const inRange = (event: string): string => `($4::timestamptz IS NULL OR ${happened(event)} >= $4)
+  AND ($5::timestamptz IS NULL OR ${happened(event)} < $5) AND ($7::bigint IS NULL OR ${event}.order_id = $7)`;
 
 const last = 'coalesce((SELECT max(seq) FROM wanted), 0) AS last';
 const enqueued = `${enqueueWanted} SELECT count(*) AS scheduled, ${last}, min(id) AS from, max(id) AS to FROM inserted`;
@@ -42,7 +43,7 @@ const logged = `
     SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, ${isOfOthers} AS of_others, l.body, l.traceparent,
       now() AS created_at
     FROM webhooks w JOIN event_log l ON l.seq > $2 AND l.seq <= $3
-    WHERE w.id = $1 AND ${mayHave} AND ${isSubscribed} AND NOT l.repeats AND ${inTime('l')}
+    WHERE w.id = $1 AND ${mayHave} AND ${isSubscribed} AND NOT l.repeats AND ${inRange('l')}
     ORDER BY l.seq LIMIT $6
   )`;
 
@@ -53,14 +54,14 @@ const failed = `
       now() AS created_at
     FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
     WHERE d.webhook_id = $1 AND d.state = 'failed' AND d.seq > $2 AND d.seq <= $3 AND (w.sees_all OR NOT d.of_others)
-      AND ${inTime('d')} AND NOT EXISTS (
+      AND ${inRange('d')} AND NOT EXISTS (
         SELECT 1 FROM webhook_deliveries o
         WHERE o.event_id = d.event_id AND o.webhook_id = d.webhook_id AND o.state <> 'failed')
     ORDER BY d.seq LIMIT $6
   )`;
 
-async function run(tx: Transaction, text: string, { webhookId, after, upTo, since, until, limit }: ReplayWindow): Promise<ReplayCount> {
-  return onlyRow(await tx.query<ReplayCount>(text, [webhookId, after, upTo, since, until, limit]));
+async function run(tx: Transaction, text: string, { webhookId, after, upTo, since, until, limit, orderId }: ReplayWindow): Promise<ReplayCount> {
+  return onlyRow(await tx.query<ReplayCount>(text, [webhookId, after, upTo, since, until, limit, orderId]));
 }
 
 /**
@@ -89,12 +90,20 @@ const clockSlackMs = 20 * 60_000;
 
 /**
  * Schedules past events again, each behind its order's pending deliveries. Leaves out events whose deliveries are not enqueued yet: they
- * are delivered anyway, if the endpoint is enabled by then. A preview only counts them, and is refused like the replay.
+ * are delivered anyway, if the endpoint is enabled by then.
  * @param room the most deliveries that may be added
  * @throws CodedError `invalid-cursor`, `replay-in-progress`
  */
 export async function replayEvents(tx: Transaction, webhookId: string, range: ReplayRange, room: number): Promise<Replay> {
   await assertNoReplay(tx, webhookId);
+  return select(tx, webhookId, range, enqueued, room);
+}
+
+/** Counts what `replayEvents` would schedule. @throws CodedError `invalid-cursor` */
+export const previewReplay = (tx: Transaction, webhookId: string, range: ReplayRange): Promise<Replay> => select(tx, webhookId, range, counted, maxScheduled);
+
+/** @param then SQL: what is done with the `wanted` events */
+async function select(tx: Transaction, webhookId: string, range: ReplayRange, then: string, room: number): Promise<Replay> {
   // The lock keeps retention from deleting events until the transaction ends.
   const oldest = await lockLogForShare(tx);
   const { seq: head, epoch } = await findWatermark(tx);
@@ -107,9 +116,9 @@ export async function replayEvents(tx: Transaction, webhookId: string, range: Re
     since: range.since ?? null,
     until: range.until ?? null,
     limit: Math.min(room, maxScheduled),
+    orderId: range.orderId ?? null,
   };
-  const wanted = range.onlyFailed ? failed : logged;
-  const { scheduled, last, from, to } = await run(tx, `${wanted} ${range.preview ? counted : enqueued}`, window);
+  const { scheduled, last, from, to } = await run(tx, `${range.onlyFailed ? failed : logged} ${then}`, window);
   if (from !== null && to !== null) await noteReplay(tx, webhookId, from, to);
   const end = scheduled < window.limit ? window.upTo : last;
   return { scheduled, ...(end < enqueuedUpTo && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
