@@ -59,7 +59,8 @@ const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO order_counts (scope, status, shipped, refund, orders)
     SELECT scope, status, carrier IS NOT NULL, coalesce(refund, 'none'), count(*)
     FROM orders CROSS JOIN LATERAL (VALUES ('all'), (plant_id::text), (owner_id::text)) AS counted (scope) WHERE id <= ${orders}
-    GROUP BY 1, 2, 3, 4;
+    GROUP BY 1, 2, 3, 4
+    ON CONFLICT (scope, status, shipped, refund) DO UPDATE SET orders = order_counts.orders + excluded.orders;
   INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, reserved, sold, supplied)
     SELECT n, n, CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, n, 1000000, reserved, sold, 1000000 + reserved + sold
     FROM (SELECT plant_id AS n, count(*) FILTER (WHERE status = 'placed') AS reserved,

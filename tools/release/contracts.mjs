@@ -24,7 +24,7 @@ export async function breakingChanges(released, today) {
 }
 
 /** New problem codes are compatible, since clients fall back to the status (docs/api/deprecation.md). The tool knows only closed lists. */
-const newProblemCode = /^#\/components\/(schemas\/Problem|responses\/[^/]+\/content\/[^/]+\/schema)\/properties\/code\/enum: .* gained values/;
+const newProblemCode = /^#\/components\/(schemas\/Problem|responses\/[^/]+\/content\/[^/]+\/schema(\/(allOf|oneOf|anyOf)\/\d+)*)\/properties\/code\/enum: .* gained values/;
 
 /** @typedef {{ impact: 'major' | 'minor' | 'patch', verdicts: { message: string, location: { pointer: string } }[] }} Change */
 

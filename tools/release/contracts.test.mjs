@@ -60,7 +60,7 @@ const seeded = [
   ['gateway', 'a problem has a new code', ({ paths, components: { schemas, responses } }) => {
     const known = responses['plant-not-found'];
     responses['plant-not-found.more'] = JSON.parse(JSON.stringify(known));
-    for (const schema of [schemas.Problem, responses['plant-not-found.more'].content['application/problem+json'].schema]) schema.properties.code.enum.push('more');
+    for (const schema of [schemas.Problem, responses['plant-not-found.more'].content['application/problem+json'].schema.allOf[1]]) schema.properties.code.enum.push('more');
     paths['/store/order'].post.responses['404'] = { $ref: '#/components/responses/plant-not-found.more' };
   }, undefined],
   ['notifications', 'the address of a channel changes', ({ channels }) => (channels.updates.address = '/v2/orders/updates'), /^#\/channels\/updates\/address: /],

@@ -9,7 +9,7 @@ import { filesBelow } from '../start/stamp.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 import { documentOf, freeze, readRelease, sectionOf } from './releases.mjs';
 
-/** Copies the files that a freeze reads and writes, before any version. @param {import('node:test').TestContext} context */
+/** Copies the files that a freeze reads and writes. @param {import('node:test').TestContext} context */
 function copyOfShop(context) {
   const root = mkdtempSync(join(tmpdir(), 'plant-shop-freeze-'));
   context.after(() => rmSync(root, { recursive: true }));
@@ -39,20 +39,20 @@ test('a freeze records the release of one service and touches no other', (contex
     if (document) writeFileSync(document.today, '{}');
     const before = contentsOf(root);
 
-    assert.equal(freeze(service, '7.1.0', { root, date: '2026-12-01' }), `${service}@7.1.0`);
+    assert.equal(freeze(service, '97.1.0', { root, date: '2026-12-01' }), `${service}@97.1.0`);
 
     const changed = [...contentsOf(root)].filter(([file, text]) => before.get(file) !== text).map(([file]) => file);
     const own = [`apps/${service}/CHANGELOG.md`, `apps/${service}/package.json`, `releases/${service}.json`];
     assert.deepEqual(changed.sort(), [...own, ...(document ? [`releases/${service}.${document.name}`] : [])].sort());
     const { release, wanted, migrations, samples } = readRelease(service, root);
-    assert.equal(release, `${service}@7.1.0`);
+    assert.equal(release, `${service}@97.1.0`);
     assert.deepEqual(wanted, {});
     assert.equal('1799999999999-more.sql' in migrations, service !== 'gateway');
     assert.equal('more' in samples, service !== 'gateway');
-    assert.equal(JSON.parse(readFileSync(join(root, `apps/${service}/package.json`), 'utf8')).version, '7.1.0');
+    assert.equal(JSON.parse(readFileSync(join(root, `apps/${service}/package.json`), 'utf8')).version, '97.1.0');
     const changelog = readFileSync(join(root, `apps/${service}/CHANGELOG.md`), 'utf8');
     assert.equal(sectionOf(changelog, 'Unreleased'), '');
-    assert.match(sectionOf(changelog, '7.1.0') ?? '', /^- \*\*Mended\*\*: something\./);
+    assert.match(sectionOf(changelog, '97.1.0') ?? '', /^- \*\*Mended\*\*: something\./);
   }
 });
 
@@ -76,17 +76,17 @@ test('the version of a service must increase', (context) => {
     writeFileSync(file, readFileSync(file, 'utf8').replace('## Unreleased\n', '## Unreleased\n- More.\n'));
     return freeze('store', version, { root });
   };
-  again('1.9.0');
-  for (const version of ['1.9.0', '1.8.9', '0.10.0', '1.10', 'v2.0.0', '2.0.0-rc.1']) assert.throws(() => again(version), StartError, version);
-  assert.equal(again('1.10.0'), 'store@1.10.0');
-  assert.equal(again('2.0.0'), 'store@2.0.0');
+  again('90.9.0');
+  for (const version of ['90.9.0', '90.8.9', '0.10.0', '90.10', 'v91.0.0', '91.0.0-rc.1']) assert.throws(() => again(version), StartError, version);
+  assert.equal(again('90.10.0'), 'store@90.10.0');
+  assert.equal(again('91.0.0'), 'store@91.0.0');
 });
 
 test('a freeze without changelog entries is refused and writes nothing', (context) => {
   const root = copyOfShop(context);
-  freeze('catalog', '1.0.0', { root });
+  freeze('catalog', '98.0.0', { root });
   const before = contentsOf(root);
-  assert.throws(() => freeze('catalog', '1.1.0', { root }), /CHANGELOG/);
+  assert.throws(() => freeze('catalog', '99.0.0', { root }), /CHANGELOG/);
   assert.deepEqual(contentsOf(root), before);
 });
 

@@ -225,6 +225,7 @@ export const orderOperations = {
     }),
     {
       route: 'POST /v3/store/order',
+      batched: true,
       access: permission('write:orders'),
       summary: 'Place an order',
       description:

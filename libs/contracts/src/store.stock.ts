@@ -162,6 +162,7 @@ export const stockOperations = {
     read<Availability>()('getAvailability', GetAvailability, { errors: ['plant-not-found'] }),
     {
       route: 'GET /v3/plant/:plantId/availability',
+      batched: true,
       access: openLimitedByUser,
       summary: 'Read whether a plant can be ordered',
       answer: availabilityAnswer,

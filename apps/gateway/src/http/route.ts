@@ -46,7 +46,7 @@ export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   readonly pairs?: readonly string[] | undefined;
 }
 
-type OperationMember = 'access' | 'weight' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
+type OperationMember = 'access' | 'weight' | 'batched' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -94,7 +94,10 @@ const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly strin
 export const declaredWeight = ({ routeSpec }: FastifyRequest): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
 
 /** Returns what a call with the request's body weighs (`ConcurrencyLimiter`). */
-export const weightOf = (request: FastifyRequest): number => Math.max(declaredWeight(request), weightOfBytes((request.body as Buffer | undefined)?.length ?? 0));
+export function weightOf(request: FastifyRequest): number {
+  const weight = weightOfBytes((request.body as Buffer | undefined)?.length ?? 0);
+  return request.routeSpec?.batched && weight <= 1 ? 1 / 4 : Math.max(declaredWeight(request), weight);
+}
 
 /** Whether the answer is a page of a list, with a link to the next. */
 export const isPaged = ({ query = [], answer }: Pick<ClientOperation, 'query' | 'answer'>): boolean =>

@@ -2,11 +2,14 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
+import { store } from '@plant-shop/contracts/store';
 import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { userId } from '@plant-shop/service-testing/identity';
+import type { FastifyRequest } from 'fastify';
 import type { GatewayOptions } from '../config.js';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
+import { routeSpecOf, weightOf } from '../http/route.js';
 import { ConcurrencyLimiter } from './concurrency-limiter.js';
 
 const plant: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available', updatedAt: '2026-01-01T00:00:00.000Z' };
@@ -202,6 +205,17 @@ describe('calls of services', () => {
     expect(openOf('greedy')).toBe(1);
     await times(2, () => open.splice(open.findIndex(({ client }) => client === 'another'), 1)[0]?.answer());
     expect(openOf('greedy')).toBe(2);
+  });
+});
+
+describe('the weight of a call', () => {
+  it.each([
+    ['of one thing', store.getOrder, 0, 1],
+    ['that the service executes with others', store.placeOrder, 60, 1 / 4],
+    ['the same with a large body', store.placeOrder, 380 * 1024, 24],
+    ['of a search', catalog.searchPlants, 0, 8],
+  ])('%s', (_, { client }, bytes, weight) => {
+    expect(weightOf({ routeSpec: routeSpecOf(client), body: Buffer.alloc(bytes) } as unknown as FastifyRequest)).toBe(weight);
   });
 });
 

@@ -26,7 +26,7 @@ const changes = `
     SELECT step.owner_id, new_status AS status, coalesce(step.shipped, false) AS shipped, coalesce(step.refund, 'none') AS refund, 1 AS by
     UNION ALL
     (SELECT t.owner_id, t.new_status, coalesce(t.shipped, false), coalesce(t.refund, 'none'), -1
-     FROM order_transitions AS t WHERE t.order_id = step.order_id AND t.order_version = step.order_version - 1 LIMIT 1)
+     FROM order_transitions AS t WHERE step.order_version > 1 AND t.order_id = step.order_id AND t.order_version = step.order_version - 1 LIMIT 1)
   ) AS state WHERE step.counted IS NULL AND step.order_id IS NOT NULL`;
 
 const read: Statement = {
