@@ -1166,7 +1166,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Count the events that a replay would send
+         * @description Sends nothing. Answers what the same range would schedule now if nothing of the webhook or its owner were waiting.
+         */
+        get: operations["previewReplay"];
         put?: never;
         /**
          * Send past events again
@@ -2580,6 +2584,11 @@ export interface components {
             until?: string;
             /** @description Only events whose delivery to this endpoint failed. */
             onlyFailed?: boolean;
+            /**
+             * Format: int64
+             * @description Only events of this order.
+             */
+            orderId?: number;
         };
         Replay: {
             /** Format: int64 */
@@ -9083,6 +9092,63 @@ export interface operations {
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    previewReplay: {
+        parameters: {
+            query?: {
+                /** @description Events after this cursor, from the event stream or an earlier replay. Use instead of `since`. */
+                fromCursor?: string;
+                /** @description Events from this time on. */
+                since?: string;
+                /** @description Events before this time. Default: now. */
+                until?: string;
+                /** @description Only events whose delivery to this endpoint failed. */
+                onlyFailed?: boolean;
+                /** @description Only events of this order. */
+                orderId?: number;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "scheduled": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
         };
     };
     replayEvents: {

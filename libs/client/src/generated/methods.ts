@@ -167,6 +167,8 @@ export const methods = {
     resendDelivery: 'POST /webhooks/{webhookId}/deliveries/{deliveryId}/resend nothing',
     /** Send past events again: `POST /webhooks/{webhookId}/replay`. */
     replayEvents: 'POST /webhooks/{webhookId}/replay body',
+    /** Count the events that a replay would send: `GET /webhooks/{webhookId}/replay`. */
+    previewReplay: 'GET /webhooks/{webhookId}/replay query',
   },
   service: {
     /** Check whether this process answers: `GET /livez`. */
