@@ -32,7 +32,7 @@ describe('a state that is not good', () => {
   test('is said of a file that cannot be imported, without an offer to continue', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
     const { page } = visit;
-    await page.locator('input[type=file]').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from('Article;Price\r\n1;2\r\n') });
+    await page.locator('input[type=file]').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from('id;name\r\n1;"Fern\r\n') });
     await page.getByRole('alert').getByText('This file cannot be imported').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
     await page.getByRole('button', { name: 'Import another file' }).waitFor();

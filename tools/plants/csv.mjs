@@ -13,10 +13,20 @@ const LONGEST = 512 * 1024;
 /** A file that cannot be read as a whole; the message says where and what to do. */
 export class BadFile extends Error {}
 
+/** A file in another encoding than it was read in. */
+export class BadEncoding extends BadFile {}
+
 /**
  * A line of a file. `number` is that of the line in the file, as an editor shows it, where the row begins. `text` is a plant's JSON, and empty for a
  * line or row without content. `isNew`: the plant has no id, so the shop gives it one. `fault`: the row cannot be sent, and `text` is its content.
  * @typedef {{ number: number, text: string, isNew?: true, fault?: string }} SourceLine
+ */
+
+/** A row as it is in the file. @typedef {{ number: number, cells: readonly string[], separator: string }} Row */
+
+/**
+ * What is known of a CSV file and not to be seen in it. `encoding`: its own if it has no byte order mark, instead of UTF-8.
+ * @typedef {{ encoding?: string, separator?: string }} Reading
  */
 
 /**
@@ -24,7 +34,7 @@ export class BadFile extends Error {}
  * @param {Format} format @param {AsyncIterable<Uint8Array>} bytes @returns {AsyncGenerator<SourceLine, void>}
  */
 export async function* sourceLines(format, bytes) {
-  if (format === 'csv') yield* plantsOf(textOf(bytes));
+  if (format === 'csv') yield* plantsOf(rowsOf(bytes));
   else {
     let number = 0;
     for await (const line of linesOf(bytes)) yield { number: ++number, text: line.trim() === '' ? '' : line };
@@ -49,9 +59,9 @@ export async function* linesOf(bytes) {
 
 /**
  * Decodes UTF-8, or UTF-16 after a byte order mark. Refuses other bytes: replacing them would store damaged names.
- * @param {AsyncIterable<Uint8Array>} chunks @returns {AsyncGenerator<string, void>}
+ * @param {AsyncIterable<Uint8Array>} chunks @param {string} [unmarked] the encoding of a file without a mark @returns {AsyncGenerator<string, void>}
  */
-async function* textOf(chunks) {
+async function* textOf(chunks, unmarked = 'utf-8') {
   /** The beginning of the file, or of a character that the next chunk completes. @type {Uint8Array} */
   let held = new Uint8Array();
   let encoding = '';
@@ -72,7 +82,7 @@ async function* textOf(chunks) {
     } catch {
       advance(readable(encoding, bytes));
       const name = encoding === 'utf-8' ? 'UTF-8' : 'UTF-16';
-      throw new BadFile(`Line ${line}, column ${column} is not ${name}. Save the file as “CSV UTF-8”, or as text in UTF-8.`);
+      throw new BadEncoding(`Line ${line}, column ${column} is not ${name}. Save the file as “CSV UTF-8”, or as text in UTF-8.`);
     }
   };
   for await (const chunk of chunks) {
@@ -85,23 +95,23 @@ async function* textOf(chunks) {
     if (encoding === '') {
       held = bytes;
       if (bytes.length < 3) continue;
-      [encoding, bytes] = withoutMark(bytes);
+      [encoding, bytes] = withoutMark(bytes, unmarked);
     }
     const end = endOfCharacters(encoding, bytes);
     held = bytes.slice(end);
     yield decoded(bytes.subarray(0, end));
   }
-  if (encoding === '') [encoding, held] = withoutMark(held);
+  if (encoding === '') [encoding, held] = withoutMark(held, unmarked);
   yield decoded(held);
 }
 
-/** @param {Uint8Array} bytes @returns {[encoding: string, bytes: Uint8Array]} */
-function withoutMark(bytes) {
+/** @param {Uint8Array} bytes @param {string} unmarked @returns {[encoding: string, bytes: Uint8Array]} */
+function withoutMark(bytes, unmarked) {
   const [a, b, c] = bytes;
   if (a === 0xef && b === 0xbb && c === 0xbf) return ['utf-8', bytes.subarray(3)];
   if (a === 0xff && b === 0xfe) return ['utf-16le', bytes.subarray(2)];
   if (a === 0xfe && b === 0xff) return ['utf-16be', bytes.subarray(2)];
-  return ['utf-8', bytes];
+  return [unmarked, bytes];
 }
 
 /** Where the last character begins if it may be incomplete. @param {string} encoding @param {Uint8Array} bytes */
@@ -111,6 +121,7 @@ function endOfCharacters(encoding, bytes) {
     for (let at = length - 1; at >= Math.max(0, length - 3); at--) if ((bytes[at] ?? 0) >= 0xc0) return at;
     return length;
   }
+  if (!encoding.startsWith('utf-16')) return length;
   const even = length - (length % 2);
   const high = bytes[encoding === 'utf-16le' ? even - 1 : even - 2] ?? 0;
   return (high & 0xfc) === 0xd8 ? even - 2 : even;
@@ -132,14 +143,17 @@ function readable(encoding, bytes) {
 
 const SEPARATORS = /** @type {const} */ ({ ',': 'comma', ';': 'semicolon', '\t': 'tab' });
 
-/** @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<SourceLine, void>} */
-async function* plantsOf(pieces) {
+/**
+ * Yields the plants of rows, the first of which names the columns.
+ * @param {AsyncIterable<Row>} rows @param {Header} [columns] instead of those that it names @returns {AsyncGenerator<SourceLine, void>}
+ */
+export async function* plantsOf(rows, columns) {
   /** @type {Header | undefined} */
   let names;
-  for await (const { number, cells, separator } of rowsOf(withFirstLine(pieces))) {
+  for await (const { number, cells, separator } of rows) {
     if (cells.every((cell) => cell.trim() === '')) yield { number, text: '' };
     else if (names) yield { number, ...readRow(names, cells, separator) };
-    else names = readHeader(number, cells);
+    else names = columns ?? readHeader(number, cells);
   }
   if (!names) throw new BadFile('The file is empty. Its first line must name the columns, name among them.');
 }
@@ -161,7 +175,7 @@ async function* withFirstLine(pieces) {
 
 /**
  * Returns what separates the cells, and the text after Excel's line `sep=;` if it begins with one. Otherwise it is what splits the first line into
- * the most names of columns.
+ * the most names of columns, or into the most cells.
  * @param {string} begin
  */
 function separatorOf(begin) {
@@ -169,15 +183,16 @@ function separatorOf(begin) {
   const named = /^sep=(.)$/i.exec(line)?.[1];
   if (named) return { separator: named, text: begin.replace(line, '') };
   const columnsBy = (/** @type {string} */ separator) => line.split(separator).filter((name) => columnOf(name.replaceAll('"', ''))).length;
-  const [separator = ','] = Object.keys(SEPARATORS).sort((a, b) => columnsBy(b) - columnsBy(a));
+  const cellsBy = (/** @type {string} */ separator) => line.replace(/"[^"]*"/g, '').split(separator).length;
+  const [separator = ','] = Object.keys(SEPARATORS).sort((a, b) => columnsBy(b) - columnsBy(a) || cellsBy(b) - cellsBy(a));
   return { separator, text: begin };
 }
 
 /**
- * Yields the rows of a CSV text. Quoted cells may contain separators, line ends and doubled quotes.
- * @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<{ number: number, cells: string[], separator: string }, void>}
+ * Yields the rows of a CSV file. Quoted cells may contain separators, line ends and doubled quotes.
+ * @param {AsyncIterable<Uint8Array>} bytes @param {Reading} [reading] @returns {AsyncGenerator<Row, void>}
  */
-async function* rowsOf(pieces) {
+export async function* rowsOf(bytes, { encoding, separator: known } = {}) {
   let separator = '';
   /** @type {string[]} */
   let cells = [];
@@ -189,8 +204,11 @@ async function* rowsOf(pieces) {
   let quotedFrom = 0;
   let length = 0;
   let isAfterReturn = false;
-  for await (let piece of pieces) {
-    if (separator === '') ({ separator, text: piece } = separatorOf(piece));
+  for await (let piece of withFirstLine(textOf(bytes, encoding))) {
+    if (separator === '') {
+      ({ separator, text: piece } = separatorOf(piece));
+      separator = known ?? separator;
+    }
     for (const character of piece) {
       const isRestOfEnd = isAfterReturn && character === '\n';
       const isEnd = character === '\r' || (character === '\n' && !isRestOfEnd);
@@ -232,9 +250,10 @@ async function* rowsOf(pieces) {
 
 const unclosed = (/** @type {number} */ line) => `The quote of line ${line} is never closed. Close it, or double it if it belongs to the text.`;
 
-/** The columns by position; undefined for one without a name. @typedef {readonly ((typeof COLUMNS)[number] | undefined)[]} Header */
+/** The columns by position: undefined for one without a name, null for one to leave out. @typedef {readonly ((typeof COLUMNS)[number] | undefined | null)[]} Header */
 
-const columnOf = (/** @type {string} */ name) => COLUMNS.find((one) => one.toLowerCase() === name.trim().toLowerCase());
+/** The column that a header names, in any case. */
+export const columnOf = (/** @type {string} */ name) => COLUMNS.find((one) => one.toLowerCase() === name.trim().toLowerCase());
 
 /** @param {number} number @param {readonly string[]} cells @returns {Header} */
 function readHeader(number, cells) {
@@ -272,7 +291,7 @@ function readRow(names, cells, separator) {
   const plant = {};
   for (const [n, name] of names.entries()) {
     const value = unescaped(cells[n] ?? '');
-    if (value.trim() === '') continue;
+    if (name === null || value.trim() === '') continue;
     if (!name) return refused(`column ${n + 1} has a value, but no name in the header.`);
     if (name === 'id' || name === 'quantity') plant[name] = numberOf(value);
     else if (name === 'status') plant[name] = value.trim();
@@ -318,16 +337,16 @@ const unescaped = (/** @type {string} */ value) => (value.startsWith("'") && FOR
 
 /**
  * Returns a row that spreadsheets show as it is: values that they would run as a formula begin with an apostrophe.
- * @param {readonly string[]} values
+ * @param {readonly string[]} values @param {string} [separator]
  */
-export const rowOf = (values) =>
-  `${values.map(escaped).map((value) => (/[",;\r\n\t]|^\s|\s$|^\ufeff/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(',')}\r\n`;
+export const rowOf = (values, separator = ',') =>
+  `${values.map(escaped).map((value) => (/[",;\r\n\t]|^\s|\s$|^\ufeff/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(separator)}\r\n`;
 
-/** The first row of a file. The byte order mark tells Excel that it is UTF-8. @param {readonly string[]} names */
-export const headerOf = (names) => `\ufeff${rowOf(names)}`;
+/** The first row of a file. The byte order mark tells Excel that it is UTF-8. @param {readonly string[]} names @param {string} [separator] */
+export const headerOf = (names, separator) => `\ufeff${rowOf(names, separator)}`;
 
-/** @param {any} plant from the API @returns {string} one row */
-export function recordOf(plant) {
+/** @param {any} plant from the API @param {string} [separator] @returns {string} one row */
+export function recordOf(plant, separator) {
   const list = (/** @type {string[]} */ texts) => texts.map((text) => text.replace(/[\\|]/g, '\\$&')).join('|');
   /** @type {Record<string, string>} */
   const values = {
@@ -339,7 +358,7 @@ export function recordOf(plant) {
     photoUrls: list(plant.photoUrls),
     externalId: plant.externalId ?? '',
   };
-  return rowOf(EXPORTED.map((name) => values[name] ?? ''));
+  return rowOf(EXPORTED.map((name) => values[name] ?? ''), separator);
 }
 
 /** Ids from here are the shop's own: it gives a name the same one again. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createReadStream } from 'node:fs';
 import { test } from 'node:test';
-import { BadFile, EXPORTED, headerOf, linesOf, recordOf, rowOf, sourceLines, whyOf } from './csv.mjs';
+import { BadEncoding, BadFile, EXPORTED, headerOf, linesOf, plantsOf, recordOf, rowOf, rowsOf, sourceLines, whyOf } from './csv.mjs';
 
 /** @param {string | Uint8Array} content @param {number} size */
 async function* cut(content, size) {
@@ -27,7 +27,7 @@ const plants = [
 ];
 
 test('a round trip through CSV preserves plants', async () => {
-  const text = headerOf(EXPORTED) + plants.map(recordOf).join('');
+  const text = headerOf(EXPORTED) + plants.map((one) => recordOf(one)).join('');
   assert.match(text, /^\ufeffid,name,[^\n]*\r\n7,/);
   const read = (await plantsIn(text)).map(([line, plant]) => [line, { photoUrls: [], tags: [], ...plant }]);
   assert.deepEqual(read, [[2, plants[0]], [3, plants[1]], [5, plants[2]]]);
@@ -37,6 +37,7 @@ test('an export has categories and tags by their names, and no empty column for 
   const [plant] = plants;
   const own = { ...plant, category: { id: 1_000_000_004, name: 'Foliage' }, tags: [{ id: 1_000_000_005, name: 'shade' }, { id: 1_000_000_006, name: '3:1 scale' }] };
   assert.equal(headerOf(EXPORTED) + recordOf(own), '\ufeffid,name,status,category,tags,photoUrls,externalId\r\n7,Monstera,available,Foliage,shade|1000000006:3:1 scale,,\r\n');
+  assert.equal(recordOf({ ...own, name: 'a,b' }, ';'), '7;"a,b";available;Foliage;shade|1000000006:3:1 scale;;\r\n');
 });
 
 test('no cell is a formula, and reading restores it', async () => {
@@ -62,6 +63,17 @@ test('files are read as spreadsheets and editors write them', async () => {
     Buffer.from(`\ufeffid,name,tags\n${row}`, 'utf16le').swap16(),
   ]) assert.deepEqual(await plantsIn(text), fern);
   assert.deepEqual(await plantsIn('sep=;\r\nid;name\r\n1;Fern\r\n'), [[3, { id: 1, name: 'Fern' }]]);
+});
+
+test('a file with other names is read by its columns, in its encoding and with its separator', async () => {
+  const bytes = Buffer.from([...Buffer.from('Nr;"Name; botanical";Price\n;Calath'), 0xe9, ...Buffer.from('a;2,50\n7;"a;b";\n')]);
+  for (const size of sizes) {
+    await assert.rejects(Array.fromAsync(rowsOf(cut(bytes, size))), BadEncoding);
+    const rows = () => rowsOf(cut(bytes, size), { encoding: 'windows-1252' });
+    assert.deepEqual((await Array.fromAsync(rows())).map(({ cells }) => cells), [['Nr', 'Name; botanical', 'Price'], ['', 'Calathéa', '2,50'], ['7', 'a;b', '']]);
+    assert.deepEqual(await Array.fromAsync(plantsOf(rows(), ['id', 'name', null])), [{ number: 2, text: '{"name":"Calathéa"}', isNew: true }, { number: 3, text: '{"id":7,"name":"a;b"}' }]);
+    assert.deepEqual((await Array.fromAsync(rowsOf(cut('a;b,c;d\n', size), { separator: ',' }))).map(({ cells }) => cells), [['a;b', 'c;d']]);
+  }
 });
 
 test('lines are numbered as an editor shows them', async () => {

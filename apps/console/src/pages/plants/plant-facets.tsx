@@ -2,7 +2,8 @@ import { Button, Checkbox, Group, Radio, Stack, Text } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { type ReactNode, useState } from 'react';
 import { formatNumber } from '../../ui/numbers.js';
-import { changedFilter, type PlantFilter, plantStatuses } from './plant-filter.js';
+import { changedFilter } from './changed-filter.js';
+import { type PlantFilter, plantStatuses, stockLevels } from './plant-filter.js';
 import { usePlantFacets } from './plants-queries.js';
 
 type Count = components['schemas']['FacetCount'];
@@ -18,6 +19,15 @@ export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter
   const byTags = usePlantFacets(changedFilter(filter, { tags: undefined }));
   return (
     <Stack gap="lg" w={{ base: '100%', md: 210 }} component="search" aria-label="Filters">
+      <Facet label="Stock">
+        <Radio.Group value={filter.stock ?? ''} onChange={(chosen) => onChange({ stock: stockLevels.find((one) => one === chosen) })}>
+          <Stack gap={6}>
+            <Radio value="" size="sm" label="Any" />
+            <Radio value="low" size="sm" label="Low or out" />
+            <Radio value="out" size="sm" label="Out" />
+          </Stack>
+        </Radio.Group>
+      </Facet>
       <Facet label="Status">
         <Checkbox.Group value={[...(filter.status ?? [])]} onChange={(chosen) => onChange({ status: plantStatuses.filter((one) => chosen.includes(one)) })}>
           <Stack gap={6}>

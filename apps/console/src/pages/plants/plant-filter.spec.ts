@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { changedFilter, isFiltered, readPlantFilter } from './plant-filter.js';
+import { changedFilter, isFiltered, sortOf } from './changed-filter.js';
+import { readPlantFilter } from './plant-filter.js';
 
 describe('the plant filter', () => {
   it('ignores invalid parameters', () => {
@@ -11,5 +12,9 @@ describe('the plant filter', () => {
     expect(changedFilter({ q: 'fern', tags: ['a'], category: 'x' }, { q: '', tags: [], category: undefined })).toEqual({});
     expect(isFiltered({ sort: 'name' })).toBe(false);
     expect(isFiltered({ q: 'fern' })).toBe(true);
+  });
+
+  it('sorts by units only where they are known', () => {
+    expect([{}, { q: 'fern' }, { stock: 'low' } as const, { sort: 'stock' } as const, { stock: 'low', sort: 'name' } as const].map(sortOf)).toEqual(['newest', 'relevance', 'stock', 'newest', 'name']);
   });
 });

@@ -4,7 +4,8 @@ export type Plant = components['schemas']['Plant'];
 export type PlantStatus = Plant['status'];
 
 export const plantStatuses = ['available', 'pending', 'sold'] as const satisfies readonly PlantStatus[];
-export const plantSorts = ['relevance', 'name', 'newest'] as const;
+export const plantSorts = ['relevance', 'name', 'newest', 'stock'] as const;
+export const stockLevels = ['low', 'out'] as const;
 
 /** The search, kept in the URL. */
 export interface PlantFilter {
@@ -12,6 +13,8 @@ export interface PlantFilter {
   readonly status?: readonly PlantStatus[];
   readonly tags?: readonly string[];
   readonly category?: string;
+  /** Only plants for sale that are out of stock, or low on it too. */
+  readonly stock?: (typeof stockLevels)[number];
   readonly sort?: (typeof plantSorts)[number];
 }
 
@@ -21,28 +24,17 @@ export function readPlantFilter(search: Readonly<Record<string, unknown>>): Plan
   const category = textOf(search['category']);
   const status = listOf(search['status']).flatMap((one) => plantStatuses.filter((known) => known === one));
   const tags = listOf(search['tags']).flatMap((one) => textOf(one) ?? []).slice(0, 64);
+  const stock = stockLevels.find((known) => known === search['stock']);
   const sort = plantSorts.find((known) => known === search['sort']);
   return {
     ...(q !== undefined && { q }),
     ...(status.length > 0 && { status }),
     ...(tags.length > 0 && { tags }),
     ...(category !== undefined && { category }),
+    ...(stock !== undefined && { stock }),
     ...(sort !== undefined && { sort }),
   };
 }
-
-/** Returns a changed copy without empty values. */
-export const changedFilter = (filter: PlantFilter, changed: { readonly [Part in keyof PlantFilter]?: PlantFilter[Part] | undefined }): PlantFilter => readPlantFilter({ ...filter, ...changed });
-
-export const isFiltered = ({ q, status, tags, category }: PlantFilter): boolean => [q, status, tags, category].some((part) => part !== undefined);
-
-/** Returns the API's query parameters. */
-export const queryOf = ({ q, status, tags, category }: PlantFilter): { q?: string; status?: PlantStatus[]; tags?: string[]; category?: string } => ({
-  ...(q !== undefined && { q }),
-  ...(status && { status: [...status] }),
-  ...(tags && { tags: [...tags] }),
-  ...(category !== undefined && { category }),
-});
 
 /** The router parses `q=12` as a number. */
 const textOf = (value: unknown): string | undefined => {

@@ -55,7 +55,7 @@ function OnePlant({ plantId }: { readonly plantId: number }): ReactNode {
         </Grid.Col>
         <Grid.Col span={{ base: 12, lg: 5 }}>
           <Stack>
-            {maySetStock && <StockCard plantId={plantId} />}
+            {maySetStock && <StockCard plantId={plantId} name={value.name} />}
             <PlantImages plant={plant.data} mayWrite={mayWrite} />
           </Stack>
         </Grid.Col>

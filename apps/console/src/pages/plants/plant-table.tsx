@@ -1,12 +1,15 @@
-import { Badge, Group, Image, Text } from '@mantine/core';
+import { Badge, Box, Group, Image, Text } from '@mantine/core';
 import { IconLeaf } from '@tabler/icons-react';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useMay } from '../../auth/session.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { ownImage } from './own-image.js';
 import type { Plant } from './plant-filter.js';
 import classes from './plant-table.module.css';
+import { StockCell } from './stock-cell.js';
+import { useLiveStock } from './plants-queries.js';
 
 const rowHeight = 52;
 /** Loads more when this many rows are left below. */
@@ -15,6 +18,8 @@ const mostTags = 2;
 
 /** A virtualised list: only visible rows are in the DOM. Arrow keys move between plants. */
 export function PlantTable({ plants, isComplete, onNearEnd }: { readonly plants: readonly Plant[]; readonly isComplete: boolean; readonly onNearEnd: () => void }): ReactNode {
+  const hasStock = useMay('write:stock');
+  useLiveStock();
   const body = useRef<HTMLDivElement>(null);
   const [scrollMargin, setScrollMargin] = useState(0);
   useLayoutEffect(() => {
@@ -43,23 +48,23 @@ export function PlantTable({ plants, isComplete, onNearEnd }: { readonly plants:
   };
 
   return (
-    <div role="table" aria-label="Plants" aria-rowcount={isComplete ? plants.length + 1 : -1} className={classes['table']}>
+    <div role="table" aria-label="Plants" aria-rowcount={isComplete ? plants.length + 1 : -1} className={classes['table']} data-stock={hasStock || undefined}>
       <div role="rowgroup">
         <div role="row" aria-rowindex={1} className={`${classes['row']} ${classes['head']}`}>
-          {['Plant', 'Category', 'Tags', 'Status'].map((label) => <span key={label} role="columnheader">{label}</span>)}
+          {['Plant', 'Category', 'Tags', ...(hasStock ? ['Stock'] : []), 'Status'].map((label) => <span key={label} role="columnheader">{label}</span>)}
         </div>
       </div>
       <div role="rowgroup" ref={body} onKeyDown={onKeyDown} onBlur={() => setWanted(undefined)} style={{ height: rows.getTotalSize(), position: 'relative' }}>
         {shown.map(({ index, start }) => {
           const plant = plants[index];
-          return plant && <Row key={plant.id} plant={plant} index={index} top={start - scrollMargin} />;
+          return plant && <Row key={plant.id} plant={plant} index={index} top={start - scrollMargin} hasStock={hasStock} />;
         })}
       </div>
     </div>
   );
 }
 
-function Row({ plant, index, top }: { readonly plant: Plant; readonly index: number; readonly top: number }): ReactNode {
+function Row({ plant, index, top, hasStock }: { readonly plant: Plant; readonly index: number; readonly top: number; readonly hasStock: boolean }): ReactNode {
   const picture = plant.photoUrls.map(ownImage).find((one) => one !== undefined);
   return (
     <div role="row" aria-rowindex={index + 2} data-index={index} className={classes['row']} style={{ position: 'absolute', width: '100%', height: rowHeight, transform: `translateY(${top}px)` }}>
@@ -69,7 +74,7 @@ function Row({ plant, index, top }: { readonly plant: Plant; readonly index: num
           : <Image src={picture} alt="" loading="lazy" className={classes['picture']} />}
         <div style={{ minWidth: 0 }}>
           <AnchorLink to="/plants/$plantId" params={{ plantId: String(plant.id) }} underline="hover" fw={500} size="sm" truncate display="block" title={plant.name}>{plant.name}</AnchorLink>
-          <Text size="xs" c="dimmed" className="numbers">{plant.id}</Text>
+          <Text size="xs" c="dimmed" className="numbers">{plant.id}{hasStock && plant.status !== 'available' && <Box component="span" hiddenFrom="sm"> · {plant.status}</Box>}</Text>
         </div>
       </div>
       <Text role="cell" size="sm" truncate title={plant.category?.name}>{plant.category?.name ?? ''}</Text>
@@ -77,6 +82,7 @@ function Row({ plant, index, top }: { readonly plant: Plant; readonly index: num
         {plant.tags.slice(0, mostTags).map(({ id, name }) => <Badge key={id} variant="default" tt="none" fw={400} title={name} maw={130} style={{ flexShrink: 0 }}>{name}</Badge>)}
         {plant.tags.length > mostTags && <Text size="xs" c="dimmed" style={{ flexShrink: 0 }} title={plant.tags.slice(mostTags).map(({ name }) => name).join(', ')}>+{plant.tags.length - mostTags}</Text>}
       </Group>
+      {hasStock && <StockCell plant={plant} />}
       <div role="cell"><StatusBadge status={plant.status} /></div>
     </div>
   );

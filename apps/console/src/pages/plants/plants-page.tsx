@@ -1,16 +1,17 @@
-import { Button, Flex, Group, Select, Text, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
-import { IconLeaf, IconPlus, IconSearch, IconUpload } from '@tabler/icons-react';
+import { Box, Button, Flex, Group, Select, Text, TextInput } from '@mantine/core';
+import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
+import { IconFilter, IconLeaf, IconPlus, IconSearch, IconUpload } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useMay } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
-import { counted } from '../../ui/numbers.js';
+import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { ExportMenu } from './export/export-menu.js';
-import { changedFilter, isFiltered, type PlantFilter, plantSorts } from './plant-filter.js';
+import { changedFilter, isFiltered, sortOf } from './changed-filter.js';
+import { type PlantFilter, plantSorts } from './plant-filter.js';
 import { PlantFacets } from './plant-facets.js';
 import { PlantTable } from './plant-table.js';
 import { usePlantFacets, usePlantList } from './plants-queries.js';
@@ -21,6 +22,7 @@ export function PlantsPage(): ReactNode {
   const mayWrite = useMay('write:plants');
   const filter = route.useSearch();
   const navigate = route.useNavigate();
+  const [showsFilters, { toggle }] = useDisclosure();
   const change = (changed: Parameters<typeof changedFilter>[1]): void => void navigate({ search: (before) => changedFilter(before, changed), replace: true, resetScroll: false });
   return (
     <>
@@ -34,7 +36,8 @@ export function PlantsPage(): ReactNode {
         )}
       </PageHeader>
       <Flex gap="lg" direction={{ base: 'column', md: 'row' }} align="stretch">
-        <PlantFacets filter={filter} onChange={change} />
+        <Button hiddenFrom="md" variant="default" leftSection={<IconFilter size={16} />} aria-expanded={showsFilters} onClick={toggle}>Filters</Button>
+        <Box {...(!showsFilters && { visibleFrom: 'md' })}><PlantFacets filter={filter} onChange={change} /></Box>
         <div style={{ flex: 1, minWidth: 0 }}>
           <Group mb="sm" align="flex-end">
             <SearchField q={filter.q ?? ''} onChange={(q) => change({ q })} />
@@ -42,8 +45,8 @@ export function PlantsPage(): ReactNode {
               label="Order"
               w={150}
               allowDeselect={false}
-              data={plantSorts.map((value) => ({ value, label: sortLabels[value], disabled: value === 'relevance' && filter.q === undefined }))}
-              value={filter.sort ?? (filter.q === undefined ? 'newest' : 'relevance')}
+              data={plantSorts.map((value) => ({ value, label: sortLabels[value], disabled: (value === 'relevance' && filter.q === undefined) || (value === 'stock' && filter.stock === undefined) }))}
+              value={sortOf(filter)}
               onChange={(value) => change({ sort: plantSorts.find((one) => one === value) })}
             />
           </Group>
@@ -54,7 +57,7 @@ export function PlantsPage(): ReactNode {
   );
 }
 
-const sortLabels: Readonly<Record<(typeof plantSorts)[number], string>> = { relevance: 'Best match', name: 'By name', newest: 'Newest first' };
+const sortLabels: Readonly<Record<(typeof plantSorts)[number], string>> = { relevance: 'Best match', name: 'By name', newest: 'Newest first', stock: 'Fewest units' };
 
 /** A search field that searches while the user types. */
 function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (q: string) => void }): ReactNode {
@@ -91,18 +94,29 @@ function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (
 function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readonly onClear: () => void }): ReactNode {
   const list = usePlantList(filter);
   const facets = usePlantFacets(filter);
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = list;
-  const plants = list.data?.pages.flatMap((page) => page.plants) ?? [];
+  const { hasNextPage, isFetchingNextPage, fetchNextPage, isError, isPlaceholderData } = list;
+  const pages = list.data?.pages ?? [];
+  const lookedAt = pages.reduce((sum, page) => sum + page.lookedAt, 0);
+  const [mostLookedAt, setMostLookedAt] = useState(lookStep);
+  // The API cannot find plants by their stock: the console looks at one after the other, and at many only when it is asked to.
+  const mayLook = hasNextPage && !isError && (filter.stock === undefined || lookedAt < mostLookedAt);
+  const plants = pages.flatMap((page) => page.plants);
+  if (sortOf(filter) === 'stock') {
+    const units = Object.assign({}, ...pages.map((page) => page.units)) as Readonly<Record<number, number>>;
+    plants.sort((one, other) => (units[one.id] ?? 0) - (units[other.id] ?? 0) || 0);
+  }
   const isEmpty = plants.length === 0;
-  // A page of the list may be empty while another follows.
+  // A page of the list may be empty while another follows, and the order by units needs all.
+  const needsMore = mayLook && !isPlaceholderData && (isEmpty || filter.stock !== undefined);
   useEffect(() => {
-    if (isEmpty && hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
-  }, [isEmpty, hasNextPage, isFetchingNextPage, isError, fetchNextPage]);
-  if (list.isPending || (isEmpty && hasNextPage && !isError)) return <Loading />;
+    if (needsMore && !isFetchingNextPage) void fetchNextPage();
+  }, [needsMore, isFetchingNextPage, fetchNextPage]);
+  if (list.isPending || (isEmpty && mayLook)) return <Loading />;
   return (
     <>
       <ProblemAlert error={list.error ?? facets.error} title="The plants could not be loaded" />
-      <Text size="sm" c="dimmed" mb={4} aria-live="polite">{facets.data ? countText(facets.data) : ' '}</Text>
+      <Text size="sm" c="dimmed" mb={4} aria-live="polite">{filter.stock === undefined ? facets.data && countText(facets.data) : !isPlaceholderData && lowText({ low: plants.length, lookedAt, isComplete: !hasNextPage, level: filter.stock })}{' '}</Text>
+      {filter.stock !== undefined && hasNextPage && !mayLook && <Button variant="default" size="xs" mb="sm" onClick={() => setMostLookedAt(lookedAt + lookStep)}>Look at more plants</Button>}
       {isEmpty && !isError && (isFiltered(filter) ? (
         <EmptyState icon={IconSearch} title="No plant matches" text="Try fewer words, or another tag, category or status.">
           <Button variant="default" onClick={onClear}>Show all plants</Button>
@@ -111,10 +125,16 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
         <EmptyState icon={IconLeaf} title="There are no plants yet" text="Add the first with “New plant”, or import a list of them." />
       ))}
       {!isEmpty && <PlantTable plants={plants} isComplete={!hasNextPage} onNearEnd={() => {
-        if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
+        if (mayLook && !isFetchingNextPage) void fetchNextPage();
       }} />}
     </>
   );
 }
+
+/** Plants whose stock is looked at before the page asks. */
+const lookStep = 5_000;
+
+const lowText = ({ low, lookedAt, isComplete, level }: { readonly low: number; readonly lookedAt: number; readonly isComplete: boolean; readonly level: NonNullable<PlantFilter['stock']> }): string =>
+  `${counted(low, 'plant')} for sale ${low === 1 ? 'is' : 'are'} ${level === 'out' ? 'out of stock' : 'low on stock or out of it'}, ${isComplete ? `of ${formatNumber(lookedAt)}` : `among the first ${formatNumber(lookedAt)}: there may be more`}.`;
 
 const countText = ({ plants, complete }: { readonly plants: number; readonly complete: boolean }): string => (complete ? counted(plants, 'plant') : `More than ${counted(plants, 'plant')}`);

@@ -1,13 +1,23 @@
 import type { components, Shop } from '@plant-shop/client';
-import { type InfiniteData, keepPreviousData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { useShop } from '../../auth/session.js';
+import { type InfiniteData, keepPreviousData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useMay, useSession, useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
-import { type Plant, type PlantFilter, queryOf } from './plant-filter.js';
+import { queryOf, sortOf } from './changed-filter.js';
+import type { Plant, PlantFilter } from './plant-filter.js';
 
 const pageSize = 200;
+/** Plants whose stock is looked at for a page of those that are low. */
+const lookedAtSize = 1_000;
+/** Plants whose availability is read at once, at most. */
+const availabilitySize = 100;
 
 interface PlantPart {
   readonly plants: readonly Plant[];
+  /** Free units of those that are low, as far as the shop says them. */
+  readonly units: Readonly<Record<number, number>>;
+  /** Plants that were looked at for them. */
+  readonly lookedAt: number;
   readonly next: string | undefined;
 }
 
@@ -16,14 +26,27 @@ export function usePlantList(filter: PlantFilter): UseInfiniteQueryResult<Infini
   return useInfiniteQuery({
     queryKey: ['plants', 'search', filter],
     queryFn: async ({ signal, pageParam }): Promise<PlantPart> => {
-      const query = { ...queryOf(filter), ...(filter.sort && { sort: filter.sort }), limit: pageSize, ...(pageParam !== undefined && { cursor: pageParam }) };
+      const sort = sortOf(filter);
+      const limit = filter.stock === undefined ? pageSize : lookedAtSize;
+      const query = { ...queryOf(filter), ...(sort !== 'stock' && { sort }), limit, ...(pageParam !== undefined && { cursor: pageParam }) };
       const { data, response } = await shop.GET('/plant/search', { params: { query }, signal });
-      return { plants: data, next: nextCursor(response) };
+      const next = nextCursor(response);
+      if (filter.stock === undefined) return { plants: data, units: {}, lookedAt: data.length, next };
+      const units = await lowUnits(shop, data.map(({ id }) => id), filter.stock, signal);
+      return { plants: data.filter(({ id }) => id in units), units, lookedAt: data.length, next };
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
   });
+}
+
+/** Returns the free units of those plants that are low on stock; Infinity where the shop does not say them. */
+async function lowUnits(shop: Shop, ids: readonly number[], level: NonNullable<PlantFilter['stock']>, signal: AbortSignal): Promise<Record<number, number>> {
+  const groups = Array.from({ length: Math.ceil(ids.length / availabilitySize) }, (_, n) => ids.slice(n * availabilitySize, (n + 1) * availabilitySize));
+  const found = await Promise.all(groups.map((group) => shop.GET('/plant/availability', { params: { query: { ids: [...group] } }, signal })));
+  const low = found.flatMap(({ data }) => data).filter(({ state }) => state === 'out-of-stock' || (level === 'low' && state === 'low-stock'));
+  return Object.fromEntries(low.map(({ plantId, units = Number.POSITIVE_INFINITY }) => [plantId, units]));
 }
 
 type Facets = components['schemas']['PlantFacets'];
@@ -60,6 +83,47 @@ export const stockQuery = (shop: Shop, plantId: number): VersionedQuery<Stock> =
   queryKey: ['plant', plantId, 'stock'],
   queryFn: async ({ signal }) => versionOf(await shop.GET('/store/inventory/{plantId}', { params: { path: { plantId } }, signal })),
 });
+
+/** From so few free units on a plant without a mark of its own is low on stock. */
+const usualMark = 10;
+
+export const levelOf = ({ free, lowStockAt = usualMark }: Stock): 'out' | 'low' | undefined => {
+  if (free === 0) return 'out';
+  return free <= lowStockAt ? 'low' : undefined;
+};
+
+export type StockEntry = components['schemas']['StockEntry'];
+
+/** Changes of a plant's stock by staff, newest first. */
+export const stockChanges = async (shop: Shop, plantId: number, query: { readonly limit: number; readonly cursor?: string }, signal?: AbortSignal): Promise<{ entries: readonly StockEntry[]; next: string | undefined }> => {
+  const { data, response } = await shop.GET('/store/inventory/{plantId}/changes', { params: { path: { plantId }, query }, ...(signal && { signal }) });
+  return { entries: data, next: nextCursor(response) };
+};
+
+/** Refetches the stock that is shown, with each event of the plants' orders. */
+export function useLiveStock(): void {
+  const { live } = useSession();
+  const client = useQueryClient();
+  const mayRead = useMay('read:orders');
+  useEffect(() => {
+    if (!mayRead) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const changed = new Set<number>();
+    const unsubscribe = live.subscribe(({ data }) => {
+      if (!('plantId' in data)) return;
+      changed.add(data.plantId);
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        for (const plantId of changed) void client.invalidateQueries({ queryKey: ['plant', plantId, 'stock'] });
+        changed.clear();
+      }, 500);
+    });
+    return () => {
+      unsubscribe();
+      clearTimeout(timer);
+    };
+  }, [live, client, mayRead]);
+}
 
 /** Returns the response's value with its ETag. */
 export const versionOf = <Value>({ data, response }: { readonly data: Value; readonly response: Response }): Versioned<Value> => ({ value: data, etag: response.headers.get('etag') ?? '*' });

@@ -1,7 +1,8 @@
 import { Button, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { IconPlusMinus } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect } from 'react';
-import { useMay, useSession, useShop } from '../../auth/session.js';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
 import { sayDone } from '../../ui/done.js';
@@ -11,49 +12,38 @@ import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { RestoredDraft } from '../../ui/use-draft.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
+import { AdjustStock } from './adjust-stock.js';
 import { mostUnits } from './plant-form-values.js';
-import { type Stock, stockQuery, type Versioned, versionOf } from './plants-queries.js';
+import { levelOf, type Stock, stockQuery, useLiveStock, type Versioned, versionOf } from './plants-queries.js';
+import { StockLevel } from './stock-cell.js';
+import { StockHistory } from './stock-history.js';
 import { useVersionedForm } from './use-versioned-form.js';
 
-/** A plant's stock: free, reserved and sold units. The free units can be set. */
-export function StockCard({ plantId }: { readonly plantId: number }): ReactNode {
+/** A plant's stock: its units, what changes them, and who did. */
+export function StockCard({ plantId, name }: { readonly plantId: number; readonly name: string }): ReactNode {
   const stock = useQuery(stockQuery(useShop(), plantId));
-  useOrdersOf(plantId);
+  const [isOpen, setOpen] = useState(false);
+  useLiveStock();
   return (
-    <Card title="Stock">
+    <Card title="Stock" aside={<Button variant="default" size="xs" leftSection={<IconPlusMinus size={16} />} onClick={() => setOpen(true)}>Add or remove units</Button>}>
       {stock.isPending && <Loading />}
       <ProblemAlert error={stock.error} title="The stock could not be loaded" />
-      {stock.data && <Units stock={stock.data} />}
+      {stock.data && (
+        <Stack>
+          <Units stock={stock.data} />
+          <LowMark stock={stock.data} />
+          <StockHistory plantId={plantId} />
+        </Stack>
+      )}
+      {isOpen && <AdjustStock plantId={plantId} name={name} onClose={() => setOpen(false)} />}
     </Card>
   );
-}
-
-/** Refetches the stock with each event of the plant's orders. */
-function useOrdersOf(plantId: number): void {
-  const { live } = useSession();
-  const client = useQueryClient();
-  const mayRead = useMay('read:orders');
-  useEffect(() => {
-    if (!mayRead) return undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const unsubscribe = live.subscribe(({ data }) => {
-      if (!('plantId' in data) || data.plantId !== plantId) return;
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void client.invalidateQueries({ queryKey: ['plant', plantId, 'stock'] });
-      }, 500);
-    });
-    return () => {
-      unsubscribe();
-      clearTimeout(timer);
-    };
-  }, [live, client, mayRead, plantId]);
 }
 
 function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const { plantId, free, reserved, sold } = stock.value;
+  const { plantId, free, reserved, sold, writtenOff } = stock.value;
   const query = stockQuery(shop, plantId);
   const editing = useVersionedForm<Stock, string>({
     name: `stock of plant ${plantId}`,
@@ -65,6 +55,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
       versionOf(await shop.PUT('/store/inventory/{plantId}', { params: { path: { plantId }, header: { 'If-Match': etag } }, body: { free: Number(units) } })),
     onSaved: (saved) => {
       client.setQueryData(query.queryKey, saved);
+      void client.invalidateQueries({ queryKey: ['plant', plantId, 'changes'] });
       void client.invalidateQueries({ queryKey: ['inventory'] });
       sayDone(`${counted(saved.value.free, 'unit')} can be ordered.`);
     },
@@ -73,9 +64,10 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   return (
     <Stack>
       <SimpleGrid cols={{ base: 1, xs: 3 }} component="dl" m={0}>
-        <Figure label="Free" text="can be ordered" value={free} />
+        <Figure label="Free" text="can be ordered" value={free} level={levelOf(stock.value)} />
         <Figure label="Reserved" text="in placed orders" value={reserved} />
         <Figure label="Sold" text="approved or delivered" value={sold} />
+        {writtenOff !== undefined && <Figure label="Written off" text="of cancelled orders" value={writtenOff} />}
       </SimpleGrid>
       <RestoredDraft draft={editing.draft} />
       <form onSubmit={(event) => {
@@ -103,10 +95,60 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   );
 }
 
-const Figure = ({ label, text, value }: { readonly label: string; readonly text: string; readonly value: number }): ReactNode => (
+/** From how few units on the plant counts as low on stock. */
+function LowMark({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const { plantId } = stock.value;
+  const query = stockQuery(shop, plantId);
+  const editing = useVersionedForm<Stock, string>({
+    name: `low mark of plant ${plantId}`,
+    latest: stock,
+    formOf: ({ lowStockAt }) => String(lowStockAt ?? ''),
+    isSame: (one, other) => one.trim() === other.trim(),
+    read: () => client.query({ ...query, staleTime: 0 }),
+    // The shop wants the free units, too: with the version, they are those that it has.
+    write: async (mark, { etag, value: { free } }) =>
+      versionOf(await shop.PUT('/store/inventory/{plantId}', { params: { path: { plantId }, header: { 'If-Match': etag } }, body: { free, lowStockAt: mark.trim() === '' ? null : Number(mark) } })),
+    onSaved: (saved) => {
+      client.setQueryData(query.queryKey, saved);
+      sayDone(saved.value.lowStockAt === undefined ? 'The plant is low on stock like others, from 10 free units.' : `The plant is low on stock from ${counted(saved.value.lowStockAt, 'free unit')}.`);
+    },
+  });
+  const { theirs, form } = editing;
+  const textOf = (mark: string): string => (mark.trim() === '' ? '10, as others' : formatNumber(Number(mark)));
+  return (
+    <form onSubmit={(event) => {
+      event.preventDefault();
+      editing.save();
+    }}>
+      <Stack gap="xs">
+        <RestoredDraft draft={editing.draft} />
+        <Group align="flex-end">
+          <WholeNumberInput label="Low from" description="So many free units or fewer are low. Empty: 10." max={mostUnits} value={form} onChange={editing.setForm} error={faultOf(editing.error, 'lowStockAt')} style={{ flex: 1 }} />
+          {!theirs && <Button type="submit" variant="default" disabled={!editing.isDirty} loading={editing.isSaving}>Save the mark</Button>}
+        </Group>
+        <ProblemAlert error={editing.error} title="The mark was not saved" />
+        {theirs && (
+          <ChangedMeanwhile
+            title="The mark has changed"
+            differences={[{ label: 'Low from', theirs: textOf(String(theirs.value.lowStockAt ?? '')), mine: textOf(form) }]}
+            takeTheirs={`Leave it at ${textOf(String(theirs.value.lowStockAt ?? ''))}`}
+            keepMine={`Set it to ${textOf(form)}`}
+            isBusy={editing.isSaving}
+            onTakeTheirs={editing.takeTheirs}
+            onKeepMine={editing.keepMine}
+          />
+        )}
+      </Stack>
+    </form>
+  );
+}
+
+const Figure = ({ label, text, value, level }: { readonly label: string; readonly text: string; readonly value: number; readonly level?: ReturnType<typeof levelOf> }): ReactNode => (
   <div>
     <Text component="dt" size="sm" c="dimmed">{label}</Text>
     <Text component="dd" m={0} size="xl" fw={600} className="numbers">{formatNumber(value)}</Text>
-    <Text component="dd" m={0} size="xs" c="dimmed">{text}</Text>
+    <Text component="dd" m={0} size="xs" c="dimmed">{text} <StockLevel level={level} /></Text>
   </div>
 );

@@ -7,7 +7,6 @@ import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { useChange } from '../../../ui/use-change.js';
-import type { Format } from '../../../../../../tools/plants/csv.mjs';
 import { exportPlants } from './export-plants.js';
 
 /** Exports all plants to a file, regardless of the search. */
@@ -16,10 +15,10 @@ export function ExportMenu(): ReactNode {
   const [plants, setPlants] = useState(0);
   const exporting = useChange({
     isRepeatable: true,
-    mutationFn: async (format: Format) => {
+    mutationFn: async (wanted: Parameters<typeof exportPlants>[1]) => {
       setPlants(0);
       let count = 0;
-      download(await exportPlants(shop, format, (read) => setPlants((count = read))), `plants-${new Date().toISOString().slice(0, 10)}.${format}`);
+      download(await exportPlants(shop, wanted, (read) => setPlants((count = read))), `plants-${new Date().toISOString().slice(0, 10)}.${wanted.format}`);
       return count;
     },
     onSuccess: (count) => sayDone(`${counted(count, 'plant')} exported.`),
@@ -34,8 +33,9 @@ export function ExportMenu(): ReactNode {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Label>All plants, without stock</Menu.Label>
-          <Menu.Item onClick={() => exporting.mutate('csv')}>CSV, for spreadsheets</Menu.Item>
-          <Menu.Item onClick={() => exporting.mutate('ndjson')}>NDJSON, one plant a line</Menu.Item>
+          <Menu.Item onClick={() => exporting.mutate({ format: 'csv' })}>CSV with commas</Menu.Item>
+          <Menu.Item onClick={() => exporting.mutate({ format: 'csv', separator: ';' })}>CSV with semicolons, for an Excel that writes 2,50</Menu.Item>
+          <Menu.Item onClick={() => exporting.mutate({ format: 'ndjson' })}>NDJSON, one plant a line</Menu.Item>
         </Menu.Dropdown>
       </Menu>
       <Modal opened={exporting.isError} onClose={() => exporting.reset()} title="Export" centered>

@@ -7,7 +7,6 @@ import { Card } from '../../../ui/card.js';
 import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
-import { BadFile } from '../../../../../../tools/plants/csv.mjs';
 import { type ImportState, mostShown, type PlantImport } from './plant-import.js';
 
 /** Progress and result of an import, with the refused lines. */
@@ -15,8 +14,6 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
   const state = useCell(one.state);
   const { phase, fileName, part, created, updated, unchanged, refused } = state;
   const isRunning = phase === 'running';
-  // To continue would find the same fault.
-  const isBad = state.error instanceof BadFile;
   useStayHere(isRunning);
   return (
     <Stack maw={960}>
@@ -29,7 +26,7 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
           {isRunning && <Button variant="default" onClick={() => one.stop()}>Stop</Button>}
           {!isRunning && (
             <Group gap="xs" wrap="nowrap">
-              {phase !== 'done' && !isBad && <Button onClick={() => void one.run()}>Continue</Button>}
+              {phase !== 'done' && <Button onClick={() => void one.run()}>Continue</Button>}
               <Button variant={phase === 'done' ? 'filled' : 'default'} onClick={onAnother}>Import another file</Button>
             </Group>
           )}
@@ -46,7 +43,7 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
       </Paper>
       {phase === 'failed' && (state.error instanceof ShopError
         ? <ProblemAlert error={state.error} title="The import was interrupted" />
-        : <Alert color="red" variant="light" role="alert" title={isBad ? 'This file cannot be imported' : 'The import was interrupted'}>{state.error instanceof Error ? state.error.message : String(state.error)}</Alert>)}
+        : <Alert color="red" variant="light" role="alert" title="The import was interrupted">{state.error instanceof Error ? state.error.message : String(state.error)}</Alert>)}
       {refused > 0 && <Refused import={one} state={state} />}
     </Stack>
   );

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
+import { faultsOf } from './dry-run.js';
 import { piecesOf } from './pieces.js';
-import { formatOf } from './plant-import.js';
+import { formatOf, guessColumns } from './plant-file.js';
 import { reportHeader, reportRow } from './report.js';
 
 async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
@@ -25,8 +26,15 @@ const withoutOwnIds = (plant: { readonly category?: Label | undefined; readonly 
 });
 
 describe('a file', () => {
-  it('has the format of its extension, NDJSON by default', () => {
-    expect(['a.csv', 'A.CSV', 'a.ndjson', 'a.jsonl', 'a.csv.txt'].map(formatOf)).toEqual(['csv', 'csv', 'ndjson', 'ndjson', 'ndjson']);
+  it('has the format of its extension, otherwise that of its content', () => {
+    const bytes = new TextEncoder().encode('name;id');
+    expect(['a.csv', 'A.CSV', 'a.tsv', 'a.ndjson', 'a.jsonl', 'a.csv.txt'].map((name) => formatOf(name, bytes))).toEqual(['csv', 'csv', 'csv', 'ndjson', 'ndjson', 'csv']);
+    expect(['{"id":7}', '\ufeff\n {"id":7}'].map((text) => formatOf('a.txt', new TextEncoder().encode(text)))).toEqual(['ndjson', 'ndjson']);
+    expect(formatOf('a.txt', Uint8Array.from([0xff, 0xfe, 0x7b, 0x00]))).toBe('ndjson');
+  });
+
+  it('has columns whose names are those of an export, or say the same; each is used once', () => {
+    expect(guessColumns(['Article', 'Plant name', 'photo_urls', 'STOCK', 'Quantity', '', 'id', 'SKU'])).toEqual([null, 'name', 'photoUrls', 'quantity', null, null, 'id', 'externalId']);
   });
 
   it('that was exported as CSV is read as it was, whatever the text and however it is cut', async () => {
@@ -44,7 +52,7 @@ describe('a file', () => {
       photoUrls: fc.array(anything.map((text) => text.replaceAll(/\s/g, '')).filter((text) => text !== ''), { maxLength: 3 }),
     });
     await fc.assert(fc.asyncProperty(fc.array(plant, { maxLength: 3 }), fc.integer({ min: 1, max: 400 }), async (plants, size) => {
-      const bytes = new TextEncoder().encode(headerOf(EXPORTED) + plants.map(recordOf).join(''));
+      const bytes = new TextEncoder().encode(headerOf(EXPORTED) + plants.map((one) => recordOf(one)).join(''));
       const chunks = (async function* () {
         for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
       })();
@@ -67,9 +75,33 @@ describe('pieces', () => {
     expect(await sizes(lines(0, ''))).toEqual([]);
   });
 
+  it('hold lines without an id by themselves, a few at a time', async () => {
+    const mixed = async function* (): AsyncGenerator<SourceLine, void> {
+      for (let number = 1; number <= 20; number += 1) yield { number, text: 'x', ...(number > 3 && number < 16 && { isNew: true as const }) };
+    };
+    expect(await sizes(mixed())).toEqual([3, 8, 4, 5]);
+  });
+
   it('skip blank lines, and lines that were already imported', async () => {
     expect(await sizes(lines(2_500, 'x'), 2_499)).toEqual([1]);
     expect(await sizes(lines(3, ''))).toEqual([]);
+  });
+});
+
+describe('a dry run', () => {
+  const columnsOf = (plant: object, needsId = false): string[] => faultsOf(plant as Readonly<Record<string, unknown>>, needsId).map(({ column }) => column);
+
+  it('finds no fault in what the shop takes', () => {
+    expect(columnsOf({ id: 1, name: ' Calathéa\n🌵 ', status: 'sold', category: { id: 7 }, tags: [{ name: 'x' }], photoUrls: ['https://a.test/1'], externalId: 'E', quantity: 0 })).toEqual([]);
+    expect(columnsOf({ name: 'x'.repeat(200) })).toEqual([]);
+  });
+
+  it('names the columns of what it refuses', () => {
+    expect(columnsOf({}, true)).toEqual(['id', 'name']);
+    expect(columnsOf({ id: '007', name: ' ', status: 'gone', category: { name: '' }, tags: [{ name: 'x'.repeat(201) }], photoUrls: ['a b'], externalId: '\0', quantity: '1e3' }))
+      .toEqual(['id', 'name', 'status', 'category', 'tags', 'photoUrls', 'externalId', 'quantity']);
+    expect(columnsOf({ id: 2 ** 53, name: '\u001b[31mred', quantity: 1_000_000_001, tags: Array.from({ length: 65 }, () => ({ name: 'x' })) })).toEqual(['id', 'name', 'tags', 'quantity']);
+    expect(columnsOf({ name: '\u200b', quantity: -1 })).toEqual(['name', 'quantity']);
   });
 });
 

@@ -3,14 +3,16 @@ import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
 /** Size of a request: browsers cannot stream a request body. */
 const mostLines = 1_000;
 const mostCharacters = 512 * 1024;
+/** Plants without an id that are created at the same time: each is a request. */
+const mostNew = 8;
 
-/** Groups lines into requests; one that creates a plant without an id is alone. @param skip omits lines up to this number, and blank ones */
+/** Groups lines into requests, and those without an id by themselves. @param skip omits lines up to this number, and blank ones */
 export async function* piecesOf(lines: AsyncIterable<SourceLine>, skip = 0): AsyncGenerator<readonly SourceLine[]> {
   let piece: SourceLine[] = [];
   let characters = 0;
   for await (const line of lines) {
     if (line.number <= skip || line.text === '') continue;
-    if (piece.length > 0 && (line.isNew || piece[0]?.isNew || piece.length === mostLines || characters + line.text.length > mostCharacters)) {
+    if (piece.length > 0 && (line.isNew !== piece[0]?.isNew || piece.length === (line.isNew ? mostNew : mostLines) || characters + line.text.length > mostCharacters)) {
       yield piece;
       piece = [];
       characters = 0;

@@ -1,15 +1,13 @@
 import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
-import { type Format, type LineProblem, type SourceLine, sourceLines, whyOf } from '../../../../../../tools/plants/csv.mjs';
+import { type LineProblem, type SourceLine, whyOf } from '../../../../../../tools/plants/csv.mjs';
+import { piecesOf } from './pieces.js';
+import type { PlantFile, PlantReading } from './plant-file.js';
 import { type RefusedLine, reportHeader, reportRow } from './report.js';
-import { chunksOf, piecesOf } from './pieces.js';
-
-export const formatOf = (name: string): Format => (/\.csv$/i.test(name) ? 'csv' : 'ndjson');
 
 export interface ImportState {
   readonly phase: 'running' | 'done' | 'stopped' | 'failed';
   readonly fileName: string;
-  readonly format: Format;
   /** Share of the file imported, from 0 to 1. */
   readonly part: number;
   /** Number of the last imported or refused line. */
@@ -50,12 +48,14 @@ export class PlantImport {
 
   constructor(
     private readonly shop: Shop,
-    private readonly file: File,
+    private readonly file: PlantFile,
+    private readonly reading: PlantReading,
+    /** Lines without content. */
+    blank: number,
     /** Called when the import ends, for any reason. */
     private readonly onEnd: () => void,
   ) {
-    const format = formatOf(file.name);
-    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.name, format, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, blank: 0, refusedLines: [] });
+    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, blank, refusedLines: [] });
   }
 
   /** Starts, or continues after the last line taken. */
@@ -63,11 +63,11 @@ export class PlantImport {
     this.stopping = new AbortController();
     this.change({ phase: 'running', error: undefined });
     try {
-      if (this.state.get().lastLine === 0) await this.check();
-      let bytes = 0;
-      for await (const piece of piecesOf(this.lines((read) => (bytes += read)), this.state.get().lastLine)) {
+      let part = 0;
+      const lines = this.file.lines(this.reading, this.stopping.signal, (read) => (part = read));
+      for await (const piece of piecesOf(lines, this.state.get().lastLine)) {
         await this.send(piece);
-        this.change({ part: this.file.size === 0 ? 1 : bytes / this.file.size });
+        this.change({ part });
       }
       this.change({ phase: 'done', part: 1 });
     } catch (error) {
@@ -78,26 +78,6 @@ export class PlantImport {
 
   stop(): void {
     this.stopping.abort();
-  }
-
-  /** Reads the file to its end, so that nothing of a damaged one is stored. @throws BadFile */
-  private async check(): Promise<void> {
-    let blank = 0;
-    for await (const { text } of this.lines((read) => read)) if (text === '') blank += 1;
-    this.change({ blank });
-  }
-
-  /** @param onRead called with the number of bytes read */
-  private lines(onRead: (bytes: number) => number): AsyncGenerator<SourceLine, void> {
-    const { file, stopping } = this;
-    const bytes = (async function* () {
-      for await (const chunk of chunksOf(file.stream())) {
-        stopping.signal.throwIfAborted();
-        onRead(chunk.length);
-        yield chunk;
-      }
-    })();
-    return sourceLines(this.state.get().format, bytes);
   }
 
   /** Returns all refused lines as CSV. */
@@ -128,9 +108,8 @@ export class PlantImport {
 
   /** @returns the number of lines taken, and why not all were */
   private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
-    const [first] = lines;
-    if (first?.isNew) return this.create(first);
-    const { format } = this.state.get();
+    if (lines[0]?.isNew) return this.createAll(lines);
+    const { format } = this.file;
     const sent = lines.filter(({ fault }) => fault === undefined);
     const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
     const refused = new Map<SourceLine, Omit<RefusedLine, 'number' | 'text'>>();
@@ -162,19 +141,28 @@ export class PlantImport {
     return { taken: taken.length, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ detail: 'The answer was cut off.' }) };
   }
 
-  /** Creates the plant of a row without an id. Repeated for the same file, it creates no other. */
-  private async create({ number, text }: SourceLine): Promise<{ taken: number; problem: undefined }> {
-    const { size, lastModified } = this.file;
-    const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
+  /** Creates the plants of rows without an id. Counts those before the first that failed: the others are repeated, which creates no more. */
+  private async createAll(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
+    const outcomes = await Promise.allSettled(lines.map((line) => this.create(line)));
+    const failed = outcomes.findIndex(({ status }) => status === 'rejected');
+    const taken = failed === -1 ? lines.length : failed;
+    const refused = outcomes.slice(0, taken).flatMap((outcome) => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []));
+    this.count(lines[taken - 1]?.number, { created: taken - refused.length, updated: 0, unchanged: 0, refused: refused.length }, refused);
+    const first = outcomes[failed];
+    return { taken, problem: first?.status === 'rejected' ? first.reason : undefined };
+  }
+
+  /** Creates the plant of a row without an id. Repeated for the same row of the same file, it creates no other. @returns its refusal */
+  private async create({ number, text }: SourceLine): Promise<RefusedLine | undefined> {
+    const { size, lastModified } = this.file.file;
     try {
       const body = JSON.parse(text) as NewPlant;
-      await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
-      this.count(number, { ...sum, created: 1 }, []);
+      await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}-${hashOf(text)}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
+      return undefined;
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
-      this.count(number, { ...sum, refused: 1 }, [{ number, id: undefined, text, why: whyOf(this.state.get().format, error.members as LineProblem) }]);
+      return { number, id: undefined, text, why: whyOf(this.file.format, error.members as LineProblem) };
     }
-    return { taken: 1, problem: undefined };
   }
 
   private async post(lines: readonly SourceLine[]): Promise<string> {
@@ -206,6 +194,13 @@ export class PlantImport {
     this.state.set({ ...this.state.get(), ...changed });
   }
 }
+
+/** Tells apart what a row says when its columns are read in another way (FNV-1a). */
+const hashOf = (text: string): string => {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return (hash >>> 0).toString(36);
+};
 
 /** The shop ended a request before all its lines were taken. */
 class Interrupted extends Error {

@@ -1,0 +1,142 @@
+import { Alert, Button, Group, Input, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { type Shop, ShopProblem } from '@plant-shop/client';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useId, useRef } from 'react';
+import { useShop } from '../../auth/session.js';
+import { sayDone } from '../../ui/done.js';
+import { counted, formatNumber } from '../../ui/numbers.js';
+import { faultOf } from '../../ui/problem.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
+import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { WholeNumberInput } from '../../ui/whole-number-input.js';
+import { wholeNumber } from '../../ui/whole-number.js';
+import { mostUnits } from './plant-form-values.js';
+import { type Stock, stockChanges, type StockEntry, stockQuery, type Versioned, versionOf } from './plants-queries.js';
+
+const reasons = ['Delivery', 'Count', 'Damaged', 'Returned'];
+/** How often orders may change the stock while it is changed here. */
+const mostTries = 5;
+
+interface Known {
+  readonly stock: Versioned<Stock>;
+  /** The newest change by staff. */
+  readonly last: StockEntry | undefined;
+}
+
+/** The change before the stock: a change between the two is in the stock that is shown. */
+async function read(shop: Shop, plantId: number, signal?: AbortSignal): Promise<Known> {
+  const { entries: [last] } = await stockChanges(shop, plantId, { limit: 1 }, signal);
+  return { last, stock: await stockQuery(shop, plantId).queryFn({ signal: signal ?? new AbortController().signal }) };
+}
+
+/** Adds or removes free units, with a reason. Two people who correct the same stock at the same time learn of each other; orders meanwhile do not matter. */
+export function AdjustStock({ plantId, name, onClose }: { readonly plantId: number; readonly name: string; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const queryKey = ['plant', plantId, 'adjusted'];
+  // As it was when the dialog opened: what is typed is meant for it.
+  const { data: known, error } = useQuery({ queryKey, queryFn: ({ signal }) => read(shop, plantId, signal), staleTime: Number.POSITIVE_INFINITY, gcTime: 0, refetchOnWindowFocus: false, refetchOnReconnect: false });
+  const draft = useDraft(`adjust stock of plant ${plantId}`, { verb: 'Add', units: '', reason: '' });
+  const { verb, units, reason } = draft.value;
+  const isRemoval = verb === 'Remove';
+  const keys = useRef(new Map<string, string>());
+  const count = wholeNumber(units, { min: 1 });
+  const adjusting = useChange({
+    isRepeatable: true,
+    mutationFn: async (from: Known): Promise<{ saved: Versioned<Stock> } | { asks: true }> => {
+      const body = { by: isRemoval ? -Number(units) : Number(units), reason: reason.trim() };
+      for (let [base, tries] = [from, 1]; ; tries += 1) {
+        try {
+          const saved = versionOf(await shop.POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId }, header: { 'If-Match': base.stock.etag } }, body, idempotencyKey: keyOf(keys.current, JSON.stringify(body)) }));
+          return { saved };
+        } catch (problem) {
+          if (!(problem instanceof ShopProblem) || ![409, 412].includes(problem.status)) throw problem;
+          const newest = await read(shop, plantId);
+          client.setQueryData(queryKey, newest);
+          if (problem.status === 409 || tries === mostTries) throw problem;
+          if (newest.last?.id !== base.last?.id) return { asks: true };
+          base = newest;
+        }
+      }
+    },
+    onSuccess: (outcome) => {
+      if ('asks' in outcome) return;
+      const { saved } = outcome;
+      client.setQueryData(stockQuery(shop, plantId).queryKey, saved);
+      void client.invalidateQueries({ queryKey: ['plant', plantId, 'changes'] });
+      void client.invalidateQueries({ queryKey: ['inventory'] });
+      sayDone(`${counted(saved.value.free, 'unit')} of ${name} can be ordered.`);
+      draft.clear();
+      onClose();
+    },
+  });
+  const verbLabel = useId();
+  const free = known?.stock.value.free;
+  const shortage = adjusting.error instanceof ShopProblem && adjusting.error.is('insufficient-stock');
+  const asks = adjusting.data !== undefined && 'asks' in adjusting.data;
+  return (
+    <Modal opened onClose={onClose} title={`Stock of ${name}`} centered>
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        if (known) adjusting.mutate(known);
+      }}>
+        <Stack>
+          <RestoredDraft draft={draft} />
+          <div>
+            <Input.Label id={verbLabel} labelElement="div" display="block">Change</Input.Label>
+            <SegmentedControl aria-labelledby={verbLabel} data={['Add', 'Remove']} value={verb} onChange={(chosen) => draft.change({ verb: chosen })} />
+          </div>
+          <WholeNumberInput
+            label="Units"
+            required
+            data-autofocus
+            min={1}
+            max={isRemoval ? (free ?? mostUnits) : mostUnits - (free ?? 0)}
+            description={freeText(free, count === undefined ? undefined : isRemoval ? -count : count)}
+            value={units}
+            onChange={(changed) => draft.change({ units: changed })}
+            error={shortage ? 'Fewer units are free by now.' : faultOf(adjusting.error, 'by')}
+          />
+          <TextInput label="Reason" description="For the history." required maxLength={500} autoComplete="off" value={reason} onChange={({ currentTarget }) => draft.change({ reason: currentTarget.value })} error={faultOf(adjusting.error, 'reason')} />
+          <Group gap={6} role="group" aria-label="Usual reasons">
+            {reasons.map((usual) => <Button key={usual} size="compact-sm" variant="default" onClick={() => draft.change({ reason: usual })}>{usual}</Button>)}
+          </Group>
+          {known?.last && !asks && <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>Last change: <Change entry={known.last} /></Text>}
+          {known?.last && asks && (
+            <Alert color="yellow" variant="light" role="alert" title="Someone has changed the stock meanwhile">
+              <Text size="sm" style={{ overflowWrap: 'anywhere' }}><Change entry={known.last} /></Text>
+              <Text size="sm">Yours is not made yet. If it is still right, make it now.</Text>
+            </Alert>
+          )}
+          <ProblemAlert error={error} title="The stock could not be loaded" />
+          {!shortage && <ProblemAlert error={adjusting.error} title="The stock was not changed" />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>Back</Button>
+            <Button type="submit" disabled={!known} loading={adjusting.isPending}>{count === undefined ? `${verb} units` : `${verb} ${counted(count, 'unit')}`}</Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function freeText(free: number | undefined, by: number | undefined): string {
+  if (free === undefined) return 'Loading the stock …';
+  const after = by === undefined || free + by < 0 ? '' : `, ${formatNumber(free + by)} afterwards`;
+  return `${counted(free, 'unit')} can be ordered now${after}.`;
+}
+
+const Change = ({ entry: { by, username, reason, at } }: { readonly entry: StockEntry }): ReactNode => (
+  <>{signed(by)} by {username ?? 'a deleted user'}{reason !== undefined && `, ${reason}`}, <Time at={at} /></>
+);
+
+export const signed = (by: number): string => (by > 0 ? `+${formatNumber(by)}` : formatNumber(by).replace('-', '−'));
+
+/** The same change has the same key: if its answer was lost, sending it again does not repeat it. */
+function keyOf(keys: Map<string, string>, change: string): string {
+  const key = keys.get(change) ?? Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('');
+  keys.set(change, key);
+  return key;
+}

@@ -1,0 +1,125 @@
+import type { Shop } from '@plant-shop/client';
+import { Cell } from '../../../shop/cell.js';
+import { BadEncoding, BadFile, type Column, type Reading, type Row } from '../../../../../../tools/plants/csv.mjs';
+import { type DryRun, dryRun } from './dry-run.js';
+import { guessColumns, PlantFile, type PlantReading } from './plant-file.js';
+
+/** A column of the file. */
+interface FileColumn {
+  readonly name: string;
+  readonly examples: readonly string[];
+  /** What it holds; null: it is left out. */
+  readonly holds: Column | null;
+}
+
+export interface PreviewState {
+  /** Undefined while the file is opened. */
+  readonly file: PlantFile | undefined;
+  readonly encoding: string;
+  readonly separator: string;
+  /** None for NDJSON. */
+  readonly columns: readonly FileColumn[];
+  /** Part of the file that was checked, from 0 to 1. */
+  readonly part: number;
+  readonly result: DryRun | undefined;
+  readonly error?: unknown;
+}
+
+/** What Excel saves in Western Europe and America, unless told to write UTF-8. */
+const usualEncoding = 'windows-1252';
+const mostExamples = 3;
+
+/** A file before it is imported: how it is read, and what importing it would do. */
+export class ImportPreview {
+  readonly state: Cell<PreviewState>;
+  private checking = new AbortController();
+
+  constructor(
+    private readonly shop: Shop,
+    readonly source: File,
+  ) {
+    this.state = new Cell<PreviewState>({ file: undefined, encoding: 'utf-8', separator: '', columns: [], part: 0, result: undefined });
+  }
+
+  /** Reads the file, in the encoding and with the separator that it seems to have or that were chosen. */
+  async open(chosen: Reading = {}): Promise<void> {
+    this.restart();
+    const { signal } = this.checking;
+    try {
+      const file = this.state.get().file ?? (await PlantFile.open(this.source));
+      signal.throwIfAborted();
+      this.change({ file, encoding: chosen.encoding ?? 'utf-8' });
+      if (file.format === 'csv') {
+        const [header, ...rows] = await firstRows(file, chosen, signal);
+        if (!header) throw new BadFile('The file is empty.');
+        const names = header.cells.map((cell) => cell.trim());
+        const { columns: before, separator } = this.state.get();
+        // What was chosen by hand stays, unless these are other columns.
+        const guessed = before.length === names.length && separator === header.separator ? before.map(({ holds }) => holds) : guessColumns(names);
+        const columns = names.map((name, n) => ({ name, examples: rows.map(({ cells }) => cells[n]?.trim() ?? '').filter((cell) => cell !== ''), holds: guessed[n] ?? null }));
+        this.change({ columns, separator: header.separator });
+      }
+      await this.check(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof BadEncoding && chosen.encoding === undefined && this.state.get().file?.format === 'csv') await this.open({ ...chosen, encoding: usualEncoding });
+      else this.change({ error });
+    }
+  }
+
+  /** Says what a column holds. Another one that held it is left out. */
+  async hold(position: number, column: Column | null): Promise<void> {
+    this.restart();
+    this.change({
+      columns: this.state.get().columns.map((one, n) => {
+        if (n === position) return { ...one, holds: column };
+        return one.holds === column ? { ...one, holds: null } : one;
+      }),
+    });
+    const { signal } = this.checking;
+    try {
+      await this.check(signal);
+    } catch (error) {
+      if (!signal.aborted) this.change({ error });
+    }
+  }
+
+  stop(): void {
+    this.checking.abort();
+  }
+
+  get reading(): PlantReading {
+    const { columns, encoding, separator } = this.state.get();
+    return { columns: columns.map(({ holds }) => holds), encoding, ...(separator !== '' && { separator }) };
+  }
+
+  private restart(): void {
+    this.stop();
+    this.checking = new AbortController();
+    this.change({ part: 0, result: undefined, error: undefined });
+  }
+
+  private async check(signal: AbortSignal): Promise<void> {
+    const { file, columns } = this.state.get();
+    if (!file || (file.format === 'csv' && !columns.some(({ holds }) => holds === 'name'))) return;
+    const result = await dryRun({ shop: this.shop, file, reading: this.reading, signal, onPart: (part) => {
+      // Each change renders the page.
+      if (!signal.aborted && part - this.state.get().part >= 0.01) this.change({ part });
+    } });
+    if (!signal.aborted) this.change({ part: 1, result });
+  }
+
+  private change(changed: Partial<PreviewState>): void {
+    this.state.set({ ...this.state.get(), ...changed });
+  }
+}
+
+/** The header and the rows after it. */
+async function firstRows(file: PlantFile, reading: Reading, signal: AbortSignal): Promise<readonly Row[]> {
+  const found: Row[] = [];
+  for await (const row of file.rows(reading, signal, () => undefined)) {
+    if (row.cells.some((cell) => cell.trim() !== '')) found.push(row);
+    if (found.length > mostExamples) break;
+  }
+  return found;
+}

@@ -1,0 +1,98 @@
+import { BadFile, type Column, columnOf, type Format, plantsOf, type Reading, type Row, rowsOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
+import { chunksOf } from './pieces.js';
+import { readWorkbook } from './workbook.js';
+
+/** How a CSV file or workbook is read. */
+export interface PlantReading extends Reading {
+  /** What each column of the file holds; null: it is left out. */
+  readonly columns?: readonly (Column | null)[];
+}
+
+/** Returns the format of a file with rows or lines of plants. @param begin its first bytes */
+export function formatOf(name: string, begin: Uint8Array): Format {
+  if (/\.(csv|tsv)$/i.test(name)) return 'csv';
+  return /\.(ndjson|jsonl)$/i.test(name) || /^[\s\0]*\{/.test(textOf(begin.subarray(markLength(begin)))) ? 'ndjson' : 'csv';
+}
+
+const textOf = (bytes: Uint8Array): string => new TextDecoder('windows-1252').decode(bytes);
+
+const marks = { 'UTF-8': [0xef, 0xbb, 0xbf], 'UTF-16': [0xff, 0xfe], 'UTF-16, big-endian': [0xfe, 0xff] } as const;
+const markOf = (begin: Uint8Array): string | undefined => Object.entries(marks).find(([, mark]) => mark.every((byte, n) => begin[n] === byte))?.[0];
+const markLength = (begin: Uint8Array): number => (markOf(begin) === undefined ? 0 : markOf(begin) === 'UTF-8' ? 3 : 2);
+
+const beginLength = 64;
+
+/** A file of plants: CSV, NDJSON or a workbook of Excel. It can be read repeatedly. */
+export class PlantFile {
+  private constructor(
+    readonly file: File,
+    readonly format: Format,
+    /** The encoding that the file itself names. */
+    readonly mark: string | undefined,
+    /** Of a workbook: the rows of its first sheet. */
+    private readonly sheet: readonly Row[] | undefined,
+  ) {}
+
+  /** @throws BadFile */
+  static async open(file: File): Promise<PlantFile> {
+    const begin = new Uint8Array(await file.slice(0, beginLength).arrayBuffer());
+    const text = textOf(begin);
+    if (text.startsWith('\u00d0\u00cf\u0011\u00e0')) throw new BadFile('This is a workbook of an old Excel. Save it as .xlsx, or as “CSV UTF-8”.');
+    if (text.startsWith('PK\u0003\u0004')) return new PlantFile(file, 'csv', undefined, readWorkbook(new Uint8Array(await file.arrayBuffer())));
+    return new PlantFile(file, formatOf(file.name, begin), markOf(begin), undefined);
+  }
+
+  get isWorkbook(): boolean {
+    return this.sheet !== undefined;
+  }
+
+  /** @param onPart called with the part of the file that was read, from 0 to 1 @throws BadFile */
+  lines({ columns, ...reading }: PlantReading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<SourceLine, void> {
+    return this.format === 'ndjson' ? sourceLines('ndjson', this.bytes(signal, onPart)) : plantsOf(this.rows(reading, signal, onPart), columns);
+  }
+
+  async *rows(reading: Reading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<Row, void> {
+    if (!this.sheet) {
+      yield* rowsOf(this.bytes(signal, onPart), reading);
+      return;
+    }
+    for (const [index, row] of this.sheet.entries()) {
+      signal.throwIfAborted();
+      onPart((index + 1) / this.sheet.length);
+      yield row;
+    }
+  }
+
+  private async *bytes(signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<Uint8Array, void> {
+    let bytes = 0;
+    for await (const chunk of chunksOf(this.file.stream())) {
+      signal.throwIfAborted();
+      bytes += chunk.length;
+      onPart(bytes / this.file.size);
+      yield chunk;
+    }
+  }
+}
+
+/** Other names of columns, without blanks and in small letters. */
+const otherNames: Partial<Readonly<Record<Column, readonly string[]>>> = {
+  id: ['plantid'],
+  name: ['plant', 'plantname', 'title', 'product', 'productname'],
+  category: ['group'],
+  tags: ['tag', 'labels'],
+  photoUrls: ['photos', 'pictures', 'images', 'imageurl'],
+  externalId: ['sku', 'articlenumber', 'itemnumber'],
+  quantity: ['stock', 'units', 'qty', 'freeunits', 'instock'],
+};
+
+/** Guesses what the columns of a file hold. Each is used once. */
+export function guessColumns(names: readonly string[]): (Column | null)[] {
+  const taken = new Set<Column>();
+  return names.map((name) => {
+    const short = name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+    const found = columnOf(name) ?? columnOf(short) ?? (Object.keys(otherNames) as Column[]).find((column) => otherNames[column]?.includes(short));
+    if (found === undefined || taken.has(found)) return null;
+    taken.add(found);
+    return found;
+  });
+}

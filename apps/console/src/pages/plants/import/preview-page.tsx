@@ -1,0 +1,223 @@
+import { Alert, Badge, Button, Code, Group, Paper, Progress, Select, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
+import { IconDownload } from '@tabler/icons-react';
+import { ShopError } from '@plant-shop/client';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { useCell } from '../../../auth/session.js';
+import { Card } from '../../../ui/card.js';
+import { download } from '../../../ui/download.js';
+import { counted, formatNumber } from '../../../ui/numbers.js';
+import { ProblemAlert } from '../../../ui/problem-alert.js';
+import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
+import type { DryLine, DryRun, Outcome, PlantValues } from './dry-run.js';
+import type { ImportPreview, PreviewState } from './import-preview.js';
+
+const labels: Readonly<Record<Column, string>> = { id: 'Id', name: 'Name', status: 'Status', category: 'Category', tags: 'Tags', photoUrls: 'Pictures', externalId: 'External id', quantity: 'Stock' };
+const leftOut = '-';
+
+const outcomes: Readonly<Record<Outcome, { readonly label: string; readonly color: string }>> = {
+  created: { label: 'New', color: 'green' },
+  updated: { label: 'Changed', color: 'blue' },
+  unchanged: { label: 'Unchanged', color: 'gray' },
+  refused: { label: 'Refused', color: 'red' },
+};
+
+const encodings = [
+  { value: 'utf-8', label: 'UTF-8' },
+  { value: 'windows-1252', label: 'Western European (Windows-1252)' },
+  { value: 'windows-1250', label: 'Central European (Windows-1250)' },
+  { value: 'windows-1251', label: 'Cyrillic (Windows-1251)' },
+];
+const separators = [{ value: ',', label: 'Comma' }, { value: ';', label: 'Semicolon' }, { value: '\t', label: 'Tab' }];
+
+/** Shows what importing a file would do, before it is done. */
+export function PreviewPage({ preview, onImport, onAnother }: { readonly preview: ImportPreview; readonly onImport: () => void; readonly onAnother: () => void }): ReactNode {
+  const state = useCell(preview.state);
+  const { file, columns, part, result, error } = state;
+  const title = useRef<HTMLHeadingElement>(null);
+  // The button that had the focus is gone.
+  useEffect(() => title.current?.focus(), []);
+  const hasName = file?.format === 'ndjson' || columns.some(({ holds }) => holds === 'name');
+  const plants = result ? result.counts.created + result.counts.updated + result.counts.unchanged : 0;
+  return (
+    <Stack maw={960}>
+      <Paper withBorder p="md" component="section" aria-label="File">
+        <Group justify="space-between" align="flex-start" mb="xs">
+          <div style={{ minWidth: 0 }}>
+            <Title order={2} size="h5" ref={title} tabIndex={-1} style={{ overflowWrap: 'anywhere', outline: 'none' }}>{preview.source.name}</Title>
+            <Text size="sm" c="dimmed" role="status">{statusText(state, hasName)}</Text>
+          </div>
+          <Group gap="xs">
+            {result && <Button disabled={plants === 0} onClick={onImport}>{plants === 0 ? 'Nothing to import' : `Import ${counted(plants, 'plant')}`}</Button>}
+            <Button variant="default" onClick={onAnother}>Import another file</Button>
+          </Group>
+        </Group>
+        {!result && hasName && error === undefined && <Progress value={part * 100} size="lg" aria-label="Checked part of the file" />}
+        {result && <Counts result={result} />}
+      </Paper>
+      {error !== undefined && (error instanceof ShopError
+        ? <><ProblemAlert error={error} title="The file could not be compared with the shop’s plants" /><div><Button variant="default" onClick={() => void preview.open()}>Try again</Button></div></>
+        : <Alert color="red" variant="light" role="alert" title="This file cannot be imported">{error instanceof Error ? error.message : 'It could not be read.'}</Alert>)}
+      {result && result.refused.length > 0 && <RefusedCells result={result} fileName={preview.source.name} />}
+      {result && <FirstLines result={result} />}
+      {file?.format === 'csv' && columns.length > 0 && <Columns preview={preview} state={state} />}
+    </Stack>
+  );
+}
+
+function statusText({ file, result, error }: PreviewState, hasName: boolean): string {
+  if (error !== undefined) return 'Nothing was imported.';
+  if (file && !hasName) return 'Choose below which column holds the names of the plants.';
+  if (!result) return 'Checking the file. Nothing is imported yet.';
+  const { counts: { refused }, blank } = result;
+  return ['Nothing is imported yet.', ...(refused > 0 ? [`${counted(refused, 'line')} would be left out.`] : []), ...(blank > 0 ? [`${counted(blank, 'blank line')} will be skipped.`] : [])].join(' ');
+}
+
+const Counts = ({ result: { counts, stocks } }: { readonly result: DryRun }): ReactNode => (
+  <>
+    <SimpleGrid cols={{ base: 2, sm: 4 }} component="dl" m={0}>
+      {(Object.keys(outcomes) as Outcome[]).map((outcome) => (
+        <div key={outcome}>
+          <Text component="dt" size="sm" c="dimmed">{outcomes[outcome].label}</Text>
+          <Text component="dd" m={0} size="xl" fw={600} className="numbers">{formatNumber(counts[outcome])}</Text>
+        </div>
+      ))}
+    </SimpleGrid>
+    {stocks > 0 && <Text size="sm" mt="xs">The file sets the free units of {counted(stocks, 'existing plant')}.</Text>}
+  </>
+);
+
+/** How the file is read: to be corrected by hand. */
+function Columns({ preview, state: { file, columns, encoding, separator } }: { readonly preview: ImportPreview; readonly state: PreviewState }): ReactNode {
+  return (
+    <Card title="How the file is read">
+      {file && !file.isWorkbook && (
+        <Group mb="md" align="flex-end">
+          {file.mark === undefined
+            ? <Select label="Text encoding" description="If names look wrong, choose another." w={290} allowDeselect={false} data={encodings} value={encoding} onChange={(chosen) => chosen !== null && void preview.open({ encoding: chosen, separator })} />
+            : <Text size="sm">The text is {file.mark}.</Text>}
+          <Select label="Separator" w={160} allowDeselect={false} data={separators.some(({ value }) => value === separator) ? separators : [...separators, { value: separator, label: separator }]} value={separator} onChange={(chosen) => chosen !== null && void preview.open({ ...(file.mark === undefined && { encoding }), separator: chosen })} />
+        </Group>
+      )}
+      <Table layout="fixed" aria-label="Columns">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">In the file</Table.Th>
+            <Table.Th scope="col">Holds</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {columns.map(({ name, examples, holds }, n) => (
+            <Table.Tr key={`${n} ${name}`}>
+              <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                <Text size="sm" fw={500}>{name === '' ? `Column ${String(n + 1)}` : name}</Text>
+                <Text size="xs" c="dimmed" lineClamp={2}>{examples.map((one) => one.slice(0, 60)).join(' · ')}</Text>
+              </Table.Td>
+              <Table.Td>
+                <Select
+                  aria-label={`What ${name === '' ? `column ${String(n + 1)}` : name} holds`}
+                  allowDeselect={false}
+                  data={[{ value: leftOut, label: 'Left out' }, ...COLUMNS.map((value) => ({ value, label: labels[value] }))]}
+                  value={holds ?? leftOut}
+                  onChange={(chosen) => void preview.hold(n, COLUMNS.find((column) => column === chosen) ?? null)}
+                />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Card>
+  );
+}
+
+function FirstLines({ result: { lines, counts } }: { readonly result: DryRun }): ReactNode {
+  const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
+  return (
+    <Card title={all > lines.length ? `The first ${String(lines.length)} of ${counted(all, 'plant')}` : 'The plants as they will be'}>
+      <Table layout="fixed" aria-label="First plants">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col" w={70}>Line</Table.Th>
+            <Table.Th scope="col" w={112}>What</Table.Th>
+            <Table.Th scope="col">Plant</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {lines.map((line) => (
+            <Table.Tr key={line.number}>
+              <Table.Td className="numbers" valign="top">{formatNumber(line.number)}</Table.Td>
+              <Table.Td valign="top"><Badge variant="light" color={outcomes[line.outcome].color} tt="none">{outcomes[line.outcome].label}</Badge></Table.Td>
+              <Table.Td style={{ overflowWrap: 'anywhere' }}><PlantOfLine line={line} /></Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Card>
+  );
+}
+
+function PlantOfLine({ line: { plant, before, changed, faults, fault, free, outcome } }: { readonly line: DryLine }): ReactNode {
+  const shown = COLUMNS.filter((column) => column !== 'name' && (plant[column] !== undefined || changed.includes(column)));
+  const was = (column: Column): ReactNode => before && changed.includes(column) && <Text span inherit c="dimmed"> (was {textOf(before, column) || 'empty'})</Text>;
+  return (
+    <>
+      <Text size="sm" fw={500} style={{ whiteSpace: 'pre-wrap' }}>{textOf(plant, 'name')}{was('name')}</Text>
+      {shown.map((column) => (
+        <Text key={column} size="xs"><Text span inherit c="dimmed">{labels[column]}</Text> {textOf(plant, column) || 'empty'}{was(column)}{column === 'quantity' && free !== undefined && <Text span inherit c="dimmed"> (is {formatNumber(free)})</Text>}</Text>
+      ))}
+      {outcome === 'created' && plant['quantity'] === undefined && <Text size="xs" c="dimmed">Stock: the shop’s default</Text>}
+      {fault !== undefined && <Text size="xs" c="var(--mantine-color-error)">The line {fault}</Text>}
+      {faults.map(({ column, detail }) => <Text key={column} size="xs" c="var(--mantine-color-error)">{labels[column]} {detail}.</Text>)}
+    </>
+  );
+}
+
+function RefusedCells({ result: { refused, report, counts }, fileName }: { readonly result: DryRun; readonly fileName: string }): ReactNode {
+  return (
+    <Card
+      title={counted(counts.refused, 'refused line')}
+      aside={<Button variant="default" leftSection={<IconDownload size={16} />} onClick={() => download(report, `${fileName.replace(/\.\w+$/, '')}-refused.csv`)}>Download the report</Button>}
+    >
+      <Text size="sm" c="dimmed" mb="xs">Correct them in the file and choose it again, or import the others.</Text>
+      <Table.ScrollContainer minWidth={560} maxHeight={420}>
+        <Table stickyHeader aria-label="Refused">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Line</Table.Th>
+              <Table.Th scope="col">Column</Table.Th>
+              <Table.Th scope="col">Problem</Table.Th>
+              <Table.Th scope="col">Content</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {refused.flatMap(({ number, plant, faults, fault, text }) => [
+              ...(fault === undefined ? [] : [{ number, column: 'All', detail: fault, content: text }]),
+              ...faults.map(({ column, detail }) => ({ number, column: labels[column], detail, content: textOf(plant, column) })),
+            ]).map(({ number, column, detail, content }) => (
+              <Table.Tr key={`${number} ${column}`}>
+                <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
+                <Table.Td>{column}</Table.Td>
+                <Table.Td>{detail}</Table.Td>
+                <Table.Td style={{ overflowWrap: 'anywhere' }}>{content === '' ? '–' : <Code>{content.slice(0, 200)}</Code>}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {counts.refused > refused.length && <Text size="sm" c="dimmed" mt="xs">The first {refused.length}. The report has all.</Text>}
+    </Card>
+  );
+}
+
+/** A value as people read it. */
+function textOf(plant: PlantValues, column: Column): string {
+  const value = plant[column];
+  if (value === undefined || value === null) return '';
+  if (Array.isArray(value)) return value.map(labelText).join(' | ');
+  return labelText(value);
+}
+
+function labelText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string') return value.name;
+  return JSON.stringify(value);
+}

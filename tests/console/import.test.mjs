@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { misplaced } from './kit/boxes.mjs';
+import { assertShows, Chrome } from './kit/console.mjs';
+import { admin, demoAdmin, fresh } from './kit/people.mjs';
+import { workbookOf } from './kit/workbook.mjs';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** Ids that no other test has. */
+const freshId = () => 6_000_000_000_000 + Math.floor(Math.random() * 1e12);
+
+/** Names of this word's plants in the shop. @param {string} word */
+const namesOf = async (word) => (await admin.GET('/plant/search', { params: { query: { q: word, sort: 'name' } } })).data.map(({ name }) => name);
+
+/** @param {Page} page @param {string} name @param {Buffer} buffer */
+const choose = (page, name, buffer) => page.locator('input[type=file]').setInputFiles({ name, mimeType: '', buffer });
+
+/** The numbers of a preview or an import. @param {Page} page */
+const figuresOf = async (page) => Object.fromEntries(await page.locator('dl > div').evaluateAll((all) => all.map((one) => [one.querySelector('dt')?.textContent, one.querySelector('dd')?.textContent])));
+
+/** Imports what the preview shows. @param {Page} page @param {string} plants */
+async function confirm(page, plants) {
+  await page.getByRole('button', { name: `Import ${plants}`, exact: true }).click();
+  await page.getByText(/^Done\./).waitFor({ timeout: 120_000 });
+}
+
+/** Says what a column holds. @param {Page} page @param {string} column @param {string} holds */
+async function hold(page, column, holds) {
+  await page.getByRole('combobox', { name: `What ${column} holds` }).click();
+  await page.getByRole('option', { name: holds, exact: true }).click();
+}
+
+/** @param {string} text */
+const latin = (text) => Buffer.from(text, 'latin1');
+
+describe('a file of plants', () => {
+  const chrome = new Chrome();
+  before(() => chrome.open());
+  after(() => chrome.close());
+
+  test('as Excel in Europe saves it, with other headers and without ids, is shown before it is imported', async () => {
+    const word = fresh('Excel').replaceAll('-', '');
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await choose(page, 'Lieferliste.csv', latin(`Bezeichnung;Bestand;Preis\r\n${word} Calath\xe9a "rot";12;2,50\r\n"${word} Two\r\nlines; here";;3,00\r\n;;\r\n`));
+    await page.getByText('Choose below which column holds the names of the plants.').waitFor();
+    assert.equal(await page.getByRole('button', { name: /^Import \d/ }).count(), 0);
+    await hold(page, 'Bezeichnung', 'Name');
+    await hold(page, 'Bestand', 'Stock');
+    await page.getByText('1 blank line will be skipped.').waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '0' });
+    await assertShows(page.getByRole('table', { name: 'First plants' }).getByRole('row'), ['LineWhatPlant', `2New${word} Calathéa "rot"Stock 12`, `3New${word} Two\r\nlines; hereStock: the shop’s default`]);
+    assert.equal(await page.getByRole('combobox', { name: 'Text encoding' }).inputValue(), 'Western European (Windows-1252)');
+    assert.deepEqual(await namesOf(word), []);
+    await visit.assertAccessible();
+    await page.setViewportSize({ width: 390, height: 844 });
+    assert.deepEqual(await misplaced(page), []);
+    await page.setViewportSize({ width: 1024, height: 860 });
+    assert.deepEqual(await misplaced(page), []);
+    // Another page meanwhile forgets nothing.
+    await page.getByRole('link', { name: 'All plants' }).click();
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    await confirm(page, '2 plants');
+    assert.deepEqual(await figuresOf(page), { Created: '2', Updated: '0', Unchanged: '0', Refused: '0' });
+    assert.deepEqual(await namesOf(word), [`${word} Calathéa "rot"`, `${word} Two\r\nlines; here`]);
+    await visit.leave();
+  });
+
+  test('is compared with the shop: what is new, changed and the same, and which cells are wrong', async () => {
+    const [word, id] = [fresh('Compared').replaceAll('-', ''), freshId()];
+    await admin.POST('/plant/import', { body: [{ id, name: `${word} same`, category: { name: 'Herbs' }, tags: [{ name: 'shade' }], quantity: 5 }, { id: id + 1, name: `${word} old`, externalId: word, quantity: 7 }].map((one) => `${JSON.stringify(one)}\n`).join(''), parseAs: 'text' });
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import', scheme: 'dark' });
+    const { page } = visit;
+    const rows = [
+      'id,name,category,tags,quantity,status,externalId',
+      `${id},${word} same,Herbs,shade,,,`,
+      `${id + 1},${word} new name,,,9,sold,`,
+      `${id + 2},${word} fresh,,,3,,`,
+      `${id + 3},,,,1.5,gone,`,
+      `,${word} twice,,,,,${word}`,
+      `x1,${'y'.repeat(201)},,,,,`,
+    ];
+    await choose(page, 'list.csv', Buffer.from(rows.join('\n')));
+    await page.getByText('3 lines would be left out.').waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '1', Changed: '1', Unchanged: '1', Refused: '3' });
+    await page.getByText('The file sets the free units of 1 existing plant.').waitFor();
+    const first = page.getByRole('table', { name: 'First plants' });
+    await first.getByRole('row', { name: `2 Unchanged ${word} same` }).waitFor();
+    assert.equal(await first.getByRole('row', { name: /^3 Changed/ }).getByRole('cell').nth(2).textContent(), `${word} new name (was ${word} old)Id ${id + 1}Status sold (was available)Stock 9 (is 7)`);
+    await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), [
+      'LineColumnProblemContent', '5Nameis missing–', '5Statusmust be one of available, pending, soldgone', '5Stockmust be a whole number in digits, from 0 to 1,000,000,0001.5',
+      `6External idis that of plant ${id + 1}; with its id, this line changes it${word}`, '7Idmust be a whole number in digits, at least 1x1', `7Namemust be text of 1 to 200 characters that can be seen${'y'.repeat(200)}`,
+    ]);
+    await visit.assertAccessible();
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the report' }).click()]);
+    assert.match(readFileSync(await download.path(), 'utf8'), /\r\n5,\d+,"column name is missing; column status must be [^\r]*\r\n6,,/);
+    assert.deepEqual(await namesOf(word), [`${word} old`, `${word} same`]);
+    await confirm(page, '3 plants');
+    assert.deepEqual(await figuresOf(page), { Created: '1', Updated: '1', Unchanged: '1', Refused: '3' });
+    assert.equal((await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId: id + 1 } } })).data.free, 9);
+    // What the shop refuses, the browser logs.
+    await visit.leave(/40[09] .*\/v3\/plant\)/);
+  });
+
+  test('can have any letters that spreadsheets save, and other separators', async () => {
+    const word = fresh('Letters').replaceAll('-', '');
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    const names = page.getByRole('table', { name: 'First plants' }).getByRole('row').nth(1).getByRole('cell').nth(2).locator('p').first();
+    const again = () => page.getByRole('button', { name: 'Import another file' }).click();
+    const text = `name\tid\n${word} Фикус 🌵 "x"\t\n`;
+    for (const buffer of [Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(`\ufeff${text}`), Buffer.from(text), Buffer.from(text.replaceAll('\t', ';')), Buffer.from(text.replaceAll('\t', ','))]) {
+      await choose(page, 'list.txt', buffer);
+      await assertShows(names, [`${word} Фикус 🌵 "x"`]);
+      await again();
+    }
+    // Windows-1251, which nothing tells from others but a reader.
+    await choose(page, 'list.csv', Buffer.concat([Buffer.from(`name;id\r\n${word} `), Buffer.from([0xd4, 0xe8, 0xea, 0xf3, 0xf1]), Buffer.from(';\r\n')]));
+    await assertShows(names, [`${word} Ôèêóñ`]);
+    await page.getByRole('combobox', { name: 'Text encoding' }).click();
+    await page.getByRole('option', { name: 'Cyrillic (Windows-1251)' }).click();
+    await assertShows(names, [`${word} Фикус`]);
+    await again();
+    await choose(page, 'list.csv', Buffer.from(`name|stock\n${word} piped|4\n`));
+    await page.getByText('Choose below which column').waitFor();
+    await again();
+    await choose(page, 'old.xls', Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1]));
+    await page.getByText('This is a workbook of an old Excel.').waitFor();
+    await again();
+    await choose(page, 'broken.xlsx', workbookOf([['name'], ['Fern']]).subarray(0, 300));
+    await page.getByText('This workbook is damaged.').waitFor();
+    assert.deepEqual(await namesOf(word), []);
+    await visit.leave();
+  });
+
+  test('can be a workbook of Excel: 5,000 rows with all kinds of text', { timeout: 180_000 }, async () => {
+    const [word, id] = [fresh('Workbook').replaceAll('-', ''), freshId()];
+    const kinds = ['Фикус', '🌵 cactus', 'a "quoted" one', 'two\nlines', '=1+1', 'x; y, z\tw', '日本語', 'Ü & <b>'];
+    const rows = Array.from({ length: 5_000 }, (_, n) => [`${word} ${kinds[n % kinds.length]} ${n}`, id + n, undefined, n % 50]);
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await choose(page, 'all.xlsx', workbookOf([['Plant', 'Id', 'Note', 'In stock'], ...rows]));
+    await page.getByRole('button', { name: 'Import 5,000 plants' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '5,000', Changed: '0', Unchanged: '0', Refused: '0' });
+    assert.equal(await page.getByRole('combobox', { name: 'Text encoding' }).count(), 0);
+    await confirm(page, '5,000 plants');
+    assert.deepEqual(await figuresOf(page), { Created: '5,000', Updated: '0', Unchanged: '0', Refused: '0' });
+    for (const n of [0, 3, 4_999]) {
+      const { data } = await admin.GET('/plant/{plantId}', { params: { path: { plantId: id + n } } });
+      assert.equal(data.name, rows[n]?.[0]);
+    }
+    // The same as CSV changes nothing.
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    const quoted = (/** @type {unknown} */ cell) => `"${String(cell ?? '').replaceAll('"', '""')}"`;
+    await choose(page, 'all.csv', Buffer.from(`\ufeffname;id\r\n${rows.map(([name, plantId]) => `${quoted(name)};${plantId}`).join('\r\n')}\r\n`));
+    await page.getByRole('button', { name: 'Import 5,000 plants' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '0', Changed: '0', Unchanged: '5,000', Refused: '0' });
+    await visit.leave();
+  });
+
+  test('is exported with the separator that Excel expects, and without formulas', async () => {
+    const [word, id] = [fresh('Exported').replaceAll('-', ''), freshId()];
+    await admin.POST('/plant', { body: { id, name: `=HYPERLINK("${word}"); Фикус`, tags: [{ name: 'a;b' }] } });
+    const visit = await chrome.visit(demoAdmin, { path: '/plants' });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'CSV with semicolons' }).click()]);
+    const buffer = readFileSync(await download.path());
+    const text = buffer.toString('utf8');
+    assert.ok(text.startsWith('\ufeffid;name;status;category;tags;photoUrls;externalId\r\n'));
+    const row = text.split('\r\n').find((one) => one.startsWith(`${id};`)) ?? '';
+    assert.equal(row, `${id};"'=HYPERLINK(""${word}""); Фикус";available;;"a;b";;`);
+    // Imported again, it changes nothing.
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    await choose(page, 'again.csv', Buffer.from(`${text.slice(0, text.indexOf('\n') + 1)}${row}\r\n`));
+    await page.getByRole('button', { name: 'Import 1 plant' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '0', Changed: '0', Unchanged: '1', Refused: '0' });
+    await visit.leave();
+  });
+});
