@@ -22,10 +22,12 @@ async function fill() {
   const { data: refunded } = await admin.POST('/store/order', { body: { plantId: unbroken } });
   await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: refunded.id } }, body: { outcome: 'succeeded', reference: `${fresh('payment')}${'r'.repeat(60)}` } });
   await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId: refunded.id } }, body: { reason: long, restock: true } });
+  const { data: toShip } = await admin.POST('/store/order', { body: { plantId, quantity: 1_000, shipTo: { name: words, lines: [long], postalCode: '01067', city: long, country: 'Saxony' } } });
+  await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: toShip.id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
   const { username } = await newPerson('customer');
   await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: long } });
   return {
-    today: '/', orders: '/orders', order: `/orders/${order.id}`, 'cancelled order': `/orders/${refunded.id}`, plants: `/plants?q=Long-${process.pid}`, plant: `/plants/${plantId}`,
+    today: '/', orders: '/orders?tab=all', 'orders to ship': '/orders', 'shipped orders': '/orders?tab=shipped', 'refunds due': '/orders?tab=refund', order: `/orders/${order.id}`, 'cancelled order': `/orders/${refunded.id}`, plants: `/plants?q=Long-${process.pid}`, plant: `/plants/${plantId}`,
     'plant of one word': `/plants/${unbroken}`, 'new plant': '/plants/new', import: '/plants/import', stream: '/stream', webhooks: '/webhooks', webhook: `/webhooks/${webhook.id}`,
     people: '/people', clients: '/people?tab=clients', 'audit log': '/people?tab=audit', person: `/people/${username}`,
   };

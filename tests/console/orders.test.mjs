@@ -69,7 +69,7 @@ describe('the orders pages', () => {
 
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Today' }).click();
     await page.getByRole('region', { name: 'Refunds due' }).getByRole('link').click();
-    assert.equal(await page.getByRole('checkbox', { name: 'refund due' }).isChecked(), true);
+    await page.getByRole('tab', { name: /^Refund due/, selected: true }).waitFor();
     await page.getByRole('combobox', { name: 'Plant' }).fill(String(plantId));
     await page.getByText('1 order', { exact: true }).waitFor();
     await page.getByRole('link', { name: String(id), exact: true }).waitFor();
@@ -108,7 +108,8 @@ describe('the orders pages', () => {
     const chip = page.getByRole('checkbox', { name: 'approved' });
     assert.equal(await chip.isChecked(), true);
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
-    await page.getByRole('button', { name: 'Clear' }).waitFor({ state: 'detached' });
+    await page.getByRole('tab', { name: /^To ship/, selected: true }).waitFor();
+    await page.getByRole('tab', { name: /^All/ }).click();
     assert.equal(await chip.isChecked(), false);
     await page.getByRole('link', { name: String(id), exact: true }).click();
     await page.getByRole('region', { name: 'Details' }).getByRole('link', { name }).click();
@@ -117,7 +118,7 @@ describe('the orders pages', () => {
   });
 
   test('the list is live: new orders appear, and changes are shown at once', async () => {
-    const plantId = await newPlant();
+    const plantId = await newPlant(100, 'Live fern');
     const first = await placeOrder(plantId);
     const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
     const { page } = visit;
@@ -137,20 +138,20 @@ describe('the orders pages', () => {
     const plantId = await newPlant();
     const [unpaid, paid] = [await placeOrder(plantId), await placeOrder(plantId)];
     await pay(paid);
-    const visit = await chrome.visit(staff, { path: '/orders' });
+    const visit = await chrome.visit(staff, { path: '/orders?tab=all' });
     const { page } = visit;
     await page.getByRole('combobox', { name: 'Plant' }).fill(String(plantId));
     await page.getByText('2 orders').waitFor();
     await page.getByText('approved', { exact: true }).first().click();
     await page.getByText('1 order', { exact: true }).waitFor();
     await page.getByRole('link', { name: String(paid) }).waitFor();
-    assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: `${plantId}`, status: 'approved' });
+    assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: `${plantId}`, status: 'approved', tab: 'all' });
     await page.getByText('approved', { exact: true }).first().click();
     await page.getByRole('link', { name: String(unpaid) }).waitFor();
     await page.getByLabel('Owner').fill((await newPerson('customer')).username);
     await page.getByRole('heading', { name: 'No order matches' }).waitFor();
     await page.getByRole('button', { name: 'Show all orders' }).click();
-    await page.waitForURL('**/console/orders');
+    await page.waitForURL('**/console/orders?tab=all');
     await visit.leave();
   });
 

@@ -58,7 +58,7 @@ describe('what is typed', () => {
     const name = fresh('Marsh marigold');
     const plantId = await newPlant(10, name);
     const { data: order } = await admin.POST('/store/order', { body: { plantId } });
-    const visit = await chrome.visit(await newPerson('staff'), { path: '/orders' });
+    const visit = await chrome.visit(await newPerson('staff'), { path: '/orders?tab=all' });
     const { page } = visit;
     await page.getByRole('combobox', { name: 'Plant' }).pressSequentially(name);
     assert.equal(await page.getByRole('combobox', { name: 'Plant' }).inputValue(), name);

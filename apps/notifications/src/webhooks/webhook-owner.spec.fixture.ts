@@ -71,7 +71,7 @@ export class WebhookOwner {
 
   /** Also checks that a preview says the same and does nothing. */
   async replayAsPreviewed(webhookId: string, range: ReplayRange = {}): Promise<Replay> {
-    const preview = await this.call(notifications.previewReplay, { webhookId, ...range });
+    const preview = await this.call(notifications.previewReplay, Object.assign({ webhookId }, range));
     const replay = await this.replay(webhookId, range);
     expect(preview).toEqual(replay);
     return replay;

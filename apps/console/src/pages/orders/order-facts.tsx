@@ -8,7 +8,7 @@ import { Card } from '../../ui/card.js';
 import { counted } from '../../ui/numbers.js';
 import { Time } from '../../ui/time.js';
 
-export function OrderFacts({ order: { plantId, quantity, owner, placedAt, reservedUntil, shipDate, carrier, trackingNumber } }: { readonly order: Order }): ReactNode {
+export function OrderFacts({ order: { plantId, quantity, owner, placedAt, reservedUntil, shipDate, carrier, trackingNumber, shipTo } }: { readonly order: Order }): ReactNode {
   const plantName = usePlantName(plantId);
   const seesPlants = useMay('write:plants', 'write:stock');
   const facts: readonly (readonly [string, ReactNode])[] = [
@@ -18,6 +18,7 @@ export function OrderFacts({ order: { plantId, quantity, owner, placedAt, reserv
     ['Placed', <Time at={placedAt} />],
     ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} />] as const]),
     ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} />] as const]),
+    ...(shipTo === undefined ? [] : [['Ship to', [shipTo.name, ...(shipTo.lines ?? []), shipTo.postalCode, shipTo.city, shipTo.country].filter((one) => one !== undefined).join(', ')] as const]),
     ['Shipment', carrier === undefined ? 'none yet' : <>{carrier}, <Text span inherit ff="monospace">{trackingNumber}</Text></>],
   ];
   return (

@@ -2,8 +2,8 @@ import type { Shop } from '@plant-shop/client';
 import { Cell } from '../../shop/cell.js';
 import type { Order } from '../../shop/day.js';
 import type { LiveEvents, LiveMessage } from '../../shop/live-events.js';
-import { mayMatch, type OrderFilter, toQuery } from './order-filter.js';
-import { changedRow, withNewest } from './order-rows.js';
+import { isOldestFirst, matches, mayMatch, type TabFilter, toQuery } from './order-query.js';
+import { changedRow, withFirst, withOrder } from './order-rows.js';
 
 export interface OrderListState {
   readonly rows: readonly Order[];
@@ -13,33 +13,40 @@ export interface OrderListState {
 }
 
 const pageSize = 500;
-const newestSize = 200;
+const firstSize = 200;
 const publishMs = 250;
-/** Minimum interval between reloads of the newest page while orders come in. */
-const newestMs = 1_500;
+/** Minimum interval between reads while orders come in. */
+const readMs = 1_500;
+/** Orders that are read one by one at the same time; of more, the first page is read. */
+const mostSingle = 20;
 
-/** The orders of one filter: the pages scrolled to so far, rows updated by events, new orders on top. */
+/** The orders of one filter: the pages scrolled to so far, rows updated by events, new orders where they belong. */
 export class OrderList {
   readonly state = new Cell<OrderListState>({ rows: [], isEnd: false, isLoading: false, error: undefined });
   private rows: readonly Order[] = [];
   private pages: AsyncGenerator<Order, void, undefined> | undefined;
   private isEnd = false;
-  private isLoading = false;
+  private loading: Promise<void> | undefined;
   private error: unknown;
-  private timers: { publish?: ReturnType<typeof setTimeout>; newest?: ReturnType<typeof setTimeout> } = {};
+  private timers: { publish?: ReturnType<typeof setTimeout>; read?: ReturnType<typeof setTimeout> } = {};
+  /** Orders that may belong here by their events. */
+  private incoming = new Set<number>();
   private abort = new AbortController();
   private stop: (() => void) | undefined;
 
   constructor(
     private readonly shop: Shop,
     private readonly live: LiveEvents,
-    private readonly filter: OrderFilter,
+    private readonly filter: TabFilter,
     private readonly seesAll: boolean,
   ) {}
 
-  /** Reads the list and follows the events, unless it does already. */
+  /** Reads the list and follows the events. If it does already, only what events do not tell is read: a refund that was completed. */
   open(): void {
-    if (this.stop) return;
+    if (this.stop) {
+      void this.readFirst();
+      return;
+    }
     this.abort = new AbortController();
     this.stop = this.live.subscribe((message) => this.take(message));
     this.start();
@@ -50,7 +57,7 @@ export class OrderList {
     this.stop = undefined;
     this.abort.abort();
     clearTimeout(this.timers.publish);
-    clearTimeout(this.timers.newest);
+    clearTimeout(this.timers.read);
     this.timers = {};
   }
 
@@ -58,24 +65,35 @@ export class OrderList {
   start(): void {
     this.rows = [];
     this.isEnd = false;
-    this.isLoading = false;
+    this.loading = undefined;
+    this.incoming.clear();
     this.pages = this.shop.list('/store/order', { ...toQuery(this.filter, this.seesAll), limit: pageSize }, { signal: this.abort.signal });
     void this.loadMore();
   }
 
   async loadMore(): Promise<void> {
-    const { pages } = this;
-    if (this.isLoading || this.isEnd || !pages) return;
-    this.isLoading = true;
-    this.publish();
+    if (this.isEnd || !this.pages) return;
+    await (this.loading ??= this.loadPage(this.pages));
+  }
+
+  /** @returns at most so many orders, the first ones; fewer if the shop refuses the rest */
+  async loadUpTo(most: number): Promise<readonly Order[]> {
+    while (!this.isEnd && this.rows.length < most && !this.abort.signal.aborted) await this.loadMore();
+    return this.rows.slice(0, most);
+  }
+
+  private async loadPage(pages: AsyncGenerator<Order, void, undefined>): Promise<void> {
+    const more: Order[] = [];
+    this.publish(true);
     try {
-      const more: Order[] = [];
-      while (more.length < pageSize && !this.isEnd) {
+      let isEnd = false;
+      while (more.length < pageSize && !isEnd) {
         const next = await pages.next();
-        if (next.done === true) this.isEnd = true;
+        if (next.done === true) isEnd = true;
         else more.push(next.value);
       }
       if (pages !== this.pages) return;
+      this.isEnd = isEnd;
       const known = new Set(this.rows.map(({ id }) => id));
       this.rows = [...this.rows, ...more.filter(({ id }) => !known.has(id))];
       this.error = undefined;
@@ -85,7 +103,7 @@ export class OrderList {
       // A generator ends when it throws.
       this.isEnd = true;
     }
-    this.isLoading = false;
+    this.loading = undefined;
     this.publish();
   }
 
@@ -103,38 +121,62 @@ export class OrderList {
       this.rows = isLeft ? this.rows.with(index, changed) : this.rows.toSpliced(index, 1);
       this.timers.publish ??= setTimeout(() => this.publish(), publishMs);
     } else if (this.mayBelong(message)) {
-      this.timers.newest ??= setTimeout(() => void this.readNewest(), newestMs);
+      this.incoming.add(orderId);
+      this.timers.read ??= setTimeout(() => void this.readIncoming(), readMs);
     }
   }
 
   private mayBelong(message: Exclude<LiveMessage, { event: 'stream.gap' }>): boolean {
     const { plantId } = message.data;
     if (message.event === 'order.placed') return mayMatch(this.filter, { plantId, status: 'placed', isShipped: false, refund: undefined });
-    if (message.event === 'order.status_changed') return this.filter.status !== undefined && mayMatch(this.filter, { plantId, status: message.data.newStatus });
-    if (message.event === 'order.shipped') return this.filter.shipped === true && mayMatch(this.filter, { plantId, status: 'approved', isShipped: true });
-    return this.filter.refund === 'due' && mayMatch(this.filter, { plantId, refund: 'due' });
+    if (message.event === 'order.status_changed') return mayMatch(this.filter, { plantId, status: message.data.newStatus });
+    if (message.event === 'order.shipped') return mayMatch(this.filter, { plantId, status: 'approved', isShipped: true });
+    return mayMatch(this.filter, { plantId, refund: 'due' });
   }
 
-  private async readNewest(): Promise<void> {
+  /** The first page has the newest orders, but an order that is paid late belongs among older ones. */
+  private async readIncoming(): Promise<void> {
+    const ids = [...this.incoming];
+    this.incoming.clear();
+    if (ids.length > mostSingle || this.filter.q !== undefined || this.rows.length === 0) {
+      await this.readFirst();
+      return;
+    }
+    const { pages } = this;
+    const found = await Promise.allSettled(ids.map((orderId) => this.shop.GET('/store/order/{orderId}', { params: { path: { orderId }, query: { expand: ['plant'] } }, signal: this.abort.signal })));
+    delete this.timers.read;
+    if (this.abort.signal.aborted || pages !== this.pages) return;
+    for (const one of found) {
+      // Of the others, the next event or a reconnect tells again.
+      if (one.status === 'fulfilled' && matches(this.filter, one.value.data)) this.rows = withOrder(this.rows, one.value.data, { isOldestFirst: isOldestFirst(this.filter), isEnd: this.isEnd });
+    }
+    this.publish();
+  }
+
+  private async readFirst(): Promise<void> {
     const { pages } = this;
     try {
-      const query = { ...toQuery(this.filter, this.seesAll), limit: newestSize };
+      const query = { ...toQuery(this.filter, this.seesAll), limit: firstSize };
       const { data, response } = await this.shop.GET('/store/order', { params: { query }, signal: this.abort.signal });
-      if (pages !== this.pages) return;
-      const merged = withNewest(this.rows, data, !response.headers.has('link'));
-      if (merged) this.rows = merged;
+      // The page that is being read is as new.
+      if (pages !== this.pages || this.loading) return;
+      const isWhole = !response.headers.has('link');
+      const merged = withFirst(this.rows, data, isWhole);
+      // Otherwise more may follow than the list knows of.
+      if (merged && (isWhole || merged.length > data.length)) this.rows = merged;
       else this.start();
     } catch {
       // The next event reads it again, and a reconnect reads all.
+    } finally {
+      delete this.timers.read;
     }
-    delete this.timers.newest;
     if (!this.abort.signal.aborted) this.publish();
   }
 
-  private publish(): void {
+  private publish(isLoading = this.loading !== undefined): void {
     clearTimeout(this.timers.publish);
     delete this.timers.publish;
-    const { rows, isEnd, isLoading, error } = this;
+    const { rows, isEnd, error } = this;
     this.state.set({ rows, isEnd, isLoading, error });
   }
 }

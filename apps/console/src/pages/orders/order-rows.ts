@@ -1,13 +1,22 @@
 import type { Order } from '../../shop/day.js';
 import type { LiveMessage } from '../../shop/live-events.js';
 
-/** Merges the reloaded newest page into the rows. Rows missing from it no longer match. @returns undefined if there is a gap between the two */
-export function withNewest(rows: readonly Order[], newest: readonly Order[], isWhole: boolean): readonly Order[] | undefined {
-  if (isWhole) return newest;
-  const ids = new Set(newest.map(({ id }) => id));
+/** Merges the reloaded first page into the rows. Rows missing from it no longer match. @returns undefined if there is a gap between the two */
+export function withFirst(rows: readonly Order[], first: readonly Order[], isWhole: boolean): readonly Order[] | undefined {
+  if (isWhole) return first;
+  const ids = new Set(first.map(({ id }) => id));
   const last = rows.findLastIndex(({ id }) => ids.has(id));
   if (last === -1 && rows.length > 0) return undefined;
-  return [...newest, ...rows.slice(last + 1)];
+  return [...first, ...rows.slice(last + 1)];
+}
+
+/** Puts an order where it belongs, unless that is on a page that is not loaded yet. */
+export function withOrder(rows: readonly Order[], order: Order, { isOldestFirst, isEnd }: { readonly isOldestFirst: boolean; readonly isEnd: boolean }): readonly Order[] {
+  const others = rows.filter(({ id }) => id !== order.id);
+  const isAfter = (one: Order): boolean => one.placedAt > order.placedAt || (one.placedAt === order.placedAt && one.id > order.id);
+  const at = others.findIndex((one) => isAfter(one) === isOldestFirst);
+  if (at === -1) return isEnd ? [...others, order] : others;
+  return others.toSpliced(at, 0, order);
 }
 
 /** Returns a row as changed by an event of its order. */

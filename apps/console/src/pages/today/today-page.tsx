@@ -46,9 +46,9 @@ export function TodayPage(): ReactNode {
       </PageHeader>
       <ProblemAlert error={openError ?? closed.error ?? error} title="The orders could not be loaded" />
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} mb="md">
-        <Stat label="To ship" value={number(open?.toShip)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} search={{ status: 'approved', shipped: false, sort: 'placedAt' }} />
-        <Stat label="Awaiting payment" value={number(open?.placed)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" search={{ status: 'placed', sort: 'placedAt' }} />
-        {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} search={{ refund: 'due', sort: 'placedAt' }} error={refunds.error} />}
+        <Stat label="To ship" value={number(open?.toShip)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} search={{ tab: 'to-ship' }} />
+        <Stat label="Awaiting payment" value={number(open?.placed)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" search={{ tab: 'awaiting' }} />
+        {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} search={{ tab: 'refund' }} error={refunds.error} />}
         {webhooks.isOffered && <Stat label="Failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
       </SimpleGrid>
       <Grid>

@@ -1,12 +1,13 @@
 import { Alert, Button, Group, Paper, Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { ShopError } from '@plant-shop/client';
-import { type ReactNode, useEffect } from 'react';
+import type { ReactNode } from 'react';
 import { useCell } from '../../../auth/session.js';
 import { Card } from '../../../ui/card.js';
 import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
+import { useStayHere } from '../../../ui/use-stay-here.js';
 import { type ImportState, mostShown, type PlantImport } from './plant-import.js';
 
 /** Progress and result of an import, with the refused lines. */
@@ -90,14 +91,4 @@ function Refused({ import: one, state }: { readonly import: PlantImport; readonl
       {refused > mostShown && <Text size="sm" c="dimmed" mt="xs">The first {mostShown}. The report has all.</Text>}
     </Card>
   );
-}
-
-/** Makes the browser ask before the page is closed. */
-function useStayHere(isNeeded: boolean): void {
-  useEffect(() => {
-    if (!isNeeded) return undefined;
-    const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
-  }, [isNeeded]);
 }

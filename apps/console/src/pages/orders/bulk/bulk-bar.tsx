@@ -1,0 +1,70 @@
+import { Button, Group, Text } from '@mantine/core';
+import { IconCircleCheck, IconPrinter, IconTruckDelivery, IconX } from '@tabler/icons-react';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { useCell, useMay, useShop } from '../../../auth/session.js';
+import type { Cell } from '../../../shop/cell.js';
+import type { Order } from '../../../shop/day.js';
+import { formatNumber } from '../../../ui/numbers.js';
+import { ExportButton } from '../export-button.js';
+import type { OrderDesk } from '../order-desk.js';
+import type { OrderList } from '../order-list.js';
+import { nothingSelected, type Selection } from '../selection.js';
+import { type BulkKind, BulkRun, isEligible } from './bulk-run.js';
+
+const PrintDialog = lazy(() => import('../print/print-dialog.js').then(({ PrintDialog: component }) => ({ default: component })));
+
+/** The most orders that are changed or printed together. */
+const most = 1_000;
+
+/** How many orders are selected, and what can be done with all of them. */
+export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
+  readonly desk: OrderDesk;
+  readonly list: OrderList;
+  readonly rows: readonly Order[];
+  readonly isEnd: boolean;
+  /** How many orders match; undefined if that is not known exactly. */
+  readonly total: number | undefined;
+  readonly selection: Cell<Selection>;
+}): ReactNode {
+  const shop = useShop();
+  const mayShip = useMay('write:shipments');
+  const mayManage = useMay('manage:orders');
+  const { ids } = useCell(selection);
+  const [isLoading, setLoading] = useState(false);
+  const [isPrinting, setPrinting] = useState(false);
+  const orders = rows.filter(({ id }) => ids.has(id));
+  const known = isEnd ? rows.length : total;
+  const isMore = known === undefined || known > orders.length;
+  const selectAll = async (): Promise<void> => {
+    setLoading(true);
+    const all = await list.loadUpTo(most);
+    setLoading(false);
+    selection.set({ ...selection.get(), ids: new Set(all.map(({ id }) => id)) });
+  };
+  const begin = (kind: BulkKind): void => {
+    const eligible = orders.filter(isEligible[kind]).slice(0, most);
+    desk.run.set(new BulkRun(shop, kind, eligible, orders.length - eligible.length));
+  };
+  const offers = (kind: BulkKind): boolean => orders.some(isEligible[kind]);
+  return (
+    <Group gap="xs" mb="xs" mih={36} role="group" aria-label="Selected orders">
+      <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once.' : `${formatNumber(orders.length)} selected`}</Text>
+      {isMore && orders.length < most && (
+        <Button size="xs" variant="subtle" loading={isLoading} onClick={() => void selectAll()}>
+          {known === undefined || known > most ? `Select the first ${formatNumber(most)} that match` : `Select all ${formatNumber(known)} that match`}
+        </Button>
+      )}
+      {orders.length > 0 && (
+        <>
+          {mayShip && offers('ship') && <Button size="xs" leftSection={<IconTruckDelivery size={16} />} onClick={() => begin('ship')}>Ship</Button>}
+          {mayShip && offers('deliver') && <Button size="xs" leftSection={<IconCircleCheck size={16} />} onClick={() => begin('deliver')}>Report deliveries</Button>}
+          <Button size="xs" variant="default" leftSection={<IconPrinter size={16} />} onClick={() => setPrinting(true)}>Print</Button>
+          <ExportButton orders={orders} />
+          {mayManage && offers('cancel') && <Button size="xs" variant="default" leftSection={<IconX size={16} />} onClick={() => begin('cancel')}>Cancel</Button>}
+          <Button size="xs" variant="subtle" onClick={() => selection.set(nothingSelected)}>Select none</Button>
+        </>
+      )}
+      {isPrinting && <Suspense><PrintDialog orders={orders.slice(0, most)} onClose={() => setPrinting(false)} /></Suspense>}
+    </Group>
+  );
+}

@@ -1,0 +1,143 @@
+import { Button, Checkbox, Group, Modal, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type KeyboardEvent, memo, type ReactNode, useCallback, useRef, useState } from 'react';
+import { useCell } from '../../../auth/session.js';
+import { counted, formatNumber } from '../../../ui/numbers.js';
+import { RestoredDraft, useDraft } from '../../../ui/use-draft.js';
+import { useStayHere } from '../../../ui/use-stay-here.js';
+import classes from './bulk-dialog.module.css';
+import type { BulkChange, BulkKind, BulkRow, BulkRun } from './bulk-run.js';
+import { readTrackingList } from './tracking-list.js';
+
+interface Words {
+  readonly title: (orders: string) => string;
+  readonly action: (orders: string) => string;
+  readonly done: string;
+  readonly leftOut: string;
+}
+
+const words: Readonly<Record<BulkKind, Words>> = {
+  ship: { title: (orders) => `Ship ${orders}`, action: (orders) => `Ship ${orders}`, done: 'shipped', leftOut: 'Only paid orders that are not shipped yet can be shipped.' },
+  deliver: { title: (orders) => `Delivery of ${orders}`, action: () => 'They were delivered', done: 'delivered', leftOut: 'Only shipped orders can be delivered.' },
+  cancel: { title: (orders) => `Cancel ${orders}?`, action: (orders) => `Cancel ${orders}`, done: 'cancelled', leftOut: 'Shipped and closed orders cannot be cancelled.' },
+};
+
+/** Asks what the change needs, and shows its result at each order. @param onClose gets the orders that were not changed, if it was tried */
+export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly onClose: (open?: readonly number[]) => void }): ReactNode {
+  const { kind, leftOut } = run;
+  const { rows, isRunning, isBegun } = useCell(run.state);
+  const client = useQueryClient();
+  const draft = useDraft<BulkChange>(`${kind} orders`, { carrier: '', trackingNumbers: {}, reason: '', restock: true });
+  const change = draft.value;
+  const trackingNumbers = useRef(change.trackingNumbers);
+  trackingNumbers.current = change.trackingNumbers;
+  const numberOf = ({ order }: BulkRow): string => change.trackingNumbers[order.id] ?? order.trackingNumber ?? '';
+  const { change: type } = draft;
+  const latestType = useRef(type);
+  latestType.current = type;
+  const setNumbers = useCallback((numbers: Readonly<Record<number, string>>): void => {
+    trackingNumbers.current = { ...trackingNumbers.current, ...numbers };
+    latestType.current({ trackingNumbers: trackingNumbers.current });
+  }, []);
+  useStayHere(isRunning);
+  const done = rows.filter(({ state }) => state === 'done').length;
+  const failed = rows.filter(({ state }) => state === 'failed').length;
+  const open = rows.filter(({ state }) => state !== 'done').map(({ order }) => order.id);
+  const all = counted(rows.length, 'order');
+  const close = (): void => {
+    if (isRunning) return;
+    if (open.length === 0) draft.clear();
+    onClose(isBegun ? open : undefined);
+  };
+  const send = (): void => {
+    void run.run({ ...change, trackingNumbers: Object.fromEntries(rows.map((row) => [row.order.id, numberOf(row)])) }).then(() => client.invalidateQueries({ queryKey: ['orders'] }));
+  };
+  return (
+    <Modal opened onClose={close} title={words[kind].title(all)} size="xl" closeOnClickOutside={!isBegun} centered>
+      <form onSubmit={(event) => { event.preventDefault(); send(); }}>
+        <Stack>
+          <RestoredDraft draft={draft} />
+          {leftOut > 0 && <Text size="sm">{counted(leftOut, 'selected order is', 'selected orders are')} left out. {words[kind].leftOut}</Text>}
+          {kind === 'ship' && (
+            <>
+              <TextInput label="Carrier" description="Of all these orders." required maxLength={200} data-autofocus value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
+              <TrackingList ids={open} onNumbers={setNumbers} />
+            </>
+          )}
+          {kind === 'deliver' && <Text size="sm">The orders close: they can be neither cancelled nor transferred afterwards.</Text>}
+          {kind === 'cancel' && (
+            <>
+              <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
+              <Textarea label="Reason" description="The owners see it, too." required maxLength={500} autosize minRows={2} data-autofocus value={change.reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} />
+              <Checkbox label="Their units can be sold again" description="If not, those of paid orders are written off." checked={change.restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
+            </>
+          )}
+          {isBegun && <Progress value={((done + failed) / rows.length) * 100} color={failed > 0 ? 'orange' : 'green'} aria-label="Orders that have a result" />}
+          <Text size="sm" role="status" fw={500}>{isBegun ? resultText({ done, failed, all, isRunning, isStopped: done + failed < rows.length, word: words[kind].done }) : ''}</Text>
+          <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField}>
+            {rows.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
+          </ul>
+          <Group justify="flex-end">
+            {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
+            {(open.length > 0 || isRunning) && <Button type="submit" color={kind === 'cancel' ? 'red' : 'green'} loading={isRunning}>{isBegun ? `Try ${counted(open.length, 'order')} again` : words[kind].action(all)}</Button>}
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+/** Scanners press Enter after each number. */
+function toNextField(event: KeyboardEvent<HTMLElement>): void {
+  if (event.key !== 'Enter' || !(event.target instanceof HTMLInputElement)) return;
+  event.preventDefault();
+  const fields = [...event.currentTarget.querySelectorAll('input')];
+  fields[fields.indexOf(event.target) + 1]?.focus();
+}
+
+function resultText({ done, failed, all, isRunning, isStopped, word }: { readonly done: number; readonly failed: number; readonly all: string; readonly isRunning: boolean; readonly isStopped: boolean; readonly word: string }): string {
+  const refused = failed === 0 ? '' : ` ${counted(failed, 'was', 'were')} not: each says why.`;
+  return `${isStopped && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${all} ${done === 1 ? 'is' : 'are'} ${word}.${refused}`;
+}
+
+const Row = memo(function Row({ row: { order, state, why, requestId }, number, onNumbers, done }: {
+  readonly row: BulkRow;
+  /** The tracking number, where one is needed. */
+  readonly number?: string;
+  readonly onNumbers?: (numbers: Readonly<Record<number, string>>) => void;
+  readonly done: string;
+}): ReactNode {
+  const { id, plant, plantId, quantity } = order;
+  return (
+    <li className={classes['row']} data-state={state}>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Order {id} · {counted(quantity, 'unit')} of {plant?.name ?? `plant ${plantId}`}</Text>
+      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required maxLength={200} readOnly={state === 'done' || state === 'running'} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
+      <Text size="sm" c={state === 'failed' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
+        {state === 'running' && '…'}
+        {state === 'done' && done}
+        {state === 'failed' && <>Not {done}. {why}{requestId !== undefined && <Text span size="xs" c="dimmed"> Request {requestId}</Text>}</>}
+      </Text>
+    </li>
+  );
+});
+
+/** Fills in all tracking numbers at once. */
+function TrackingList({ ids, onNumbers }: { readonly ids: readonly number[]; readonly onNumbers: (numbers: Readonly<Record<number, string>>) => void }): ReactNode {
+  const [text, setText] = useState('');
+  const [result, setResult] = useState('');
+  const fill = (): void => {
+    const { numbers, unused } = readTrackingList(text, ids);
+    onNumbers(numbers);
+    const rest = unused.length === 0 ? '' : ` ${counted(unused.length, 'line fits', 'lines fit')} none of the orders: ${unused.slice(0, 5).join(', ')}${unused.length > 5 ? ' …' : ''}`;
+    setResult(`${counted(Object.keys(numbers).length, 'number is', 'numbers are')} filled in.${rest}`);
+  };
+  return (
+    <Stack gap={4}>
+      <Textarea label="Paste tracking numbers" description="One a line, in the order below. Or two columns: order and tracking number." autosize minRows={2} maxRows={5} value={text} onChange={({ currentTarget: { value } }) => setText(value)} />
+      <Group gap="xs">
+        <Button size="xs" variant="default" disabled={text.trim() === ''} onClick={fill}>Fill in</Button>
+        <Text size="sm" role="status" style={{ overflowWrap: 'anywhere' }}>{result}</Text>
+      </Group>
+    </Stack>
+  );
+}

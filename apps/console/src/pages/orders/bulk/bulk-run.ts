@@ -1,0 +1,146 @@
+import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
+import { Cell } from '../../../shop/cell.js';
+import type { Order } from '../../../shop/day.js';
+import { problemText } from '../../../ui/problem.js';
+
+export type BulkKind = 'ship' | 'deliver' | 'cancel';
+
+export interface BulkChange {
+  readonly carrier: string;
+  /** By order. */
+  readonly trackingNumbers: Readonly<Record<number, string>>;
+  readonly reason: string;
+  readonly restock: boolean;
+}
+
+export interface BulkRow {
+  readonly order: Order;
+  readonly state: 'waiting' | 'running' | 'done' | 'failed';
+  /** Why it failed. */
+  readonly why?: string;
+  readonly requestId?: string;
+}
+
+export interface BulkState {
+  readonly rows: readonly BulkRow[];
+  readonly isRunning: boolean;
+  /** Whether the change was sent at least once. */
+  readonly isBegun: boolean;
+}
+
+/** Requests at the same time. */
+const atOnce = 10;
+const publishMs = 100;
+
+/** What is sent for an order. It is sent again as it was if nobody knows whether the shop took it, so that it counts once. */
+interface Sent {
+  readonly idempotencyKey: string;
+  readonly etag?: string;
+  readonly text: string;
+}
+
+/** Which orders a change is for; the shop checks again. */
+export const isEligible: Readonly<Record<BulkKind, (order: Order) => boolean>> = {
+  ship: ({ status, carrier }) => status === 'approved' && carrier === undefined,
+  deliver: ({ status, carrier }) => status === 'approved' && carrier !== undefined,
+  cancel: ({ status, carrier }) => status === 'placed' || (status === 'approved' && carrier === undefined),
+};
+
+/** The same change of many orders, one by one, with a result for each. */
+export class BulkRun {
+  readonly state: Cell<BulkState>;
+  private readonly rows: Map<number, BulkRow>;
+  private readonly unknown = new Map<number, Sent>();
+  private isRunning = false;
+  private isBegun = false;
+  private isStopped = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param leftOut how many of the selected orders the change is not for */
+  constructor(
+    private readonly shop: Shop,
+    readonly kind: BulkKind,
+    orders: readonly Order[],
+    readonly leftOut: number,
+  ) {
+    this.rows = new Map(orders.map((order) => [order.id, { order, state: 'waiting' }]));
+    this.state = new Cell<BulkState>({ rows: [...this.rows.values()], isRunning: false, isBegun: false });
+  }
+
+  /** Changes the orders that are not changed yet. */
+  async run(change: BulkChange): Promise<void> {
+    if (this.isRunning) return;
+    [this.isRunning, this.isBegun, this.isStopped] = [true, true, false];
+    const todo = [...this.rows.values()].filter(({ state }) => state !== 'done').map(({ order }) => order);
+    for (const order of todo) this.set({ order, state: 'waiting' });
+    this.publish();
+    const queue = todo.values();
+    await Promise.all(Array.from({ length: atOnce }, async () => {
+      for (const order of queue) {
+        if (this.isStopped) return;
+        this.set({ order, state: 'running' });
+        this.set(await this.rowOf(order, change));
+      }
+    }));
+    this.isRunning = false;
+    this.publish();
+  }
+
+  /** Requests under way are finished. */
+  stop(): void {
+    this.isStopped = true;
+  }
+
+  private async rowOf(order: Order, change: BulkChange): Promise<BulkRow> {
+    try {
+      await this.change(order, change);
+      this.unknown.delete(order.id);
+      return { order, state: 'done' };
+    } catch (error) {
+      if (error instanceof ShopError && error.outcome !== 'unknown') this.unknown.delete(order.id);
+      const { what, faults, requestId } = problemText(error);
+      const why = error instanceof ShopProblem && error.code === 'order-not-cancellable' ? 'It is shipped, delivered or cancelled already.' : faults[0] === undefined ? what : `${what} It ${faults[0].detail}.`;
+      return { order, state: 'failed', why, ...(requestId !== undefined && { requestId }) };
+    }
+  }
+
+  private async change({ id }: Order, { carrier, trackingNumbers, reason, restock }: BulkChange): Promise<unknown> {
+    const path = { orderId: id };
+    if (this.kind === 'deliver') return this.shop.POST('/store/order/{orderId}/delivery', { params: { path }, idempotencyKey: this.sentOf(id, '').idempotencyKey });
+    if (this.kind === 'cancel') {
+      const body = { reason: reason.trim(), restock };
+      return this.shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body, idempotencyKey: this.sentOf(id, JSON.stringify(body)).idempotencyKey });
+    }
+    const body = { carrier: carrier.trim(), trackingNumber: (trackingNumbers[id] ?? '').trim() };
+    const text = JSON.stringify(body);
+    const before = this.unknown.get(id);
+    let etag = before?.text === text ? before.etag : undefined;
+    if (etag === undefined) {
+      const { data, response } = await this.shop.GET('/store/order/{orderId}', { params: { path } });
+      if (data.carrier === body.carrier && data.trackingNumber === body.trackingNumber) return data;
+      // A second shipment would replace the first one without a word.
+      if (data.carrier !== undefined) throw new Error(`It is shipped already, with ${data.carrier}, ${data.trackingNumber ?? ''}.`);
+      etag = response.headers.get('etag') ?? undefined;
+    }
+    const { idempotencyKey } = this.sentOf(id, text, etag);
+    return this.shop.POST('/store/order/{orderId}/shipment', { params: { path, header: etag === undefined ? {} : { 'If-Match': etag } }, body, idempotencyKey });
+  }
+
+  private sentOf(id: number, text: string, etag?: string): Sent {
+    const before = this.unknown.get(id);
+    const sent = before?.text === text && before.etag === etag ? before : { idempotencyKey: crypto.randomUUID(), text, ...(etag !== undefined && { etag }) };
+    this.unknown.set(id, sent);
+    return sent;
+  }
+
+  private set(row: BulkRow): void {
+    this.rows.set(row.order.id, row);
+    this.timer ??= setTimeout(() => this.publish(), publishMs);
+  }
+
+  private publish(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.state.set({ rows: [...this.rows.values()], isRunning: this.isRunning, isBegun: this.isBegun });
+  }
+}

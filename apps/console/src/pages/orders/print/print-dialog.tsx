@@ -1,0 +1,53 @@
+import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core';
+import { IconPrinter } from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
+import { createPortal } from 'react-dom';
+import type { Order } from '../../../shop/day.js';
+import { counted } from '../../../ui/numbers.js';
+import { PickList } from './pick-list.js';
+import classes from './papers.module.css';
+import { Label, Slip } from './slips.js';
+
+const papers = {
+  slip: { label: 'Packing slips', description: 'A4, a page for each order', size: 'A4', margin: '15mm' },
+  label: { label: 'Labels', description: '100 × 150 mm, one for each order', size: '100mm 150mm', margin: '0' },
+  pick: { label: 'Pick list', description: 'A4, all units by plant', size: 'A4', margin: '15mm' },
+} as const;
+type Paper = keyof typeof papers;
+const kinds = Object.keys(papers) as Paper[];
+
+/** Of the whole document, only the papers are printed. */
+const pageStyle = ({ size, margin }: (typeof papers)[Paper]): string => `@page { size: ${size}; margin: ${margin}; }
+@media print {
+  html, body { height: auto !important; overflow: visible !important; background: #fff !important; }
+  body > :not([data-papers]) { display: none !important; }
+}`;
+
+/** Prints papers for these orders; the orders stay as they are. */
+export function PrintDialog({ orders, onClose }: { readonly orders: readonly Order[]; readonly onClose: () => void }): ReactNode {
+  const [paper, setPaper] = useState<Paper>('slip');
+  const withoutAddress = orders.filter(({ shipTo }) => shipTo === undefined).length;
+  return (
+    <Modal opened onClose={onClose} title={`Print for ${counted(orders.length, 'order')}`} centered>
+      <Stack>
+        <Radio.Group label="Paper" value={paper} onChange={(value) => setPaper(kinds.find((one) => one === value) ?? 'slip')}>
+          <Stack gap="xs" mt="xs">{kinds.map((one) => <Radio key={one} value={one} label={papers[one].label} description={papers[one].description} />)}</Stack>
+        </Radio.Group>
+        {withoutAddress > 0 && paper !== 'pick' && <Text size="sm">{counted(withoutAddress, 'order has', 'orders have')} no address. Their papers name the owner.</Text>}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>Back</Button>
+          <Button leftSection={<IconPrinter size={16} />} onClick={() => window.print()}>Print</Button>
+        </Group>
+      </Stack>
+      {createPortal(
+        <div data-papers className={classes['papers']}>
+          <style>{pageStyle(papers[paper])}</style>
+          {paper === 'pick' && <PickList orders={orders} />}
+          {paper === 'slip' && orders.map((order) => <Slip key={order.id} order={order} />)}
+          {paper === 'label' && orders.map((order) => <Label key={order.id} order={order} />)}
+        </div>,
+        document.body,
+      )}
+    </Modal>
+  );
+}
