@@ -61,8 +61,9 @@ function boxesOf() {
     if (cut?.scrolls && (phone || element.closest('pre, code, [role=listbox], textarea'))) return false;
     if (cut) {
       const shown = cut.by.getAttribute('aria-label') ?? cut.by.className;
-      // An ellipsis says that there is more, and the whole is a click away.
-      if (!(cut.by === element.parentElement || cut.by === element || element.closest('[data-truncate], [data-line-clamp]'))) found.push(`${name} is cut off by ${shown.slice(0, 60)}`);
+      // An ellipsis says that there is more, and the whole is a click away. The rest of a number tells it from others.
+      const isNumber = /^\d{1,12}$/.test(element.textContent?.trim() ?? '');
+      if (isNumber || !(cut.by === element.parentElement || cut.by === element || element.closest('[data-truncate], [data-line-clamp]'))) found.push(`${name} is cut off by ${shown.slice(0, 60)}`);
       return false;
     }
     if (box.left < -tolerance || box.right > innerWidth + tolerance) found.push(`${name} lies outside the page, at ${Math.round(box.left)} to ${Math.round(box.right)} px`);

@@ -17,7 +17,8 @@ const rowHeight = 44;
 const columnGap = 10;
 const padding = 14;
 const checkWidth = 22;
-const orderWidth = 84;
+// Of the longest number that the shop assigns.
+const orderWidth = 112;
 /** Loads the next page when this many rows are left below. */
 const ahead = 100;
 
