@@ -101,4 +101,9 @@ export interface NotificationsOptions {
   readonly publicUrl: string;
 }
 
+/** Of a page of the stream: events by default and at most, and for how long it may wait for the first. */
+export const defaultLimit = 100;
+export const maxLimit = 1_000;
+export const maxWaitSeconds = 30;
+
 export const NOTIFICATIONS_OPTIONS = Symbol('notifications options');

@@ -5,7 +5,7 @@ import { sampleOf } from '@plant-shop/contracts/samples';
 import { store } from '@plant-shop/contracts/store';
 import { encodeCursor } from '../log/history.js';
 import type { GapReason } from '../log/log-entry.js';
-import { defaultLimit, maxLimit, maxWaitSeconds } from '../stream/request.js';
+import { defaultLimit, maxLimit, maxWaitSeconds } from '../options.js';
 
 // The AsyncAPI 3.0 document of the stream and webhooks. Tests validate real frames by it.
 

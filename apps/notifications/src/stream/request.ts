@@ -9,6 +9,7 @@ import { pathOf } from '@plant-shop/platform/http/request';
 import { readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import { type Cursor, decodeCursor } from '../log/history.js';
 import { defaultTypes, type EventTypes, eventTypesOf, type Filter } from '../log/subscription.js';
+import { defaultLimit, maxLimit, maxWaitSeconds } from '../options.js';
 
 export const updatesPath = '/v1/orders/updates';
 
@@ -25,9 +26,6 @@ export interface StreamRequest {
   readonly waitSeconds: number;
 }
 
-export const defaultLimit = 100;
-export const maxLimit = 1_000;
-export const maxWaitSeconds = 30;
 const maxFilterValues = 100;
 
 /** @throws CodedError `malformed-request`, `unauthorized`, `invalid-cursor`, `invalid-input` */
