@@ -96,7 +96,7 @@ export const declaredWeight = ({ routeSpec }: FastifyRequest): number => (typeof
 /** Returns what a call with the request's body weighs (`ConcurrencyLimiter`). */
 export function weightOf(request: FastifyRequest): number {
   const weight = weightOfBytes((request.body as Buffer | undefined)?.length ?? 0);
-  return request.routeSpec?.batched && weight <= 1 ? 1 / 4 : Math.max(declaredWeight(request), weight);
+  return request.routeSpec?.batched && weight <= 1 ? 1 / 8 : Math.max(declaredWeight(request), weight);
 }
 
 /** Whether the answer is a page of a list, with a link to the next. */
