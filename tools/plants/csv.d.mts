@@ -30,6 +30,8 @@ export interface Reading {
   readonly encoding?: string;
   readonly separator?: string;
 }
+/** Returns the byte order mark that a file begins with. */
+export declare function markOf(bytes: Uint8Array): { readonly name: string; readonly encoding: string; readonly mark: readonly number[] } | undefined;
 /** Yields the rows of a CSV file. @throws BadFile */
 export declare function rowsOf(bytes: AsyncIterable<Uint8Array>, reading?: Reading): AsyncGenerator<Row, void>;
 /** Yields the plants of rows, the first of which names the columns. @param columns instead of those that it names; null leaves one out @throws BadFile */

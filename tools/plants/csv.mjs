@@ -105,13 +105,19 @@ async function* textOf(chunks, unmarked = 'utf-8') {
   yield decoded(held);
 }
 
+const MARKS = [
+  { name: 'UTF-8', encoding: 'utf-8', mark: [0xef, 0xbb, 0xbf] },
+  { name: 'UTF-16', encoding: 'utf-16le', mark: [0xff, 0xfe] },
+  { name: 'UTF-16, big-endian', encoding: 'utf-16be', mark: [0xfe, 0xff] },
+];
+
+/** Returns the byte order mark that a file begins with. @param {Uint8Array} bytes */
+export const markOf = (bytes) => MARKS.find(({ mark }) => mark.every((byte, n) => bytes[n] === byte));
+
 /** @param {Uint8Array} bytes @param {string} unmarked @returns {[encoding: string, bytes: Uint8Array]} */
 function withoutMark(bytes, unmarked) {
-  const [a, b, c] = bytes;
-  if (a === 0xef && b === 0xbb && c === 0xbf) return ['utf-8', bytes.subarray(3)];
-  if (a === 0xff && b === 0xfe) return ['utf-16le', bytes.subarray(2)];
-  if (a === 0xfe && b === 0xff) return ['utf-16be', bytes.subarray(2)];
-  return [unmarked, bytes];
+  const { encoding = unmarked, mark = [] } = markOf(bytes) ?? {};
+  return [encoding, bytes.subarray(mark.length)];
 }
 
 /** Where the last character begins if it may be incomplete. @param {string} encoding @param {Uint8Array} bytes */

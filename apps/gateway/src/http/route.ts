@@ -91,10 +91,10 @@ const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly strin
 };
 
 /** Returns what a request weighs by its operation. */
-export const declaredWeight = ({ routeSpec }: FastifyRequest): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
+export const declaredWeight = ({ routeSpec }: Pick<FastifyRequest, 'routeSpec'>): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
 
 /** Returns what a call with the request's body weighs (`ConcurrencyLimiter`). */
-export function weightOf(request: FastifyRequest): number {
+export function weightOf(request: Pick<FastifyRequest, 'routeSpec' | 'body'>): number {
   const weight = weightOfBytes((request.body as Buffer | undefined)?.length ?? 0);
   return request.routeSpec?.batched && weight <= 1 ? 1 / 8 : Math.max(declaredWeight(request), weight);
 }

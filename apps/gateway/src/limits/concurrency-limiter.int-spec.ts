@@ -6,7 +6,6 @@ import { store } from '@plant-shop/contracts/store';
 import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { userId } from '@plant-shop/service-testing/identity';
-import type { FastifyRequest } from 'fastify';
 import type { GatewayOptions } from '../config.js';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 import { routeSpecOf, weightOf } from '../http/route.js';
@@ -215,7 +214,7 @@ describe('the weight of a call', () => {
     ['the same with a large body', store.placeOrder, 380 * 1024, 24],
     ['of a search', catalog.searchPlants, 0, 8],
   ])('%s', (_, { client }, bytes, weight) => {
-    expect(weightOf({ routeSpec: routeSpecOf(client), body: Buffer.alloc(bytes) } as unknown as FastifyRequest)).toBe(weight);
+    expect(weightOf({ routeSpec: routeSpecOf(client), body: Buffer.alloc(bytes) })).toBe(weight);
   });
 });
 

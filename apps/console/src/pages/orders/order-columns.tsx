@@ -1,11 +1,10 @@
-import { Badge, Image } from '@mantine/core';
-import { IconLeaf } from '@tabler/icons-react';
+import { Badge } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Order } from '../../shop/day.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
-import { ownImage } from '../plants/own-image.js';
+import { PlantPicture } from '../plants/plant-picture.js';
 import type { OrderTab } from './order-filter.js';
 import classes from './order-table.module.css';
 
@@ -39,11 +38,10 @@ const own: Readonly<Record<OrderTab, readonly Column[]>> = {
 export const columnsOf = (tab: OrderTab, seesAll: boolean): readonly Column[] => [plant, units, placed, ...(seesAll ? [owner] : []), ...own[tab]];
 
 function PlantCell({ order: { plant: found, plantId } }: { readonly order: Order }): ReactNode {
-  const picture = found?.photoUrls.map(ownImage).find((one) => one !== undefined);
   const name = found?.name ?? `Plant ${plantId} (deleted)`;
   return (
     <div className={classes['plant']}>
-      {picture === undefined ? <span className={classes['picture']} aria-hidden><IconLeaf size={16} /></span> : <Image src={picture} alt="" loading="lazy" className={classes['picture']} />}
+      <PlantPicture photoUrls={found?.photoUrls ?? []} isSmall />
       <span className={classes['cell']} title={name}>{name}</span>
     </div>
   );

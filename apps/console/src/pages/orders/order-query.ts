@@ -40,13 +40,19 @@ export const toCountQuery = ({ q, plantId, owner, from, before }: OrderFilter, s
   ...(before !== undefined && { placedBefore: before }),
 });
 
+/** The statuses of a tab's orders; none: any. @param chosen those chosen in the tab with all orders */
+function statusesIn(tab: OrderTab, chosen: string | undefined): readonly OrderStatus[] {
+  const { status } = tabs[tab];
+  return status === undefined ? statusesOf(chosen) : [status];
+}
+
 /** The orders of one tab, as its list shows them. */
 export function toQuery(filter: TabFilter, seesAll: boolean): ListQuery<'/store/order'> {
-  const { status, shipped, refund } = tabs[filter.tab];
-  const statuses = status === undefined ? statusesOf(filter.status) : [status];
+  const { shipped, refund } = tabs[filter.tab];
+  const statuses = statusesIn(filter.tab, filter.status);
   return {
     ...toCountQuery(filter, seesAll),
-    ...(statuses.length > 0 && { status: statuses }),
+    ...(statuses.length > 0 && { status: [...statuses] }),
     ...(shipped !== undefined && { shipped }),
     ...(refund && { refund }),
     sort: isOldestFirst(filter) ? 'placedAt' : '-placedAt',
@@ -56,8 +62,8 @@ export function toQuery(filter: TabFilter, seesAll: boolean): ListQuery<'/store/
 
 /** How many orders a tab has. @param status the statuses chosen in the tab with all orders */
 export function countOf({ counts }: Counts, tab: OrderTab, status?: string): number {
-  const { status: only, shipped, refund } = tabs[tab];
-  const statuses = only === undefined ? statusesOf(status) : [only];
+  const { shipped, refund } = tabs[tab];
+  const statuses = statusesIn(tab, status);
   return counts
     .filter((one) => (statuses.length === 0 || statuses.includes(one.status)) && (shipped === undefined || one.shipped === shipped) && (refund === undefined || one.refund === refund))
     .reduce((sum, { orders }) => sum + orders, 0);
@@ -65,8 +71,8 @@ export function countOf({ counts }: Counts, tab: OrderTab, status?: string): num
 
 /** Whether an order may match, as far as it is known: events have neither owner nor time. */
 export function mayMatch({ tab, status, plantId }: TabFilter, order: { readonly plantId: number; readonly status?: OrderStatus; readonly isShipped?: boolean; readonly refund?: Order['refund'] }): boolean {
-  const { status: only, shipped, refund } = tabs[tab];
-  const statuses = only === undefined ? statusesOf(status) : [only];
+  const { shipped, refund } = tabs[tab];
+  const statuses = statusesIn(tab, status);
   return (
     (statuses.length === 0 || order.status === undefined || statuses.includes(order.status)) &&
     (shipped === undefined || order.isShipped === undefined || order.isShipped === shipped) &&

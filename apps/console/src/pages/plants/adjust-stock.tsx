@@ -26,9 +26,9 @@ interface Known {
 }
 
 /** The change before the stock: a change between the two is in the stock that is shown. */
-async function read(shop: Shop, plantId: number, signal?: AbortSignal): Promise<Known> {
+async function read(shop: Shop, plantId: number, signal = new AbortController().signal): Promise<Known> {
   const { entries: [last] } = await stockChanges(shop, plantId, { limit: 1 }, signal);
-  return { last, stock: await stockQuery(shop, plantId).queryFn({ signal: signal ?? new AbortController().signal }) };
+  return { last, stock: await stockQuery(shop, plantId).queryFn({ signal }) };
 }
 
 /** Adds or removes free units, with a reason. Two people who correct the same stock at the same time learn of each other; orders meanwhile do not matter. */
@@ -136,7 +136,7 @@ export const signed = (by: number): string => (by > 0 ? `+${formatNumber(by)}` :
 
 /** The same change has the same key: if its answer was lost, sending it again does not repeat it. */
 function keyOf(keys: Map<string, string>, change: string): string {
-  const key = keys.get(change) ?? Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('');
+  const key = keys.get(change) ?? crypto.randomUUID();
   keys.set(change, key);
   return key;
 }

@@ -9,7 +9,7 @@ import { FileDropZone } from '../../ui/file-drop-zone.js';
 import { formatBytes } from '../../ui/numbers.js';
 import { problemText } from '../../ui/problem.js';
 import { useChange } from '../../ui/use-change.js';
-import { ownImage, webAddress } from './own-image.js';
+import { ownImage, webAddress } from './plant-picture.js';
 import classes from './plant-images.module.css';
 import type { Plant } from './plant-filter.js';
 import { replacePlant } from './plant-replacement.js';

@@ -1,12 +1,11 @@
-import { Badge, Box, Group, Image, Text } from '@mantine/core';
-import { IconLeaf } from '@tabler/icons-react';
+import { Badge, Box, Group, Text } from '@mantine/core';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useMay } from '../../auth/session.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { StatusBadge } from '../../ui/status-badge.js';
-import { ownImage } from './own-image.js';
 import type { Plant } from './plant-filter.js';
+import { PlantPicture } from './plant-picture.js';
 import classes from './plant-table.module.css';
 import { StockCell } from './stock-cell.js';
 import { useLiveStock } from './plants-queries.js';
@@ -65,13 +64,10 @@ export function PlantTable({ plants, isComplete, onNearEnd }: { readonly plants:
 }
 
 function Row({ plant, index, top, hasStock }: { readonly plant: Plant; readonly index: number; readonly top: number; readonly hasStock: boolean }): ReactNode {
-  const picture = plant.photoUrls.map(ownImage).find((one) => one !== undefined);
   return (
     <div role="row" aria-rowindex={index + 2} data-index={index} className={classes['row']} style={{ position: 'absolute', width: '100%', height: rowHeight, transform: `translateY(${top}px)` }}>
       <div role="cell" className={classes['name']}>
-        {picture === undefined
-          ? <span className={classes['picture']} aria-hidden><IconLeaf size={18} /></span>
-          : <Image src={picture} alt="" loading="lazy" className={classes['picture']} />}
+        <PlantPicture photoUrls={plant.photoUrls} />
         <div style={{ minWidth: 0 }}>
           <AnchorLink to="/plants/$plantId" params={{ plantId: String(plant.id) }} underline="hover" fw={500} size="sm" truncate display="block" title={plant.name}>{plant.name}</AnchorLink>
           <Text size="xs" c="dimmed" className="numbers">{plant.id}{hasStock && plant.status !== 'available' && <Box component="span" hiddenFrom="sm"> · {plant.status}</Box>}</Text>

@@ -4,9 +4,8 @@ import { type ReactNode, useState } from 'react';
 import { createPortal } from 'react-dom';
 import type { Order } from '../../../shop/day.js';
 import { counted } from '../../../ui/numbers.js';
-import { PickList } from './pick-list.js';
 import classes from './papers.module.css';
-import { Label, Slip } from './slips.js';
+import { Label, PickList, Slip } from './papers.js';
 
 const papers = {
   slip: { label: 'Packing slips', description: 'A4, a page for each order', size: 'A4', margin: '15mm' },

@@ -26,7 +26,7 @@ export interface DryLine {
   /** Why the line would be refused as a whole. */
   readonly fault?: string;
   /** The plant that it would change. */
-  readonly before?: Plant;
+  readonly before?: Partial<Plant>;
   readonly changed: readonly Column[];
   /** Free units now, if the line sets them. */
   free?: number;
@@ -75,7 +75,7 @@ export async function dryRun({ shop, file, reading, signal, onPart }: {
     if (id !== undefined) ids.add(id);
     if (externalId !== undefined) externalIds.add(externalId);
   }
-  const known = new Map<unknown, Plant>();
+  const known = new Map<unknown, Partial<Plant>>();
   const owners = new Map<unknown, number>();
   if (ids.size + externalIds.size > 0) {
     for await (const line of exportedLines(shop, signal)) {
@@ -126,7 +126,7 @@ function valuesOf(text: string): PlantValues | undefined {
 function judged(values: PlantValues | undefined, { fault, needsId, known, owners }: {
   readonly fault: string | undefined;
   readonly needsId: boolean;
-  readonly known: Map<unknown, Plant>;
+  readonly known: Map<unknown, Partial<Plant>>;
   readonly owners: Map<unknown, number>;
 }): Omit<DryLine, 'number'> {
   const plant = values ?? {};
@@ -141,7 +141,8 @@ function judged(values: PlantValues | undefined, { fault, needsId, known, owners
   if (faults.length > 0) return { outcome: 'refused', plant, faults, changed: [] };
   if (typeof externalId === 'string') owners.set(externalId, typeof id === 'number' ? id : 0);
   const before = id === undefined ? undefined : known.get(id);
-  if (id !== undefined) known.set(id, { photoUrls: [], tags: [], status: 'available', ...(before && { status: before.status, externalId: before.externalId }), ...plant } as unknown as Plant);
+  const kept = before?.externalId === undefined ? {} : { externalId: before.externalId };
+  if (id !== undefined) known.set(id, { photoUrls: [], tags: [], status: before?.status ?? 'available', ...kept, ...(plant as Partial<Plant>) });
   if (!before) return { outcome: 'created', plant, faults, changed: [] };
   const changed = changesOf(plant, before);
   return { outcome: changed.length > 0 ? 'updated' : 'unchanged', plant, faults, before, changed };
@@ -193,14 +194,15 @@ function isSameLabel(one: Label | undefined, other: Label | undefined): boolean 
   return a === b || (a === 0 && b >= firstOwnId) || (b === 0 && a >= firstOwnId);
 }
 
-function changesOf(plant: PlantValues, before: Plant): Column[] {
+function changesOf(plant: PlantValues, before: Partial<Plant>): Column[] {
+  const { tags: tagsBefore = [], photoUrls: photoUrlsBefore = [] } = before;
   const { name, status = before.status, category, tags = [], photoUrls = [], externalId = before.externalId } = plant as Partial<Plant>;
   const isChanged: Partial<Record<Column, boolean>> = {
     name: name?.trim() !== before.name,
     status: status !== before.status,
     category: !isSameLabel(category, before.category),
-    tags: tags.length !== before.tags.length || tags.some((tag, n) => !isSameLabel(tag, before.tags[n])),
-    photoUrls: JSON.stringify(photoUrls) !== JSON.stringify(before.photoUrls),
+    tags: tags.length !== tagsBefore.length || tags.some((tag, n) => !isSameLabel(tag, tagsBefore[n])),
+    photoUrls: JSON.stringify(photoUrls) !== JSON.stringify(photoUrlsBefore),
     externalId: (externalId ?? undefined) !== before.externalId,
   };
   return COLUMNS.filter((column) => isChanged[column]);
@@ -209,7 +211,7 @@ function changesOf(plant: PlantValues, before: Plant): Column[] {
 /** Reads the free units of the plants that are shown. */
 async function readStock(shop: Shop, lines: readonly DryLine[], signal: AbortSignal): Promise<void> {
   await Promise.all(lines.map(async (line) => {
-    if (!line.before || line.plant['quantity'] === undefined || line.outcome === 'refused') return;
+    if (line.before?.id === undefined || line.plant['quantity'] === undefined || line.outcome === 'refused') return;
     const { data } = await shop.GET('/store/inventory/{plantId}', { params: { path: { plantId: line.before.id } }, signal });
     line.free = data.free;
   }));

@@ -1,4 +1,4 @@
-import { BadFile, type Column, columnOf, type Format, plantsOf, type Reading, type Row, rowsOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
+import { BadFile, type Column, columnOf, type Format, markOf, plantsOf, type Reading, type Row, rowsOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
 import { chunksOf } from './pieces.js';
 import { readWorkbook } from './workbook.js';
 
@@ -11,14 +11,10 @@ export interface PlantReading extends Reading {
 /** Returns the format of a file with rows or lines of plants. @param begin its first bytes */
 export function formatOf(name: string, begin: Uint8Array): Format {
   if (/\.(csv|tsv)$/i.test(name)) return 'csv';
-  return /\.(ndjson|jsonl)$/i.test(name) || /^[\s\0]*\{/.test(textOf(begin.subarray(markLength(begin)))) ? 'ndjson' : 'csv';
+  return /\.(ndjson|jsonl)$/i.test(name) || /^[\s\0]*\{/.test(textOf(begin.subarray(markOf(begin)?.mark.length ?? 0))) ? 'ndjson' : 'csv';
 }
 
 const textOf = (bytes: Uint8Array): string => new TextDecoder('windows-1252').decode(bytes);
-
-const marks = { 'UTF-8': [0xef, 0xbb, 0xbf], 'UTF-16': [0xff, 0xfe], 'UTF-16, big-endian': [0xfe, 0xff] } as const;
-const markOf = (begin: Uint8Array): string | undefined => Object.entries(marks).find(([, mark]) => mark.every((byte, n) => begin[n] === byte))?.[0];
-const markLength = (begin: Uint8Array): number => (markOf(begin) === undefined ? 0 : markOf(begin) === 'UTF-8' ? 3 : 2);
 
 const beginLength = 64;
 
@@ -39,7 +35,7 @@ export class PlantFile {
     const text = textOf(begin);
     if (text.startsWith('\u00d0\u00cf\u0011\u00e0')) throw new BadFile('This is a workbook of an old Excel. Save it as .xlsx, or as “CSV UTF-8”.');
     if (text.startsWith('PK\u0003\u0004')) return new PlantFile(file, 'csv', undefined, readWorkbook(new Uint8Array(await file.arrayBuffer())));
-    return new PlantFile(file, formatOf(file.name, begin), markOf(begin), undefined);
+    return new PlantFile(file, formatOf(file.name, begin), markOf(begin)?.name, undefined);
   }
 
   get isWorkbook(): boolean {

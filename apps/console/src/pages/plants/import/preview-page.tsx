@@ -1,15 +1,14 @@
-import { Alert, Badge, Button, Code, Group, Paper, Progress, Select, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
-import { IconDownload } from '@tabler/icons-react';
+import { Alert, Badge, Button, Code, Group, Paper, Progress, Select, Stack, Table, Text, Title } from '@mantine/core';
 import { ShopError } from '@plant-shop/client';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { useCell } from '../../../auth/session.js';
 import { Card } from '../../../ui/card.js';
-import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
 import type { DryLine, DryRun, Outcome, PlantValues } from './dry-run.js';
 import type { ImportPreview, PreviewState } from './import-preview.js';
+import { Numbers, RefusedLines } from './result.js';
 
 const labels: Readonly<Record<Column, string>> = { id: 'Id', name: 'Name', status: 'Status', category: 'Category', tags: 'Tags', photoUrls: 'Pictures', externalId: 'External id', quantity: 'Stock' };
 const leftOut = '-';
@@ -74,14 +73,7 @@ function statusText({ file, result, error }: PreviewState, hasName: boolean): st
 
 const Counts = ({ result: { counts, stocks } }: { readonly result: DryRun }): ReactNode => (
   <>
-    <SimpleGrid cols={{ base: 2, sm: 4 }} component="dl" m={0}>
-      {(Object.keys(outcomes) as Outcome[]).map((outcome) => (
-        <div key={outcome}>
-          <Text component="dt" size="sm" c="dimmed">{outcomes[outcome].label}</Text>
-          <Text component="dd" m={0} size="xl" fw={600} className="numbers">{formatNumber(counts[outcome])}</Text>
-        </div>
-      ))}
-    </SimpleGrid>
+    <Numbers numbers={Object.fromEntries((Object.keys(outcomes) as Outcome[]).map((outcome) => [outcomes[outcome].label, counts[outcome]]))} />
     {stocks > 0 && <Text size="sm" mt="xs">The file sets the free units of {counted(stocks, 'existing plant')}.</Text>}
   </>
 );
@@ -171,42 +163,28 @@ function PlantOfLine({ line: { plant, before, changed, faults, fault, free, outc
   );
 }
 
-function RefusedCells({ result: { refused, report, counts }, fileName }: { readonly result: DryRun; readonly fileName: string }): ReactNode {
-  return (
-    <Card
-      title={counted(counts.refused, 'refused line')}
-      aside={<Button variant="default" leftSection={<IconDownload size={16} />} onClick={() => download(report, `${fileName.replace(/\.\w+$/, '')}-refused.csv`)}>Download the report</Button>}
-    >
-      <Text size="sm" c="dimmed" mb="xs">Correct them in the file and choose it again, or import the others.</Text>
-      <Table.ScrollContainer minWidth={560} maxHeight={420}>
-        <Table stickyHeader aria-label="Refused">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th scope="col">Line</Table.Th>
-              <Table.Th scope="col">Column</Table.Th>
-              <Table.Th scope="col">Problem</Table.Th>
-              <Table.Th scope="col">Content</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {refused.flatMap(({ number, plant, faults, fault, text }) => [
-              ...(fault === undefined ? [] : [{ number, column: 'All', detail: fault, content: text }]),
-              ...faults.map(({ column, detail }) => ({ number, column: labels[column], detail, content: textOf(plant, column) })),
-            ]).map(({ number, column, detail, content }) => (
-              <Table.Tr key={`${number} ${column}`}>
-                <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
-                <Table.Td>{column}</Table.Td>
-                <Table.Td>{detail}</Table.Td>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}>{content === '' ? '–' : <Code>{content.slice(0, 200)}</Code>}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-      {counts.refused > refused.length && <Text size="sm" c="dimmed" mt="xs">The first {refused.length}. The report has all.</Text>}
-    </Card>
-  );
-}
+const RefusedCells = ({ result: { refused, report, counts }, fileName }: { readonly result: DryRun; readonly fileName: string }): ReactNode => (
+  <RefusedLines
+    count={counts.refused}
+    shown={refused.length}
+    fileName={fileName}
+    report={() => report}
+    advice="Correct them in the file and choose it again, or import the others."
+    columns={['Line', 'Column', 'Problem', 'Content']}
+  >
+    {refused.flatMap(({ number, plant, faults, fault, text }) => [
+      ...(fault === undefined ? [] : [{ number, column: 'All', detail: fault, content: text }]),
+      ...faults.map(({ column, detail }) => ({ number, column: labels[column], detail, content: textOf(plant, column) })),
+    ]).map(({ number, column, detail, content }) => (
+      <Table.Tr key={`${number} ${column}`}>
+        <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
+        <Table.Td>{column}</Table.Td>
+        <Table.Td>{detail}</Table.Td>
+        <Table.Td style={{ overflowWrap: 'anywhere' }}>{content === '' ? '–' : <Code>{content.slice(0, 200)}</Code>}</Table.Td>
+      </Table.Tr>
+    ))}
+  </RefusedLines>
+);
 
 /** A value as people read it. */
 function textOf(plant: PlantValues, column: Column): string {

@@ -6,6 +6,7 @@ import classes from './papers.module.css';
 
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'long' });
 
+/** A packing slip. */
 export function Slip({ order }: { readonly order: Order }): ReactNode {
   const { id, plant, plantId, quantity, placedAt, owner, externalId, basketId, carrier, trackingNumber } = order;
   const facts = Object.entries({ Placed: day.format(new Date(placedAt)), Customer: owner, 'Your reference': externalId, Basket: basketId, Carrier: carrier, 'Tracking number': carrier === undefined ? undefined : trackingNumber });
@@ -30,6 +31,7 @@ export function Slip({ order }: { readonly order: Order }): ReactNode {
   );
 }
 
+/** What is stuck on a parcel. */
 export function Label({ order }: { readonly order: Order }): ReactNode {
   const { id, plant, plantId, quantity, carrier, trackingNumber } = order;
   return (
@@ -62,3 +64,32 @@ function Code({ id, className }: { readonly id: number; readonly className: stri
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : []))).join('');
   return <svg className={className} viewBox={`0 0 ${size} ${size}`} shapeRendering="crispEdges" role="img" aria-label={`QR code of order ${id}`}><path d={path} fill="#000" /></svg>;
 }
+
+/** All units of the orders by plant, to fetch them in one round. */
+export function PickList({ orders }: { readonly orders: readonly Order[] }): ReactNode {
+  const plants = Map.groupBy(orders, ({ plantId }) => plantId);
+  const lines = [...plants].map(([plantId, ofPlant]) => ({ plantId, orders: ofPlant, name: ofPlant[0]?.plant?.name ?? `Plant ${plantId} (deleted)`, units: unitsOf(ofPlant) }));
+  lines.sort((one, other) => one.name.localeCompare(other.name) || one.plantId - other.plantId);
+  return (
+    <section className={classes['slip']}>
+      <h1>Pick list</h1>
+      <p>{counted(orders.length, 'order')}, {counted(unitsOf(orders), 'unit')} of {counted(lines.length, 'plant')}</p>
+      <table>
+        <thead><tr><th scope="col">Plant</th><th scope="col">Number</th><th scope="col" className={classes['number']}>Units</th><th scope="col">Orders (units)</th><th scope="col">Picked</th></tr></thead>
+        <tbody>
+          {lines.map(({ plantId, name, units, orders: ofPlant }) => (
+            <tr key={plantId}>
+              <td>{name}</td>
+              <td>{plantId}</td>
+              <td className={classes['number']}>{formatNumber(units)}</td>
+              <td>{ofPlant.map(({ id, quantity }) => `${id} (${formatNumber(quantity)})`).join(', ')}</td>
+              <td><span className={classes['box']} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const unitsOf = (orders: readonly Order[]): number => orders.reduce((sum, { quantity }) => sum + quantity, 0);
