@@ -210,9 +210,9 @@ test('.env.example lists every variable with its default', () => {
   assert.deepEqual(variablesOf(textOf('.env.example')), used);
 });
 
-test('only the gateway and the stream publish ports, by default on this machine only', () => {
+test('only the gateway, the stream and pages for operators publish ports, by default on this machine only', () => {
   const open = Object.keys(services).filter((name) => services[name].ports);
-  assert.deepEqual(open.sort(), ['gateway', 'grafana', 'notifications', 'prometheus']);
+  assert.deepEqual(open.sort(), ['gateway', 'grafana', 'mail', 'notifications', 'prometheus']);
   for (const name of open) for (const port of services[name].ports) assert.match(port, /^127\.0\.0\.1:/);
 });
 
@@ -233,7 +233,7 @@ test('the observability profile adds services and changes none', () => {
   const added = Object.keys(services).filter((name) => services[name].profiles);
   assert.deepEqual(added.sort(), ['grafana', 'otel-collector', 'prometheus']);
   for (const service of [...ours, 'postgres', 'nats']) for (const name of added) assert.equal(services[service].depends_on?.[name], undefined);
-  assert.deepEqual(others.sort(), [...added, 'nats', 'postgres'].sort());
+  assert.deepEqual(others.sort(), [...added, 'mail', 'nats', 'postgres'].sort());
   const { scrape_configs: jobs } = yamlOf('deploy/observability/prometheus.yml');
   assert.deepEqual(jobs[0].dns_sd_configs[0].names, [...SERVICES]);
 });

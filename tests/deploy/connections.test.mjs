@@ -31,7 +31,7 @@ describe('connections to databases', () => {
     }
   }
 
-  test('notifications, production: the database accepts the connections of replicas of both roles', { skip }, async () => {
+  test('notifications, production: the database accepts the connections of replicas of all roles', { skip }, async () => {
     const poolSizeOf = await poolSizes('notifications');
     const each = await Promise.all(ROLES.map(async (role) => mostConnections(await render(`notifications/overlays/production-${role}`), poolSizeOf)));
     const most = each.reduce((sum, one) => sum + one - RESERVED, RESERVED);

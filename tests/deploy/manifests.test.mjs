@@ -152,17 +152,19 @@ describe('every service', () => {
 
   const byConnections = ['stream_connections', 'stream_send_lag_seconds_p95'];
   const byWebhooks = ['webhook_attempts_in_flight', 'webhook_deliveries_waiting'];
+  const byMail = ['mail_due'];
 
   check('all services scale by CPU, and notifications also by the metrics of its roles', () => {
     const signals = (/** @type {string} */ service, /** @type {string} */ overlay) =>
       the(manifestsOf(service, overlay), 'HorizontalPodAutoscaler')['spec'].metrics.map((/** @type {any} */ one) => one.resource?.name ?? (one.pods ?? one.object).metric.name);
     for (const service of SERVICES.filter((one) => one !== 'notifications')) assert.deepEqual(signals(service, 'production'), ['cpu']);
-    assert.deepEqual(signals('notifications', 'production'), [...byConnections, ...byWebhooks, 'cpu']);
+    assert.deepEqual(signals('notifications', 'production'), [...byConnections, ...byWebhooks, ...byMail, 'cpu']);
     assert.deepEqual(signals('notifications', 'production-stream'), [...byConnections, 'cpu']);
     assert.deepEqual(signals('notifications', 'production-webhooks'), [...byWebhooks, 'cpu']);
+    assert.deepEqual(signals('notifications', 'production-mail'), [...byMail, 'cpu']);
     const { rules } = yamlOf('deploy/shared/prometheus-adapter.yaml');
-    assert.deepEqual(rules.custom.map((/** @type {any} */ rule) => rule.name.as), [...byConnections, ...byWebhooks]);
-    const source = ['stream/metrics.ts', 'webhooks/queue/delivery-metrics.ts'].map((file) => textOf(`apps/notifications/src/${file}`)).join('\n');
+    assert.deepEqual(rules.custom.map((/** @type {any} */ rule) => rule.name.as), [...byConnections, ...byWebhooks, ...byMail]);
+    const source = ['stream/metrics.ts', 'webhooks/queue/delivery-metrics.ts', 'mail/mail-metrics.ts'].map((file) => textOf(`apps/notifications/src/${file}`)).join('\n');
     for (const { seriesQuery, name } of rules.custom) {
       const [series = ''] = seriesQuery.split('{');
       assert.match(series, new RegExp(name.matches));
@@ -171,15 +173,20 @@ describe('every service', () => {
   });
 
   check('a metric that covers all replicas is an Object metric, divided by their number', () => {
-    for (const overlay of ['production', 'production-webhooks']) {
+    for (const overlay of ['production', 'production-webhooks', 'production-mail']) {
       const { metrics } = the(manifestsOf('notifications', overlay), 'HorizontalPodAutoscaler')['spec'];
-      const { object } = metrics.find((/** @type {any} */ one) => one.type === 'Object');
-      assert.deepEqual(object.describedObject, { apiVersion: 'v1', kind: 'Service', name: 'notifications' });
-      assert.equal(object.target.type, 'AverageValue');
+      const objects = metrics.flatMap((/** @type {any} */ one) => one.object ?? []);
+      assert.equal(objects.length, overlay === 'production' ? 2 : 1);
+      for (const { describedObject, target } of objects) {
+        assert.deepEqual(describedObject, { apiVersion: 'v1', kind: 'Service', name: 'notifications' });
+        assert.equal(target.type, 'AverageValue');
+      }
     }
-    const rule = yamlOf('deploy/shared/prometheus-adapter.yaml').rules.custom.find((/** @type {any} */ one) => one.name.as === 'webhook_deliveries_waiting');
-    assert.deepEqual(rule.resources.overrides, { namespace: { resource: 'namespace' }, service: { resource: 'service' } });
-    assert.match(rule.metricsQuery, /^max\(/);
+    for (const name of ['webhook_deliveries_waiting', 'mail_due']) {
+      const rule = yamlOf('deploy/shared/prometheus-adapter.yaml').rules.custom.find((/** @type {any} */ one) => one.name.as === name);
+      assert.deepEqual(rule.resources.overrides, { namespace: { resource: 'namespace' }, service: { resource: 'service' } });
+      assert.match(rule.metricsQuery, /^max\(/);
+    }
   });
 
   check('the selector of a released Deployment never changes, since clusters refuse that', () => {
@@ -217,7 +224,9 @@ describe('every service', () => {
     const policyOf = (/** @type {string} */ role) => the(manifestsOf('notifications', `production-${role}`), 'NetworkPolicy', `notifications-${role}`)['spec'];
     const hasWayOut = (/** @type {string} */ role) => policyOf(role).egress.some((/** @type {any} */ { to }) => to.some((/** @type {any} */ peer) => peer.ipBlock));
     const hasWayIn = (/** @type {string} */ role) => policyOf(role).ingress.some((/** @type {any} */ { ports }) => ports.some((/** @type {any} */ one) => one.port === 8081));
-    assert.deepEqual([hasWayIn('stream'), hasWayOut('stream'), hasWayIn('webhooks'), hasWayOut('webhooks')], [true, false, false, true]);
+    const portsOut = (/** @type {string} */ role) => policyOf(role).egress.flatMap((/** @type {any} */ { to, ports }) => (to.some((/** @type {any} */ peer) => peer.ipBlock) ? ports.map((/** @type {any} */ { port }) => port) : []));
+    assert.deepEqual(ROLES.map((role) => [hasWayIn(role), hasWayOut(role)]), [[true, false], [false, true], [false, true]]);
+    assert.deepEqual(portsOut('mail'), [465, 587]);
   });
 });
 

@@ -3,11 +3,12 @@
  * @param {object} shop
  * @param {[string, ...string[]]} shop.gatewayUrls of each replica
  * @param {[string, ...string[]]} shop.streamUrls
+ * @param {string | undefined} shop.mailUrl absent if the user has a mail server
  * @param {string} shop.dataDir
  * @param {string} shop.logs
  * @param {number} shop.seconds
  */
-export function banner({ gatewayUrls, streamUrls, dataDir, logs, seconds }) {
+export function banner({ gatewayUrls, streamUrls, mailUrl, dataDir, logs, seconds }) {
   const [gatewayUrl] = gatewayUrls;
   const [streamUrl] = streamUrls;
   const oneBelowTheOther = (/** @type {string[]} */ urls) => urls.join(`\n${' '.repeat(19)}`);
@@ -18,7 +19,8 @@ export function banner({ gatewayUrls, streamUrls, dataDir, logs, seconds }) {
   API reference    ${gatewayUrl}/docs
   console          ${gatewayUrl}/console
   event stream     ${oneBelowTheOther(streamUrls.map((url) => `${url}/v1/orders/updates?api_key=special-key`))}
-  health           ${gatewayUrl}/readyz
+  health           ${gatewayUrl}/readyz${mailUrl === undefined ? '' : `
+  mails            ${mailUrl}`}
 
   admin            admin / admin-password
   API key          special-key

@@ -11,6 +11,7 @@ import { ROOT } from './toolchain.mjs';
  * @property {number} pid of the launcher
  * @property {string} [gatewayUrl]
  * @property {string} [streamUrl]
+ * @property {string} [mailUrl] shows the mails that end on this machine
  * @property {Record<string, (Partial<import('./processes.mjs').Mark> & { label: string, opsPort: number, port?: number })[]>} services
  * @property {Record<string, { environment: string, opsPort: number }>} [leftOut] services that the user runs: the file with the environment
  *   for it, and the operations port in it

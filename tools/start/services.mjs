@@ -31,6 +31,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * @property {Record<import('./credentials.mjs').Database, string>} databaseUrls
  * @property {string | undefined} [databaseCa] CA file of their server's certificate
  * @property {OwnSecrets} credentials
+ * @property {string | undefined} [smtpUrl] the launcher's mail server; absent: the user's, or none
  */
 
 /**
@@ -74,6 +75,7 @@ export function environmentOf(instance, wiring, inherited) {
     LOG_LEVEL: 'info',
     ...demoDefaults[service],
     ...ownSecrets(service, wiring.credentials),
+    ...(service === 'notifications' && wiring.smtpUrl !== undefined && { SMTP_URL: wiring.smtpUrl }),
     ...withoutOthers(inherited, service),
     ...onlyFor(service, inherited),
     PUBLIC_URL: wiring.publicUrl,
@@ -100,6 +102,7 @@ export const demoDefaults = {
   notifications: {
     WEBHOOK_ALLOWED_TARGETS: ['127.0.0.1', 'localhost', '[::1]'].flatMap((host) => RECEIVER_PORTS.map((port) => `${host}:${port}`)).join(),
     CORS_ORIGINS: 'loopback',
+    MAIL_FROM: 'shop@plant-shop.example',
   },
 };
 

@@ -9,6 +9,7 @@ import { addDemoData } from './demo-data.mjs';
 import { givenDatabases, ownDatabases, ownerVariable } from './databases.mjs';
 import { StartError } from './errors.mjs';
 import { Held, takeLock } from './lock.mjs';
+import { startMailCatcher } from './mail-catcher.mjs';
 import { findNats } from './nats-binary.mjs';
 import { endOrphans } from './orphans.mjs';
 import { instructions, writeEnvironment } from './own-process.mjs';
@@ -75,10 +76,11 @@ export async function openShop(options, means) {
     given ?? ownDatabases(site),
     'url' in nats ? nats : ownBroker(site, nats),
   ]);
+  const mail = await catchMails(site, env);
   const instances = await planInstances(options.replicas, ports);
   const publicUrl = process.env['PUBLIC_URL'] || gatewayUrl;
   const streamPublicUrl = process.env['STREAM_PUBLIC_URL'] || undefined;
-  const wiring = { instances, databaseUrls: databases.urls, databaseCa: databases.ca, broker, credentials, publicUrl, streamPublicUrl };
+  const wiring = { instances, smtpUrl: mail?.smtpUrl, databaseUrls: databases.urls, databaseCa: databases.ca, broker, credentials, publicUrl, streamPublicUrl };
   const processes = instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, env) }));
   await migrate(site, processes, databases);
   const isOurs = (/** @type {Planned} */ { instance }) => !options.without.includes(instance.service);
@@ -99,13 +101,26 @@ export async function openShop(options, means) {
   const seconds = (performance.now() - begun) / 1000;
   const gatewayUrls = urlsOf(instances, 'gateway', 'http');
   const streamUrls = urlsOf(instances, 'notifications', 'ws');
-  say(banner({ gatewayUrls, streamUrls, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
+  say(banner({ gatewayUrls, streamUrls, mailUrl: mail?.url, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
   if (leftOut.length === 0) return;
   say(await instructions(leftOut));
   answers(`${gatewayUrl}/readyz`, { limitMs: Infinity, signal: stop.signal }).then(
     () => say(`${leftOut.map(({ service }) => service).join(', ')} responds: the shop is complete.`),
     (error) => stop.abort(error),
   );
+}
+
+/**
+ * Starts a mail server that delivers nothing, unless the user has one.
+ * @param {Site} site
+ * @param {NodeJS.ProcessEnv} env
+ */
+async function catchMails({ shutdown, runFile }, env) {
+  if (env['SMTP_URL'] || env['SMTP_URL_FILE']) return undefined;
+  const catcher = await startMailCatcher();
+  shutdown.add('mail', catcher.stop);
+  runFile.update({ mailUrl: catcher.url });
+  return catcher;
 }
 
 /**

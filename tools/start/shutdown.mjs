@@ -46,7 +46,7 @@ export class Shutdown {
 }
 
 /** Services need NATS and Postgres until they end; run file and lock show others that something still runs. */
-export const ORDER = /** @type {const} */ (['services', 'NATS', 'Postgres', 'run file', 'lock']);
+export const ORDER = /** @type {const} */ (['services', 'mail', 'NATS', 'Postgres', 'run file', 'lock']);
 
 /** A requested stop, not a failure. */
 export class StopRequest extends Error {}

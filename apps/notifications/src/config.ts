@@ -4,6 +4,7 @@ import { openFileLimit } from '@plant-shop/platform/service/connection-limit';
 import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, sandbox, serviceSettings, silentConnections, trustedProxies } from '@plant-shop/platform/service/settings';
 import { type NotificationsOptions, roles } from './options.js';
 import { clientsWithin } from './stream/transport/socket-limits.js';
+import { mailSettings, toMailOptions } from './mail/settings.js';
 import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
 const databaseSetting = {
@@ -24,8 +25,7 @@ export const notificationsSettings = {
   databasePoolSize: databasePoolSize('NOTIFICATIONS_DATABASE_POOL_SIZE', 10),
   role: choice('NOTIFICATIONS_ROLE', roles, {
     description:
-      '`stream` serves stream clients; `webhooks` enqueues and sends webhook deliveries and answers `/v3/webhooks`; `both` does ' +
-      'both. Any mixture of replicas works; work of a missing role waits',
+      '`stream`, `webhooks` (which answers all operations), `mail`, or `both` for all three. Any mixture of replicas works; work of a missing role waits',
     default: 'both',
   }),
   streamHost: text('STREAM_HOST', { description: 'Listen address of the event stream', default: '127.0.0.1' }),
@@ -55,8 +55,7 @@ export const notificationsSettings = {
   }),
   streamMaxAgeSeconds: integer('STREAM_MAX_AGE_SECONDS', {
     description:
-      'Maximum age of a resumable connection, in seconds. It is closed (4200) at a random moment from half of it on, so that ' +
-      'new replicas get clients. 0: unlimited',
+      'Maximum age of a resumable connection, in seconds; it is closed (4200) at a random moment from half of it on. 0: unlimited',
     default: '3600',
     min: 0,
     max: 604_800,
@@ -74,7 +73,7 @@ export const notificationsSettings = {
     min: 2,
     max: 300,
   }),
-  corsOrigins: corsOrigins('Origins whose pages may read the stream other than by WebSocket: `loopback` for pages on this machine, `*` for all; none by default'),
+  corsOrigins: corsOrigins('Origins whose pages may read the stream other than by WebSocket: `loopback` for pages on this machine, `*` for all'),
   silentConnections,
   trustedProxies: trustedProxies('Proxies in front of the stream, as for the gateway'),
   eventLogRetentionDays: integer('EVENT_LOG_RETENTION_DAYS', {
@@ -84,6 +83,7 @@ export const notificationsSettings = {
     max: 3_650,
   }),
   ...webhookSettings,
+  ...mailSettings,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description: 'Public address of the API: base of problem types',
   }),
@@ -115,5 +115,6 @@ export const toOptions = (
   },
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
   webhooks: toWebhooksOptions(config, isProduction),
+  mail: toMailOptions(config, isProduction),
   publicUrl: config.publicUrl,
 });

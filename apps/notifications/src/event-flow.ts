@@ -58,6 +58,8 @@ export class EventLogRetention extends LogRetention {
 // LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their
 // deliveries are not enqueued yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.
 //
+// Mails are apart from this: `OrderMails` polls event_log with a watermark of its own, `MailWorker` the mails that are due.
+//
 // The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file and `FeedFollower` connect them. Parts of one folder call
 // each other, or register with each other in their constructors: `FeedFollower` and `LogTail` with `Fanout`, `Connections` with
 // `CredentialWatch` and `FrameSender`, `Pages` with `Connections`.

@@ -1,20 +1,24 @@
 import { type DynamicModule, type INestApplicationContext, Module } from '@nestjs/common';
+import { notifications } from '@plant-shop/contracts/notifications';
 import { followRevocations, RevocationLog, revocationLogOf } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
+import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
 import { Gauge, type Registry } from 'prom-client';
 import { type NotificationsConfig, toOptions } from './config.js';
 import { notificationsDatabase } from './database.js';
 import { logProviders } from './event-flow.js';
-import { hasStream, hasWebhooks, NOTIFICATIONS_OPTIONS, type NotificationsOptions, type Role, type WebhooksOptions } from './options.js';
+import { mailProviders } from './mail/mail.providers.js';
+import { MailsController, MailsService } from './mail/mails.service.js';
+import { hasMail, hasStream, hasWebhooks, type MailOptions, NOTIFICATIONS_OPTIONS, type NotificationsOptions, type Role, type WebhooksOptions } from './options.js';
 import { streamProviders } from './stream/stream.providers.js';
 import { Connections } from './stream/subscribers/connections.js';
 import { StreamServer } from './stream/transport/stream-server.js';
 import { StreamAdapter } from './stream/transport/stream.adapter.js';
 import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js';
 import { SandboxController } from './webhooks/queue/sandbox.js';
-import { webhookProviders } from './webhooks/webhook.providers.js';
+import { queueProviders, webhookProviders } from './webhooks/webhook.providers.js';
 
 @Module({})
 class NotificationsModule {
@@ -22,12 +26,14 @@ class NotificationsModule {
     const { role } = options;
     return {
       module: NotificationsModule,
-      controllers: hasWebhooks(role) ? [WebhooksController, ...(options.sandbox ? [SandboxController] : [])] : [],
+      controllers: hasWebhooks(role) ? [WebhooksController, MailsController, auditControllerOf(notifications.readAudit), ...(options.sandbox ? [SandboxController] : [])] : [],
       providers: [
         { provide: NOTIFICATIONS_OPTIONS, useValue: options },
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
         ...logProviders(logger),
-        ...(hasWebhooks(role) ? webhookProviders : []),
+        ...(hasWebhooks(role) || hasMail(role) ? queueProviders : []),
+        ...(hasWebhooks(role) ? [...webhookProviders, MailsService] : []),
+        ...(hasMail(role) ? mailProviders : []),
         ...(hasStream(role) ? streamProviders(options, logger) : []),
       ],
     };
@@ -40,22 +46,24 @@ const maxInFlight = 1_000;
 /**
  * Starts the parts of the replica's role. Returns the port of the stream, undefined without a stream.
  * @param changed overrides options of webhooks in tests
+ * @param changedMail overrides options of mail in tests
  */
 export async function startNotifications(
   service: Service,
   config: Omit<NotificationsConfig, keyof ServiceConfig>,
   changed: Partial<WebhooksOptions> = {},
+  changedMail: Partial<MailOptions> = {},
 ): Promise<{ readonly streamPort: number | undefined }> {
   await service.useDatabase(notificationsDatabase(config, config.databasePoolSize));
   const made = toOptions(config, service.config.nodeEnv === 'production');
-  const options = { ...made, webhooks: { ...made.webhooks, ...changed } };
+  const options = { ...made, webhooks: { ...made.webhooks, ...changed }, mail: { ...made.mail, ...changedMail } };
   const up: { app?: INestApplicationContext } = {};
   const module = NotificationsModule.with(options, service.logger);
   if (hasStream(options.role)) {
     // Runs before calls are finished and background work ends; the service may still be starting.
     service.beforeClose({ name: 'drain the stream', limitMs: 3_500, run: () => up.app?.get(StreamServer).drain() });
   }
-  // All operations concern webhooks: a replica of the stream alone answers none, so that calls reach replicas that can.
+  // Replicas with webhooks answer all operations: others answer none, so that calls reach replicas that can.
   const sockets = hasStream(options.role) ? { webSocketAdapter: StreamAdapter } : {};
   const app = hasWebhooks(options.role) ? await service.answer(module, { maxInFlight, ...sockets }) : await service.run(module, sockets);
   up.app = app;

@@ -1,5 +1,5 @@
 /** What a replica does. Every replica copies the store's feed into the event log, so each role works without the other. */
-export const roles = ['both', 'stream', 'webhooks'] as const;
+export const roles = ['both', 'stream', 'webhooks', 'mail'] as const;
 
 export type Role = (typeof roles)[number];
 
@@ -10,10 +10,13 @@ export interface PendingLimits {
 }
 
 /** Returns whether a replica of this role serves stream clients. */
-export const hasStream = (role: Role): boolean => role !== 'webhooks';
+export const hasStream = (role: Role): boolean => role === 'both' || role === 'stream';
 
-/** Returns whether a replica of this role enqueues and sends webhook deliveries, and answers the operations of webhooks. */
-export const hasWebhooks = (role: Role): boolean => role !== 'stream';
+/** Returns whether a replica of this role enqueues and sends webhook deliveries, and answers all operations: those of webhooks and of mail. */
+export const hasWebhooks = (role: Role): boolean => role === 'both' || role === 'webhooks';
+
+/** Returns whether a replica of this role enqueues and sends mail. */
+export const hasMail = (role: Role): boolean => role === 'both' || role === 'mail';
 
 /** Limits of one endpoint, across replicas. */
 export interface QueueLimits {
@@ -71,6 +74,41 @@ export interface WebhooksOptions {
   readonly ca?: string;
 }
 
+/** Options of mail, derived from the settings. */
+export interface MailOptions {
+  /** Takes the mail. Undefined: the shop sends none. */
+  readonly server:
+    | {
+        readonly host: string;
+        readonly port: number;
+        /** TLS from the first byte. */
+        readonly isTls: boolean;
+        /** Whether nothing is sent without TLS. */
+        readonly requireTls: boolean;
+        readonly auth?: { readonly user: string; readonly pass: string };
+      }
+    | undefined;
+  /** The sender's address. */
+  readonly from: string;
+  /** What mails say about the shop. `colour` is of HTML, `address` has lines. */
+  readonly shop: { readonly name: string; readonly address: readonly string[]; readonly colour: string };
+  /** Mails of this replica, per second and at the same time. */
+  readonly perSecond: number;
+  readonly atOnce: number;
+  /** Mails about an account that a user gets within an hour; further ones wait. */
+  readonly perUserAndHour: number;
+  /** Factor of the pauses between attempts; below 1 only in tests. */
+  readonly timeScale: number;
+  /** Time limit of an attempt. */
+  readonly attemptLimitMs: number;
+  /** Length of a lease, longer than an attempt. After it another replica sends the mail of one that crashed. */
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly sweepMs: number;
+  /** How long ended mails are kept. */
+  readonly keepEndedMs: number;
+}
+
 /** Options of the parts of notifications, derived from the settings. */
 export interface NotificationsOptions {
   readonly sandbox: boolean;
@@ -97,6 +135,7 @@ export interface NotificationsOptions {
   /** `keepMs`: minimum retention of events in the log. */
   readonly eventLog: { readonly keepMs: number };
   readonly webhooks: WebhooksOptions;
+  readonly mail: MailOptions;
   /** Public address of the API, without a trailing slash. */
   readonly publicUrl: string;
 }

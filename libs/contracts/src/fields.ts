@@ -103,6 +103,27 @@ const visible = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800\
 // eslint-disable-next-line no-control-regex -- the expression finds control characters
 const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/u;
 
+const mailbox = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
+
+/**
+ * Whether mail can be sent to this text: the mailbox of RFC 5321 in ASCII, with its limits of length, at a domain name of several labels.
+ * Quoted names, address literals, and characters beyond ASCII are none, because not every mail server takes them.
+ */
+export const isEmailAddress = (text: string): boolean => text.length <= 254 && text.lastIndexOf('@') <= 64 && mailbox.test(text);
+
+/** An address that mail can be sent to. The `email` of a user is any text: one that is no such address is never verified. */
+export const EmailAddress = (): PropertyDecorator =>
+  applyDecorators(
+    ValidateBy({
+      name: 'emailAddress',
+      validator: {
+        validate: (value) => typeof value === 'string' && isEmailAddress(value),
+        defaultMessage: () => 'must be an e-mail address such as ada@example.com',
+      },
+    }),
+    Schema({ type: 'string', format: 'email', maxLength: 254 }),
+  );
+
 const textSchema = (minLength: number, maxLength: number): FieldSchema => ({
   type: 'string',
   ...(minLength > 0 && { minLength }),

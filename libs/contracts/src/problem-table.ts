@@ -435,6 +435,24 @@ const kinds = {
     meaning: 'The webhook has no delivery with this id, or the delivery is no longer retained.',
     remedy: 'Look the id up in the list of deliveries.',
   },
+  'mail-disabled': {
+    status: 409,
+    title: 'The shop sends no mail',
+    meaning: 'The shop has no mail server, so it sends no mail. Nothing was changed.',
+    remedy: 'Ask the shop to configure one (the settings SMTP_URL and MAIL_FROM).',
+  },
+  'mail-not-found': {
+    status: 404,
+    title: 'No such mail',
+    meaning: 'There is no mail with this id, or the mail is no longer retained.',
+    remedy: 'Look the id up in the list of mails.',
+  },
+  'mail-not-resendable': {
+    status: 409,
+    title: 'Mail cannot be sent again',
+    meaning: 'The mail was not attempted yet, its text is deleted, its link has ended, or the user has no address for it.',
+    remedy: 'Wait for a pending mail. Otherwise the user can request a new mail.',
+  },
   // the shop as a whole
   overloaded: {
     status: 503,

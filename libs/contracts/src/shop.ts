@@ -3,6 +3,7 @@ import { auditAnswer } from './audit.js';
 import { catalog } from './catalog.js';
 import type { ClientOperation } from './client-operation.js';
 import { identity } from './identity.js';
+import { notifications } from './notifications.js';
 import { store } from './store.js';
 
 // Operations of the shop as a whole, which no single service answers. The gateway has a handler for each.
@@ -57,7 +58,7 @@ export const shop = {
     description:
       "Every change that required more than the right to one's own data: who did what, when, and in which request, newest first. Entries are " +
       'immutable and retained for at least 400 days.',
-    calls: [store.readAudit, catalog.readAudit, identity.readAudit, identity.resolveUsername],
+    calls: [store.readAudit, catalog.readAudit, identity.readAudit, notifications.readAudit, identity.resolveUsername],
     query: ['subject', 'operation', 'limit', 'cursor'],
     answer: { kind: 'forwarded', schema: auditAnswer },
   },

@@ -3,6 +3,7 @@ import type { AuditEntry, NamedAuditEntry } from '@plant-shop/contracts/audit';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { uuidPattern } from '@plant-shop/contracts/fields';
 import { identity } from '@plant-shop/contracts/identity';
+import { notifications } from '@plant-shop/contracts/notifications';
 import { shop } from '@plant-shop/contracts/shop';
 import { store } from '@plant-shop/contracts/store';
 import { auditCursor, type AuditLogRequest, compareAuditPositions } from '@plant-shop/platform/patterns/audit-log';
@@ -40,8 +41,8 @@ export function mergeAudit(
   return { entries: page.map(({ entry }) => entry), next: last && hasMore ? auditCursor(last.position) : undefined };
 }
 
-/** The services with an audit log; the others have no staff operations. */
-const logs = [catalog.readAudit, identity.readAudit, store.readAudit];
+/** The services with staff operations. */
+const logs = [catalog.readAudit, identity.readAudit, notifications.readAudit, store.readAudit];
 const maxLimit = 1_000;
 
 /** Merges the audit logs of all services into one list. */

@@ -30,12 +30,6 @@ export const webhookProviders: Provider[] = [
       // Owners may share an origin: enough connections that none waits because of another owner.
       new WebhookSender(guard, { attemptLimitMs, bodyLimitMs, maxConnectionsPerOrigin: slotsFor(inFlight), ...(ca !== undefined && { ca }) }),
   },
-  {
-    provide: Cipher,
-    inject: [NOTIFICATIONS_OPTIONS],
-    useFactory: ({ webhooks }: NotificationsOptions) => new Cipher(webhooks.encryptionKeys, { name: 'webhook secrets', setting: 'NOTIFICATIONS_SECRET' }),
-  },
-  QueueClock,
   DeliveryMetrics,
   DueSignal,
   DeliveryWorker,
@@ -46,4 +40,14 @@ export const webhookProviders: Provider[] = [
   OwnerSync,
   WebhooksSweeper,
   IdempotentResultsSweeper,
+];
+
+/** What webhooks and mail need. */
+export const queueProviders: Provider[] = [
+  {
+    provide: Cipher,
+    inject: [NOTIFICATIONS_OPTIONS],
+    useFactory: ({ webhooks }: NotificationsOptions) => new Cipher(webhooks.encryptionKeys, { name: 'webhook secrets', setting: 'NOTIFICATIONS_SECRET' }),
+  },
+  QueueClock,
 ];

@@ -22,7 +22,7 @@ import { migrationsFolder } from '../database.js';
 import { logAndCrash } from '../log/log.spec.fixture.js';
 import { testSettings } from '../notifications.spec.fixture.js';
 import { startNotifications } from '../notifications.module.js';
-import type { WebhooksOptions } from '../options.js';
+import type { MailOptions, WebhooksOptions } from '../options.js';
 
 type Event = FeedPage['events'][number];
 
@@ -113,33 +113,33 @@ export class TestWebhooks {
   publish!: (events: readonly Event[]) => void;
 
   /** Starts another replica, in this process. */
-  async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}): Promise<Service> {
-    const service = await startService('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
+  async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}, mail: Partial<MailOptions> = {}): Promise<Service> {
+    const service = await startService('notifications', this.nats.url, (one) => this.startOn(one, options, variables, mail));
     this.replicas.push(service);
     return service;
   }
 
   /** Starts another replica, whose network to Postgres and NATS a test can cut. */
-  async addDistantReplica(options: Partial<WebhooksOptions> = {}): Promise<Network> {
+  async addDistantReplica(options: Partial<WebhooksOptions> = {}, given: Record<string, string> = {}, mail: Partial<MailOptions> = {}): Promise<Network> {
     const relay = async (url: URL) => startProxy({ host: url.hostname, port: Number(url.port) });
     const [toPostgres, toNats] = [new URL(this.database.serviceUrl), new URL(this.nats.url)];
     const links = [await relay(toPostgres), await relay(toNats)] as const;
     this.closers.unshift(...links.map((link) => () => link.stop()));
     [toPostgres.port, toNats.port] = [String(links[0].port), String(links[1].port)];
-    const variables = { NOTIFICATIONS_DATABASE_URL: toPostgres.href };
-    this.replicas.push(await startService('notifications', toNats.href, (one) => this.startOn(one, options, variables)));
+    const variables = { ...given, NOTIFICATIONS_DATABASE_URL: toPostgres.href };
+    this.replicas.push(await startService('notifications', toNats.href, (one) => this.startOn(one, options, variables, mail)));
     const [postgres, nats] = links;
     return { postgres, nats };
   }
 
   /** For tests that crash replicas; the test must stop it. */
-  crashStage(options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<CrashTestbed> {
-    return CrashTestbed.start('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
+  crashStage(options: Partial<WebhooksOptions>, variables: Record<string, string> = {}, mail: Partial<MailOptions> = {}): Promise<CrashTestbed> {
+    return CrashTestbed.start('notifications', this.nats.url, (one) => this.startOn(one, options, variables, mail));
   }
 
-  private startOn(service: Service, options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<unknown> {
+  private startOn(service: Service, options: Partial<WebhooksOptions>, variables: Record<string, string> = {}, mail: Partial<MailOptions> = {}): Promise<unknown> {
     const config = testSettings(this.database.serviceUrl, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', WEBHOOK_RATE_PER_HOST: '1000000', ...variables });
-    return startNotifications(service, config, { pollMs: 50, sweepMs: 50, ...options });
+    return startNotifications(service, config, { pollMs: 50, sweepMs: 50, ...options }, { pollMs: 50, sweepMs: 50, ...mail });
   }
 
   async stopReplicas(): Promise<void> {

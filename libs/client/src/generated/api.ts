@@ -1183,6 +1183,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/mails": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List mails to users
+         * @description Newest first. Ended mails are retained for 30 days.
+         */
+        get: operations["listMails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mails/{mailId}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a mail again
+         * @description Adds a copy of a mail about an order that was sent or failed, or of a failed mail about an account whose link has not ended. Send no body.
+         */
+        post: operations["resendMail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/livez": {
         parameters: {
             query?: never;
@@ -1596,7 +1636,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "mail-disabled" | "mail-not-found" | "mail-not-resendable" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -2595,6 +2635,34 @@ export interface components {
             scheduled: number;
             /** @description Present if there are more events: send it as fromCursor to continue. */
             cursor?: string;
+        };
+        /** @description A mail to a user. Its text and its links are never shown. */
+        Mail: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+            /** Format: uuid */
+            userId: string;
+            /** Format: int64 */
+            orderId?: number;
+            /** @description Masked: `a…@example.com`. Absent before the first attempt of a mail about an order. */
+            address?: string;
+            /** @enum {string} */
+            state: "pending" | "held" | "sent" | "failed";
+            /** Format: int64 */
+            attempts: number;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            nextAttemptAt?: string;
+            /**
+             * Format: date-time
+             * @description When it was sent, or failed.
+             */
+            endedAt?: string;
+            /** @description Why the last attempt failed, with addresses masked. */
+            lastError?: string;
         };
         /** @description An operation that took effect and that ordinary users may not perform. */
         AuditEntry: {
@@ -3917,6 +3985,26 @@ export interface components {
                     /** @description With `too-many-deliveries` and `replay-in-progress`: deliveries that wait. */
                     waiting: number;
                 };
+            };
+        };
+        /** @description The shop sends no mail. Or: Mail cannot be sent again */
+        "mail-disabled.mail-not-resendable": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No such mail */
+        "mail-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
             };
         };
     };
@@ -9209,6 +9297,126 @@ export interface operations {
             417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests.too-many-deliveries"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    listMails: {
+        parameters: {
+            query?: {
+                state?: "pending" | "held" | "sent" | "failed";
+                kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+                /** @description Only mails to the user with this id, which is the `subject` of the audit log. */
+                userId?: string;
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f7aa",
+                     *         "kind": "order-shipped",
+                     *         "userId": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *         "orderId": 1000000001,
+                     *         "address": "a…@example.com",
+                     *         "state": "failed",
+                     *         "attempts": 1,
+                     *         "createdAt": "2027-03-01T08:00:00.000Z",
+                     *         "endedAt": "2027-03-01T08:00:01.000Z",
+                     *         "lastError": "550 5.1.1 The mailbox does not exist."
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Mail"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    resendMail: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f7aa */
+                mailId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f7ac",
+                     *       "kind": "order-shipped",
+                     *       "userId": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "orderId": 1000000001,
+                     *       "state": "pending",
+                     *       "attempts": 0,
+                     *       "createdAt": "2027-03-01T09:00:00.000Z",
+                     *       "nextAttemptAt": "2027-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Mail"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["mail-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["mail-disabled.mail-not-resendable"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];

@@ -171,6 +171,10 @@ export const methods = {
     previewReplay: 'GET /webhooks/{webhookId}/replay query',
   },
   service: {
+    /** List mails to users: `GET /mails`. */
+    listMails: 'GET /mails list',
+    /** Send a mail again: `POST /mails/{mailId}/resend`. */
+    resendMail: 'POST /mails/{mailId}/resend nothing',
     /** Check whether this process answers: `GET /livez`. */
     live: 'GET /livez nothing',
     /** Check whether every service is ready: `GET /readyz`. */

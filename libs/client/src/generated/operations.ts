@@ -40,6 +40,7 @@ export const keyedOperations: readonly string[] = [
   'POST /webhooks/{webhookId}/test',
   'POST /webhooks/{webhookId}/deliveries/{deliveryId}/resend',
   'POST /webhooks/{webhookId}/replay',
+  'POST /mails/{mailId}/resend',
 ];
 
 /** Operations with a URL-encoded form as body. */

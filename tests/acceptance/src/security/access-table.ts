@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { rows } from '../internals.js';
 import { createPlant, type Customer, fresh, newCustomer, ok, placeOrder, send, staff } from '../shop.js';
 
 export const permissions = [
@@ -73,6 +75,18 @@ const newBasket = async (): Promise<string> => {
   const { id } = await ok(send<{ id: number }>('POST', '/v3/store/basket', { as: await newCustomer(), json: { lines: plantIds.map((plantId) => ({ plantId })) } }));
   return `/v3/store/basket/${id}`;
 };
+
+/** Adds a sent mail about an order, to a user whose address nobody knows. @returns its id */
+async function sentMail(): Promise<string> {
+  const [mail, user] = [randomUUID(), randomUUID()];
+  await rows('notifications', `INSERT INTO mail_recipients (user_id, version, key_id, encrypted) VALUES ($1, 1, 'unknown', '')`, [user]);
+  await rows(
+    'notifications',
+    `INSERT INTO mails (id, kind, user_id, order_id, event, state, ended_at) VALUES ($1, 'order-placed', $2, 1, '{"data":{}}', 'sent', now())`,
+    [mail, user],
+  );
+  return mail;
+}
 
 const order = '/v3/store/order/987654321987654';
 const basket = '/v3/store/basket/987654321987654';
@@ -237,6 +251,16 @@ export const accessTable: readonly AccessRow[] = [
     }),
 
     row('listAudit', 'GET /v3/audit', ['write:users']),
+
+    row('listMails', 'GET /v3/mails', ['write:users']),
+    row('resendMail', 'POST /v3/mails/00000000-0000-4000-8000-000000000001/resend', ['write:users'], {
+      change: async (request) => {
+        const mail = await sentMail();
+        await request('POST', `/v3/mails/${mail}/resend`);
+        await rows('notifications', `WITH gone AS (DELETE FROM mails WHERE user_id IN (SELECT user_id FROM mails WHERE id = $1) RETURNING user_id)
+          DELETE FROM mail_recipients WHERE user_id IN (SELECT user_id FROM gone)`, [mail]);
+      },
+    }),
 
     row('createWebhook', 'POST /v3/webhooks', ['webhooks'], { body: 'json' }),
     row('listWebhooks', 'GET /v3/webhooks', ['webhooks']),

@@ -15,8 +15,8 @@ const factor = (variable: string, documented: { description: string; default: st
 export const webhookSettings = {
   secrets: secrets('NOTIFICATIONS_SECRET', {
     description:
-      "Encrypts the webhooks' signing secrets; at least 32 characters, the same on all replicas. To change it, put the new one " +
-      'first and keep the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_reencrypt`)',
+      "Encrypts webhooks' signing secrets, and mails; at least 32 characters, the same on all replicas. While it is changed, the new one, a comma and " +
+      'the old one',
   }),
   webhooksPerUser: integer('WEBHOOKS_PER_USER', {
     description: 'Webhooks per user',
@@ -53,7 +53,7 @@ export const webhookSettings = {
   }),
   webhookRatePerHost: integer('WEBHOOK_RATE_PER_HOST', {
     description:
-      'First rate of posts to one host per second, of all endpoints and replicas; it doubles while most are answered with 2xx within a second',
+      'First rate of posts to one host per second, of all replicas; it doubles while most get 2xx within a second',
     default: '50',
     min: 1,
     max: 1_000_000,
@@ -71,7 +71,7 @@ export const webhookSettings = {
     max: 100_000_000,
   }),
   webhookSilentAttempts: integer('WEBHOOK_SILENT_ATTEMPTS', {
-    description: 'Consecutive slow or unanswered attempts after which an endpoint gets one at a time with pauses; they grow while it does not respond at all',
+    description: 'Consecutive slow or unanswered attempts after which an endpoint gets one at a time, with pauses',
     default: '5',
     min: 1,
     max: 1_000,
@@ -83,7 +83,7 @@ export const webhookSettings = {
     max: 3_650,
   }),
   webhookTimeScale: factor('WEBHOOK_TIME_SCALE', {
-    description: 'For tests: multiplies pauses between attempts, and the days after which endpoints are disabled or held events fail',
+    description: 'For tests: multiplies pauses, and the days after which endpoints are disabled or held events fail',
     default: '1',
   }),
 };

@@ -76,11 +76,12 @@ export async function deleteRemains(tx: Transaction, limit: number): Promise<num
   );
 }
 
-/** Deletes all deliveries, and ends all pauses. A worker that sends one finds its lease gone. */
+/** Deletes all deliveries and mails about orders, and ends all pauses. A worker that sends one finds its lease gone. */
 export async function emptyQueues(tx: Transaction): Promise<void> {
   await tx.execute('LOCK TABLE webhook_queues, webhook_lanes, webhook_deliveries IN EXCLUSIVE MODE');
   await tx.execute('DELETE FROM webhook_deliveries');
   await tx.execute('DELETE FROM webhook_lanes');
+  await tx.execute('DELETE FROM mails WHERE order_id IS NOT NULL');
   await tx.execute(
     `UPDATE webhook_queues SET turn_at = DEFAULT, silent_attempts = DEFAULT, paused_until = DEFAULT, failing_since = DEFAULT,
        replayed_from = DEFAULT, replayed_to = DEFAULT`,
