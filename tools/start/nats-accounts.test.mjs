@@ -16,7 +16,7 @@ const calls = {
   gateway: ['catalog', 'store', 'identity', 'notifications'],
   catalog: ['store'],
   store: ['catalog', 'identity'],
-  identity: ['store'],
+  identity: ['store', 'notifications'],
   notifications: ['store', 'identity'],
   operator: ['catalog', 'identity', 'store'],
 };

@@ -20,7 +20,7 @@ export const migrationSettings = {
 export const secretSetting = {
   identitySecrets: secrets('IDENTITY_SECRET', {
     description:
-      'Encrypts signing keys and OAuth state, which are lost without it; at least 32 characters, the same on all replicas. May ' +
+      'Encrypts signing keys, OAuth state and waiting mails, which are lost without it; at least 32 characters, the same on all replicas. May ' +
       'be several, separated by commas: the first encrypts, all decrypt. To rotate it, see docs/operations.md (metric ' +
       '`identity_secrets_to_reencrypt`)',
   }),
@@ -84,6 +84,8 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   refuseCommonPasswords: config.refuseCommonPasswords,
   sessionTtlHours: config.sessionTtlHours,
   loginLimits: { perUser: config.loginLimitPerUser, perNetwork: config.loginLimitPerAddress },
+  mailLimits: { perAddress: 5, perNetwork: 50 },
+  mailIntervalMs: 1_000,
   publicUrl: config.publicUrl,
   http: { host: config.httpHost, port: config.httpPort },
   demoData: config.demoData,

@@ -33,7 +33,10 @@ export class UserEntity {
   @Column('text', { nullable: true }) readonly firstName: string | null;
   @Column('text', { nullable: true }) readonly lastName: string | null;
   @Column('text', { nullable: true }) readonly email: string | null;
+  /** Null: unverified. A trigger ends the verification of an address that changes. */
+  @Column('timestamptz', { nullable: true }) readonly emailVerifiedAt: Date | null;
   @Column('text', { nullable: true }) readonly phone: string | null;
+  @Column('boolean') readonly orderMails: boolean;
   @Column('integer', { nullable: true }) readonly userStatus: number | null;
   @Column('text', { nullable: true }) readonly externalId: string | null;
   @Column('jsonb', { nullable: true }) readonly metadata: MetadataPairs | null;

@@ -14,9 +14,11 @@ import { DemoData } from './demo/demo-data.js';
 import { LoginAttempts } from './users/login-attempts.js';
 import { RecentLogin } from './users/recent-login.js';
 import { SessionsController, SessionsService } from './sessions/sessions.service.js';
+import { AccountForms } from './oauth/account-forms.js';
 import { Adapters } from './oauth/adapters.js';
 import { BrowserSessions } from './oauth/browser-sessions.js';
 import { ClientSecrets } from './oauth/client-secrets.js';
+import { FormGuard } from './oauth/form-guard.js';
 import { GrantsService } from './grants/grants.service.js';
 import { Interactions } from './oauth/interactions.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
@@ -31,7 +33,11 @@ import { ReconcileController, ReconcileService } from './reconcile/reconcile.js'
 import { RevocationsController, RevocationsService } from './revocations/revocations.js';
 import { SandboxController, SandboxService } from './sandbox/sandbox.js';
 import { identityCipher } from './secrets/secrets.js';
+import { MailSender } from './mail/mail-sender.js';
+import { MailOutbox } from './mail/outbox.js';
 import { Sweeper } from './sweeper.js';
+import { EmailVerification, EmailVerificationController } from './users/email-verification.service.js';
+import { Recovery, RecoveryController } from './users/recovery.service.js';
 import { UserDeletionsService } from './users/user-deletions.service.js';
 import { UsersController } from './users/users.controller.js';
 import { UsersService } from './users/users.service.js';
@@ -43,6 +49,8 @@ class IdentityModule {
       module: IdentityModule,
       controllers: [
         UsersController,
+        EmailVerificationController,
+        RecoveryController,
         SessionsController,
         ApiKeysController,
         CredentialsController,
@@ -63,6 +71,10 @@ class IdentityModule {
         { provide: PasswordHasher, useFactory: () => PasswordHasher.create(options.hashingCost) },
         DatabaseClock,
         UsersService,
+        EmailVerification,
+        Recovery,
+        MailOutbox,
+        MailSender,
         UserDeletionsService,
         ReconcileService,
         SessionsService,
@@ -80,7 +92,9 @@ class IdentityModule {
         ClientSecrets,
         GrantsService,
         BrowserSessions,
+        FormGuard,
         Interactions,
+        AccountForms,
         OAuthServer,
         DemoData,
         ReencryptionJob,
@@ -123,11 +137,13 @@ export async function startIdentity(
     'Passwords waiting for a hashing slot',
     () => hasher.waiting,
   );
+  const sender = app.get(MailSender);
+  gauge(service.metrics, 'identity_oldest_mail_seconds', 'How long the oldest mail has waited for notifications, in seconds', () => sender.oldestSeconds);
   const reencryption = app.get(ReencryptionJob);
   gauge(
     service.metrics,
     'identity_secrets_to_reencrypt',
-    'Signing keys and OAuth state not yet encrypted with the current secret',
+    'Signing keys, OAuth state and waiting mails not encrypted with the current secret',
     () => reencryption.remaining,
   );
   return app.get(OAuthServer);

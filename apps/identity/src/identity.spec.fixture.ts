@@ -24,7 +24,7 @@ export const manager: Principal = {
 };
 
 /** Hashing at 1/30 of production's cost: these tests do not measure it. */
-const fastOptions = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50 };
+const fastOptions = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50, mailIntervalMs: 50 };
 
 type Config = Parameters<typeof startIdentity>[1];
 

@@ -13,6 +13,10 @@ export interface IdentityOptions {
   readonly refuseCommonPasswords: boolean;
   readonly sessionTtlHours: number;
   readonly loginLimits: { readonly perUser: number; readonly perNetwork: number };
+  /** Mails that may be asked for in 15 minutes: for an account or address, and from a network. */
+  readonly mailLimits: { readonly perAddress: number; readonly perNetwork: number };
+  /** Interval at which waiting mails and requests for recovery are looked for. */
+  readonly mailIntervalMs: number;
   /** The gateway's public origin. */
   readonly publicUrl: string;
   /** Listen address of the OAuth 2.0 pages; only the gateway connects to it. */

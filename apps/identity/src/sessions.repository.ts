@@ -72,6 +72,28 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
   return row;
 }
 
+/** Devices that are remembered of a user; another one replaces the one not seen for longest. */
+const maxDevices = 20;
+
+/**
+ * Remembers a device from which a user has logged in. The caller must hold the user's row.
+ * @returns whether it is new, while others are known
+ */
+export async function rememberDevice(tx: Transaction, userId: string, device: Buffer): Promise<boolean> {
+  const [written] = await tx.query<{ isNew: boolean; hasOthers: boolean }>(
+    {
+      name: 'remember-device',
+      text: `INSERT INTO known_devices AS d (user_id, device) VALUES ($1, $2)
+             ON CONFLICT (user_id, device) DO UPDATE SET seen_at = now() WHERE d.seen_at < now() - interval '1 day'
+             RETURNING xmax = 0 AS "isNew", EXISTS (SELECT FROM known_devices o WHERE o.user_id = $1) AS "hasOthers"`,
+    },
+    [userId, device],
+  );
+  if (!written?.isNew || !written.hasOthers) return false;
+  await tx.execute('DELETE FROM known_devices WHERE user_id = $1 AND device IN (SELECT device FROM known_devices WHERE user_id = $1 ORDER BY seen_at DESC OFFSET $2)', [userId, maxDevices]);
+  return true;
+}
+
 /** Ends all but `keep` sessions of a user: the one just opened, whatever the clock said, and the newest. @returns the ids of the ended sessions */
 export async function endOldestSessions(tx: Transaction, userId: string, opened: string, keep: number): Promise<string[]> {
   const ended = await tx.query<{ id: string }>(

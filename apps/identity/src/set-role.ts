@@ -1,7 +1,9 @@
 import { permissions, roles } from '@plant-shop/contracts/permissions';
 import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
-import { databaseSetting } from './config.js';
+import { databaseSetting, secretSetting } from './config.js';
+import { MailOutbox } from './mail/outbox.js';
+import { identityCipher } from './secrets/secrets.js';
 import { changeRole } from './users/users.service.js';
 
 const [username, roleName, ...others] = process.argv.slice(2);
@@ -10,8 +12,9 @@ if (username === undefined || role === undefined || others.length > 0) {
   exitWithUsage(`node dist/set-role.js <username> <${roles.join('|')}>`);
 }
 
-await runCommand(configOrExit(databaseSetting), async (database, actor, logger) => {
-  const { before, user } = await changeRole(database, actor, { username, role, by: { permissions } });
+const config = configOrExit({ ...databaseSetting, ...secretSetting });
+await runCommand(config, async (database, actor, logger) => {
+  const { before, user } = await changeRole(database, new MailOutbox(identityCipher(config.identitySecrets)), actor, { username, role, by: { permissions } });
   if (before === role) return `${user.username} is already ${role}; nothing changed.`;
   logger.info({ userId: user.userId, username: user.username, before, after: role }, 'role changed');
   return `${user.username} is ${role} now (was ${before}).`;

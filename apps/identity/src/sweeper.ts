@@ -5,6 +5,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deleteOldKeys } from './api-keys.repository.js';
 import { deleteExpiredPayloads } from './grants/payloads.repository.js';
+import { deleteExpiredLinks } from './mail/links.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.js';
 import { deleteOldFailures } from './users/login-attempts.js';
@@ -17,6 +18,7 @@ const sweeps = [
   deleteOldKeys,
   deleteExpiredPayloads,
   deleteEndedSigningKeys,
+  deleteExpiredLinks,
 ];
 
 /** Deletes expired rows. Correctness does not depend on it: every query checks expiry itself. */

@@ -5,6 +5,7 @@ import type { Account } from './broker.js';
 import type { ErrorCode } from './errors.js';
 import { Flag, Integer, OneOf, Text, Texts, Uuid, uuidPattern } from './fields.js';
 import { apiKeyOperations } from './identity.api-keys.js';
+import { emailOperations } from './identity.email.js';
 import { oauthClientOperations } from './identity.oauth.js';
 import { Digest, sessionOperations } from './identity.sessions.js';
 import { UserRequest } from './identity.user-request.js';
@@ -130,6 +131,7 @@ const authenticators = ['gateway', 'notifications'] as const;
 
 export const identity = {
   ...userOperations,
+  ...emailOperations,
   ...sessionOperations,
   ...apiKeyOperations,
   ...oauthClientOperations,

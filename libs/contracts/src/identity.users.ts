@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { authenticated, optionalCredential, permission, type Role, roles } from './permissions.js';
-import { type AnswerOf, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
+import { type AnswerOf, boolean, described, id, instant, integer, listOf, metadata, objectOf, oneOf, optional, text } from './answers.js';
 import { apiKeyAnswer } from './identity.api-keys.js';
 import { forClientsUnder, jsonArray, jsonObject, mergePatch, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
@@ -47,6 +47,9 @@ const UserStatus = (): PropertyDecorator => Integer(...int32);
 const NewPassword = (): PropertyDecorator =>
   applyDecorators(Description('The password that the user has already changes nothing.'), Text({ max: 256 }));
 
+/** Whether the user wants mail about orders. */
+const OrderMails = (): PropertyDecorator => applyDecorators(Description('Mail about the orders of the user, to a verified address. Default: false.'), Flag());
+
 const EndApiKeys = (): PropertyDecorator => applyDecorators(Description("Also ends the user's API keys."), IsOptional(), Flag());
 
 // Sent by clients
@@ -67,6 +70,10 @@ class Profile {
   @IsOptional()
   @Text({ min: 0 })
   phone?: string;
+
+  @IsOptional()
+  @OrderMails()
+  orderMails?: boolean;
 
   @IsOptional()
   @UserStatus()
@@ -139,6 +146,10 @@ export class UserPatch {
   @Clearable()
   @Text({ min: 0 })
   phone?: string | null;
+
+  @Kept()
+  @OrderMails()
+  orderMails?: boolean;
 
   @Clearable()
   @UserStatus()
@@ -261,6 +272,8 @@ const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstNam
   lastName: optional(text(200)),
   email: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
   phone: optional(described(text(200), 'Visible to the user and to callers with write:users.')),
+  emailVerified: optional(described(boolean, 'Whether the user has shown to receive mail at `email`. Visible like `email`.')),
+  orderMails: optional(described(boolean, 'Whether mail about orders is sent to the verified address. Visible like `email`.')),
   userStatus: optional(integer(...int32)),
   role: optional(described(oneOf<Role>(roles), managedOnly)),
   externalId: optional(described(text(200), managedOnly)),
@@ -271,7 +284,7 @@ const userAnswer = objectOf('User', 'Visible to everyone: id, username, firstNam
 
 // Answers
 
-/** As seen by the user and with `write:users`. Other callers get no `email` and `phone`. */
+/** As seen by the user and with `write:users`. Other callers get no `email`, `phone` and `orderMails`. */
 export type User = AnswerOf<typeof userAnswer>;
 
 /** Hashing a password costs about as much as 20 reads. */

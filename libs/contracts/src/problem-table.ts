@@ -361,6 +361,18 @@ const kinds = {
     meaning: 'Too many logins failed for this name or from this address.',
     remedy: 'Wait for the number of seconds in Retry-After.',
   },
+  'too-many-mails': {
+    status: 429,
+    title: 'Too many mails',
+    meaning: 'So many mails were asked for this account or address, or from this network, that no more are sent for a while.',
+    remedy: 'Look for the mails that were sent, also among unwanted mail. Otherwise wait for the number of seconds in Retry-After.',
+  },
+  'email-not-mailable': {
+    status: 409,
+    title: 'No address to send mail to',
+    meaning: 'The user has no e-mail address, or one that mail cannot be sent to.',
+    remedy: 'Set the e-mail address of the user (PATCH /v3/user/{username}) to one such as ada@example.com.',
+  },
   'api-key-not-found': {
     status: 404,
     title: 'No such API key',

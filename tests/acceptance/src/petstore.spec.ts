@@ -93,7 +93,7 @@ describe('a client that openapi-fetch derives from the document', () => {
       userStatus: 1,
     };
     const { password, ...profile } = user;
-    expect((await client.POST('/user', { body: user })).data).toEqual({ ...profile, id: expect.any(Number), updatedAt: expect.any(String) });
+    expect((await client.POST('/user', { body: user })).data).toEqual({ ...profile, id: expect.any(Number), emailVerified: false, orderMails: false, updatedAt: expect.any(String) });
     const list = await client.POST('/user/createWithList', { body: [{ ...user, username: fresh('petstore') }] });
     expect(list.data).toHaveLength(1);
     const session = await client.GET('/user/login', { params: { query: { username, password } } });

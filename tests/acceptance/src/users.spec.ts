@@ -21,7 +21,7 @@ describe('users', () => {
     };
     const create = (json: unknown) => send<User>('POST', '/v3/user', { json });
     const user = await ok(create({ ...sent, password: 'analytical engine' }));
-    expect(user).toEqual({ id: expect.any(Number), ...sent, updatedAt: expect.any(String) });
+    expect(user).toEqual({ id: expect.any(Number), ...sent, emailVerified: false, orderMails: false, updatedAt: expect.any(String) });
     await problem(create({ ...sent, password: 'other password' }), 409, 'username-taken');
     await problem(create({ username: sent.username.toUpperCase(), password: 'p' }), 409, 'username-taken');
     await problem(create({ username: fresh('x'), password: 'some password', id: user.id }), 409, 'user-id-taken');
@@ -70,6 +70,27 @@ describe('users', () => {
     await problem(send('POST', '/v3/user', { json: { username: fresh('x'), password: 'a long enough password', ...own } }), 403, 'forbidden');
     await ok(send('DELETE', path, { as: customer }));
     expect(await found({ externalId: own.externalId })).toEqual([]);
+  });
+
+  it('POST /user/{username}/emailVerification and /recovery send links, and say nothing about accounts', async () => {
+    const customer = await newCustomer();
+    const path = `/v3/user/${customer.username}`;
+    const verification = (as: object) => send('POST', `${path}/emailVerification`, { as });
+    await ok(send('PATCH', path, { as: customer, json: { email: 'no address' } }));
+    await problem(verification(customer), 409, 'email-not-mailable');
+    const email = `${fresh('ada')}@shop.test`;
+    expect(await ok(send<User>('PATCH', path, { as: customer, json: { email, orderMails: true } }))).toMatchObject({ email, emailVerified: false, orderMails: true });
+    expect(await ok(verification(customer))).toMatchObject({ message: email });
+    await problem(verification(await newCustomer()), 403, 'forbidden');
+    const recovery = (json: unknown) => send('POST', '/v3/recovery', { json });
+    const answers = await Promise.all([{ email }, { username: customer.username }, { username: fresh('nobody') }].map(async (json) => ok(recovery(json))));
+    expect(new Set(answers.map((one) => JSON.stringify(one))).size).toBe(1);
+    await problem(recovery({}), 400, 'invalid-input');
+    const nobody = fresh('nobody');
+    for (let n = 0; n < 5; n++) await ok(recovery({ username: nobody }));
+    const { headers } = await send('POST', '/v3/recovery', { json: { username: nobody } });
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    await problem(recovery({ username: nobody }), 429, 'too-many-mails');
   });
 
   it('GET /user/me returns the user of any credential, with the role', async () => {

@@ -9,12 +9,13 @@ import { type Slot, weightOfBytes } from '../limits/concurrency-limiter.js';
 import { bodyShapeOf, type Shape } from './members.js';
 
 /**
- * Routes of the gateway that are no operations of the API: HTML pages and their files, and OAuth, which is described by its
+ * Routes of the gateway that are no operations of the API: HTML pages and their files, identity's pages, and OAuth, which is described by its
  * discovery documents. Operations are declared in libs/contracts.
  */
 export const undocumented = {
   getOAuth: limitedByAddress(1),
   postOAuth: limitedByAddress(1),
+  signUp: limitedByAddress(1),
   // Identity stores each for half an hour, before any login. By default one address may begin 600 a minute.
   beginAuthorization: limitedByAddress(100),
   beginAuthorizationByForm: limitedByAddress(100),
@@ -111,7 +112,7 @@ export const Serves =
     RouteConfig({ spec: routeSpecOf(operation) })(target, key, descriptor);
   };
 
-type UndocumentedOptions = Partial<Pick<RouteSpec, 'body' | 'unsafeGet' | 'compressed'>>;
+type UndocumentedOptions = Partial<Pick<RouteSpec, 'body' | 'unsafeGet' | 'compressed' | 'weight'>>;
 
 export const undocumentedRoute = (operation: UndocumentedName, options: UndocumentedOptions = {}): RouteSpec => ({
   operation,

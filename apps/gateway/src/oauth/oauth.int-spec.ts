@@ -69,10 +69,11 @@ describe("identity's OAuth pages through the gateway", () => {
     const origin = 'https://plants.example';
     await token({ origin });
     await shop.send('POST', '/oauth/interaction/abc', 'username=a', { ...form, origin });
-    expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin]);
+    await shop.send('POST', '/account/password', 'code=a', { ...form, origin });
+    expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin, origin]);
   });
 
-  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/userinfo', '/oauth/logout?client_id=a', '/oauth/authorize/abc', '/oauth/interaction/abc', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/userinfo', '/oauth/logout?client_id=a', '/oauth/authorize/abc', '/oauth/interaction/abc', '/oauth/interaction/abc/sign-up', '/account/recovery', '/account/password?code=a', '/account/email?code=a', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
     expect((await shop.get(path)).status).toBe(200);
     expect(received[0]).toMatchObject({ method: 'GET', url: path });
   });
@@ -148,6 +149,10 @@ describe("identity's OAuth pages through the gateway", () => {
     ['POST', '/oauth/nothing', 404, null],
     ['GET', '/oauth/token/x', 404, null],
     ['GET', '/oauth/interaction/', 404, null],
+    ['DELETE', '/account/password', 405, 'GET, HEAD, POST'],
+    ['PUT', '/oauth/interaction/abc/sign-up', 405, 'GET, HEAD, POST'],
+    ['GET', '/account', 404, null],
+    ['GET', '/account/nothing', 404, null],
   ])('get no %s %s: a problem says so', async (method, path, status, allow) => {
     const response = await fetch(shop.gateway.url + path, { method });
     expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
@@ -166,6 +171,16 @@ describe("identity's OAuth pages through the gateway", () => {
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await few.send('POST', '/oauth/authorize', 'client_id=a', form)).status);
     expect(statuses).toEqual([200, 200, 429]);
+    await few.stop();
+  });
+
+  it('count a form that signs up as a registration', async () => {
+    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 120 });
+    const statuses = [];
+    for (let n = 0; n < 4; n++) statuses.push((await few.send('POST', '/oauth/interaction/abc/sign-up', 'username=a', form)).status);
+    // Each counts as fifty requests against the limit of registrations.
+    expect(statuses).toEqual([200, 200, 429, 429]);
+    expect(received.every(({ body }) => body === 'username=a')).toBe(true);
     await few.stop();
   });
 

@@ -26,8 +26,8 @@ function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayO
   });
 }
 
-/** Identity's own forms (login, consent), which it accepts only from its own pages. */
-const formsPrefix = '/oauth/interaction/';
+/** Identity's own forms (login, consent, account), which it accepts only from its own pages. */
+const ofForms = /^\/(?:oauth\/interaction|account)\//;
 
 /** Removes the OAuth provider's CORS headers, which allow every origin; the gateway has set its own, by `CORS_ORIGINS`. */
 const withoutCors = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
@@ -38,7 +38,7 @@ const withoutCors = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
  * identity would refuse every cross-origin request.
  */
 const originFor = ({ raw: { url, headers } }: FastifyRequest): { origin?: string } =>
-  headers.origin !== undefined && url?.startsWith(formsPrefix) === true ? { origin: headers.origin } : {};
+  headers.origin !== undefined && url !== undefined && ofForms.test(url) ? { origin: headers.origin } : {};
 
 const forwardedHeaders = (request: FastifyRequest, publicUrl: string): Record<string, string> => {
   const { host, protocol } = new URL(publicUrl);
@@ -68,10 +68,11 @@ function failureOf(error: Error, method: string): Error {
   return isSafe || (code !== undefined && notSent.has(code)) ? unavailable(theService('identity'), error) : outcomeUnknown(theService('identity'), error);
 }
 
-const read = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server', 'oauth/jwks', 'oauth/userinfo', 'oauth/logout/success', 'oauth/interaction/:uid'];
-const posted = ['oauth/token', 'oauth/revoke', 'oauth/introspect', 'oauth/userinfo', 'oauth/interaction/:uid', 'oauth/logout/confirm'];
+const accountPages = ['account/recovery', 'account/password', 'account/email'];
+const read = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server', 'oauth/jwks', 'oauth/userinfo', 'oauth/logout/success', 'oauth/interaction/:uid', 'oauth/interaction/:uid/sign-up', ...accountPages];
+const posted = ['oauth/token', 'oauth/revoke', 'oauth/introspect', 'oauth/userinfo', 'oauth/interaction/:uid', 'oauth/logout/confirm', ...accountPages];
 
-/** Identity's OAuth endpoints and pages, under the public origin. Others, and other methods, are refused here like everywhere. */
+/** Identity's OAuth endpoints, and its pages, under the public origin. Others, and other methods, are refused here like everywhere. */
 @Controller()
 export class OAuthController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
@@ -99,6 +100,13 @@ export class OAuthController {
   @Get('oauth/authorize/:uid')
   @Undocumented({ unsafeGet: true })
   resumeAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+
+  /** Registers a user, and counts like the operation that does. */
+  @Post('oauth/interaction/:uid/sign-up')
+  @Undocumented({ body: { kind: 'oauthForm' }, weight: { perUser: 20 } })
+  signUp(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }
 

@@ -13,6 +13,7 @@ import { auditUnlessSelf, findUser, lockUser } from '../users/users.repository.j
 import { readDatabaseTime } from '../database-clock.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { type Proof, RecentLogin } from '../users/recent-login.js';
+import { MailOutbox } from '../mail/outbox.js';
 import { newSecret, sha256 } from '../secrets/secrets.js';
 import { requireManageable, userNotFound, type UserRecord } from '../users/user.js';
 import {
@@ -45,6 +46,7 @@ export class ApiKeysService {
     private readonly database: Database,
     private readonly revocations: RevocationsService,
     private readonly recentLogin: RecentLogin,
+    private readonly outbox: MailOutbox,
   ) {}
 
   create(context: RpcContext, { username, apiKey: { currentPassword, ...apiKey }, address }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
@@ -121,7 +123,9 @@ export class ApiKeysService {
       const answer = await runOnce(tx, key, async () => {
         const user = await lockUser(tx, userId);
         if (!user) throw userNotFound();
-        return create(tx, user);
+        const created = await create(tx, user);
+        await this.outbox.notice(tx, user, 'key-added', { keyName: created.name, from: principal.subject === userId ? proof.address : undefined });
+        return created;
       });
       assertMayReceive(principal, userId, (unwrapResponse(answer).value as CreatedApiKey).permissions);
       return answer;

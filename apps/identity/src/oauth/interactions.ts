@@ -1,33 +1,37 @@
-import { timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import { isEmailAddress } from '@plant-shop/contracts/fields';
+import { NewUser } from '@plant-shop/contracts/identity';
 import { type Permission, permissions, permissionsOfRole } from '@plant-shop/contracts/permissions';
-import { Cipher } from '@plant-shop/platform/cipher';
-import { CodedError } from '@plant-shop/platform/errors';
+import { CodedError, invalidInput } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { Deadline } from '@plant-shop/platform/rpc/context';
+import { requestIdOf } from '@plant-shop/platform/http/request';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
+import { validated } from '@plant-shop/platform/rpc/validation';
 import { errors, type Provider } from 'oidc-provider';
 import { sha256 } from '../secrets/secrets.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { UserRecord } from '../users/user.js';
 import { findUserById } from '../users/users.repository.js';
+import { UsersService } from '../users/users.service.js';
 import { apiResource } from './access-token.js';
 import { BrowserSessions } from './browser-sessions.js';
-import { fieldsOf, type PageContext, readForm } from './form.js';
+import { signUpPage, type SignUpView } from './account-pages.js';
+import type { PageContext } from './form.js';
+import { FormGuard } from './form-guard.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { type IdentityScope, identityScopes } from './oauth-client.js';
-import { consentPage, type ConsentView, messagePage, type InteractionView, loginPage, type Page, sendPage } from './pages.js';
+import { consentPage, type ConsentView, messagePage, type InteractionView, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { interactionPath } from './provider.js';
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 type Fields = ReadonlyMap<string, string>;
 
-const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})$`);
+const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})(/sign-up)?$`);
 /** Cannot collide with an interaction: their ids are longer. */
 const logoutPath = `${interactionPath}/logout`;
 /** Where the browser resumes the authorization after login or consent. */
 const resumePath = /^\/oauth\/authorize\/([\w-]{1,64})$/;
-const maxFormBytes = 8 * 1024;
 const maxTextLength = 1_000;
 const loginDeadlineMs = 5_000;
 
@@ -36,6 +40,8 @@ interface InteractionRequest {
   readonly provider: Provider;
   readonly ctx: PageContext;
   readonly interaction: Interaction;
+  /** It is the page to sign up, instead of the one to log in. */
+  readonly isSignUp: boolean;
 }
 
 /** Serves the login and consent pages, between an application's authorization request and the response. */
@@ -43,7 +49,8 @@ interface InteractionRequest {
 export class Interactions {
   constructor(
     private readonly database: Database,
-    private readonly cipher: Cipher,
+    private readonly users: UsersService,
+    private readonly guard: FormGuard,
     private readonly sessions: SessionsService,
     private readonly browserSessions: BrowserSessions,
     private readonly grants: GrantsService,
@@ -60,13 +67,13 @@ export class Interactions {
       else await next();
     });
     provider.use(async (ctx, next) => {
-      const uid = path.exec(ctx.path)?.[1];
+      const [, uid, signUp] = path.exec(ctx.path) ?? [];
       if (uid === undefined || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
         await next();
         return;
       }
       try {
-        await this.serve(provider, ctx, uid);
+        await this.serve(provider, ctx, uid, signUp !== undefined);
       } catch (error) {
         sendFailure(provider, ctx, error as Error);
       }
@@ -90,22 +97,24 @@ export class Interactions {
     return true;
   }
 
-  private async serve(provider: Provider, ctx: PageContext, uid: string): Promise<void> {
+  private async serve(provider: Provider, ctx: PageContext, uid: string, isSignUp: boolean): Promise<void> {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res);
     // The cookie decides which interaction the browser is in: the URL may come from someone else.
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
-    const request = { provider, ctx, interaction };
+    const request = { provider, ctx, interaction, isSignUp };
     if (ctx.method !== 'POST') return this.show(request);
-    const form = this.isSameOrigin(ctx) ? await readForm(ctx.req, maxFormBytes) : undefined;
-    const fields = form === undefined ? undefined : fieldsOf(form);
-    if (fields && this.isValidProof(uid, fields.get('proof'))) await this.handleForm(request, fields);
+    const fields = await this.guard.read(ctx, proofText(uid));
+    if (fields) await this.handleForm(request, fields);
     else refuseForm(ctx);
   }
 
   private async handleForm(request: InteractionRequest, fields: Fields): Promise<void> {
     const action = fields.get('action') ?? '';
-    const { prompt } = request.interaction;
-    if (action === 'login' && prompt.name === 'login') await this.login(request, fields);
+    const { interaction: { prompt }, isSignUp } = request;
+    if (isSignUp) {
+      if (action === 'sign-up' && prompt.name === 'login') await this.signUp(request, fields);
+      else refuseForm(request.ctx);
+    } else if (action === 'login' && prompt.name === 'login') await this.login(request, fields);
     else if (action === 'allow' && prompt.name === 'consent') await this.allow(request, fields);
     else if (action === 'switch') await this.switchUser(request);
     else if (action === 'deny') {
@@ -114,7 +123,12 @@ export class Interactions {
   }
 
   private async show(request: InteractionRequest): Promise<void> {
-    const { ctx, interaction } = request;
+    const { ctx, interaction, isSignUp } = request;
+    if (isSignUp) {
+      if (interaction.prompt.name === 'login') sendPage(ctx, await this.signUpPage(request));
+      else redirect(ctx, `${interactionPath}/${interaction.uid}`);
+      return;
+    }
     if (interaction.prompt.name === 'login') {
       const hint = interaction.params['login_hint'];
       sendPage(ctx, await this.loginPage(request, typeof hint === 'string' ? { username: hint } : {}));
@@ -147,6 +161,24 @@ export class Interactions {
     interaction.result = { login: { accountId: opened.userId, remember: false, sessionId: opened.id } };
     await interaction.save(secondsLeft(interaction));
     redirect(ctx, interaction.returnTo);
+  }
+
+  /** Registers a user, and logs in as that. */
+  private async signUp(request: InteractionRequest, fields: Fields): Promise<void> {
+    const { ctx } = request;
+    const [username = '', email = '', password = ''] = [fields.get('username'), fields.get('email')?.trim(), fields.get('password')];
+    try {
+      const user = validated(NewUser, { username, email, password });
+      // Only here: the API accepts any text.
+      if (!isEmailAddress(email)) throw invalidInput([{ pointer: '/email', detail: 'must be an e-mail address such as ada@example.com' }]);
+      await this.users.create(new RpcContext(requestIdOf(ctx.req), Deadline.in(loginDeadlineMs)), { user, address: ctx.ip });
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      setErrorStatus(ctx, error);
+      sendPage(ctx, await this.signUpPage(request, { username, email, error: textOfErrors(error) }));
+      return;
+    }
+    await this.login(request, fields);
   }
 
   private async allow(request: InteractionRequest, fields: Fields): Promise<void> {
@@ -214,7 +246,7 @@ export class Interactions {
 
   /** Ends this browser's session, for "Log out" of the console. The console itself revokes its tokens. */
   private async logOut(provider: Provider, ctx: PageContext): Promise<void> {
-    if (!this.isSameOrigin(ctx) || ctx.headers.origin === undefined) {
+    if (!this.guard.isSameOrigin(ctx) || ctx.headers.origin === undefined) {
       refuseForm(ctx);
       return;
     }
@@ -244,6 +276,10 @@ export class Interactions {
     return loginPage({ ...(await this.viewOf(request)), ...more });
   }
 
+  private async signUpPage(request: InteractionRequest, more: Pick<SignUpView, 'username' | 'email' | 'error'> = {}): Promise<Page> {
+    return signUpPage({ ...(await this.viewOf(request)), ...more });
+  }
+
   /** Returns the content of the consent page with its digest. */
   private async consentViewOf(request: InteractionRequest, consent: ConsentRequest): Promise<ConsentView> {
     const { user, allowed, notPermitted, identity } = consent;
@@ -257,25 +293,10 @@ export class Interactions {
     if (!client) throw new errors.SessionNotFound('the client was deleted');
     return {
       action: `${interactionPath}/${interaction.uid}`,
-      proof: this.cipher.fingerprint(proofText(interaction.uid)).toString('base64url'),
+      proof: this.guard.proofOf(proofText(interaction.uid)),
       client: client.clientName ?? client.clientId,
       redirectUri: String(interaction.params['redirect_uri']),
     };
-  }
-
-  /** Returns whether identity rendered the form: the proof cannot be forged or derived from the URL. */
-  private isValidProof(uid: string, proof = ''): boolean {
-    const given = Buffer.from(proof, 'base64url');
-    const text = proofText(uid);
-    return [this.cipher.fingerprint(text), ...this.cipher.formerFingerprints(text)].some(
-      (expected) => expected.length === given.length && timingSafeEqual(expected, given),
-    );
-  }
-
-  /** Checks the browser's origin headers. The cookie, which other sites do not send, and the proof are stronger checks. */
-  private isSameOrigin(ctx: PageContext): boolean {
-    const { origin, 'sec-fetch-site': site } = ctx.headers;
-    return (origin === undefined || origin === this.options.publicUrl) && (site === undefined || site === 'same-origin');
   }
 }
 
@@ -305,35 +326,4 @@ function redirect(ctx: PageContext, address: string): void {
   ctx.set('Cache-Control', 'no-store');
   ctx.redirect(address);
   ctx.status = 303;
-}
-
-function refuseForm(ctx: PageContext): void {
-  ctx.status = 403;
-  const text = 'The form was not sent from a page of the shop. Go back to the application and start again.';
-  sendPage(ctx, messagePage('Request refused', text));
-}
-
-function setErrorStatus(ctx: PageContext, error: CodedError): void {
-  const { retryAfter } = error.details;
-  if (error.code === 'login-failed') {
-    ctx.status = 401;
-    ctx.set('WWW-Authenticate', 'Bearer realm="plant-shop"');
-    return;
-  }
-  ctx.status = error.code === 'too-many-logins' ? 429 : 503;
-  ctx.set('Retry-After', String(typeof retryAfter === 'number' ? retryAfter : 1));
-}
-
-function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
-  // The interaction or the login has ended, or the client was deleted.
-  if (error instanceof errors.OIDCProviderError) {
-    ctx.status = 400;
-    sendPage(ctx, messagePage('This page has expired', 'Go back to the application and start again.'));
-    return;
-  }
-  ctx.status = 500;
-  if (error instanceof CodedError) setErrorStatus(ctx, error);
-  else provider.emit('server_error', ctx, error);
-  const text = error instanceof CodedError ? error.message : 'An error occurred. Go back to the application and try again.';
-  sendPage(ctx, messagePage('Please try again later', text));
 }

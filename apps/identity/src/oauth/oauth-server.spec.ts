@@ -4,6 +4,7 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { exportJWK, generateKeyPair } from 'jose';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import type { DatabaseClock } from '../database-clock.js';
+import type { AccountForms } from './account-forms.js';
 import type { Adapters } from './adapters.js';
 import type { BrowserSessions } from './browser-sessions.js';
 import type { ClientSecrets } from './client-secrets.js';
@@ -32,6 +33,7 @@ describe('OAuth pages during a failure', () => {
       {} as Database,
       {} as BrowserSessions,
       { serveOn: () => undefined } as unknown as Interactions,
+      { serveOn: () => undefined } as unknown as AccountForms,
       { refresh: async () => false } as unknown as DatabaseClock,
       options as never,
       createLogger('test', 'error', { write: (line: string) => void logged.push(line) }),

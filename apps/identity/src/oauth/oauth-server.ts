@@ -21,6 +21,7 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { findUserById } from '../users/users.repository.js';
 import { createAccessTokenVerifier } from './access-token.js';
+import { AccountForms } from './account-forms.js';
 import { Adapters } from './adapters.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { ClientSecrets } from './client-secrets.js';
@@ -47,6 +48,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     private readonly database: Database,
     private readonly browserSessions: BrowserSessions,
     private readonly interactions: Interactions,
+    private readonly accountForms: AccountForms,
     private readonly clock: DatabaseClock,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
@@ -123,6 +125,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
       clock: this.clock,
     });
     this.interactions.serveOn(provider);
+    this.accountForms.serveOn(provider);
     this.reportErrors(provider);
     this.served = { keys, handle: handlerOf(provider) };
     this.logger.info({ signing: keys.signingKid, verifying: keys.jwks.map(({ kid }) => kid) }, 'signing keys');

@@ -2,7 +2,7 @@ import { type Permission, permissionMeanings } from '@plant-shop/contracts/permi
 import { CodedError } from '@plant-shop/platform/errors';
 import { type Html, html } from '@plant-shop/platform/html/html';
 import { pagePolicy, pageText } from '@plant-shop/contracts/page';
-import type { ErrorOut } from 'oidc-provider';
+import { errors, type ErrorOut, type Provider } from 'oidc-provider';
 import type { PageContext } from './form.js';
 import type { IdentityScope } from './oauth-client.js';
 
@@ -41,7 +41,18 @@ export interface InteractionView {
   readonly redirectUri: string;
 }
 
-const hidden = (proof: string): Html => html`<input type="hidden" name="proof" value="${proof}">`;
+export const hidden = (proof: string): Html => html`<input type="hidden" name="proof" value="${proof}">`;
+
+/** What a form says about an error, above its fields. */
+export const alertOf = (error: string | undefined): Html | undefined =>
+  error === undefined ? undefined : html`<p class="error" id="error" role="alert">${error}</p>`;
+
+/** Attributes of the fields of a form after an error. */
+export const invalidAfter = (error: string | undefined): Html | undefined =>
+  error === undefined ? undefined : html` aria-describedby="error" aria-invalid="true"`;
+
+/** Where to ask for a link that replaces a forgotten password. */
+export const recoveryPath = '/account/recovery';
 
 export interface LoginView extends InteractionView {
   readonly username?: string;
@@ -49,14 +60,13 @@ export interface LoginView extends InteractionView {
 }
 
 export function loginPage({ action, proof, client, redirectUri, username, error }: LoginView): Page {
-  const alert = error === undefined ? undefined : html`<p class="error" id="error" role="alert">${error}</p>`;
-  const invalid = error === undefined ? undefined : html` aria-describedby="error" aria-invalid="true"`;
+  const invalid = invalidAfter(error);
   return {
     title: error === undefined ? 'Log in' : 'Error: Log in',
     redirectUri: redirectUri,
     main: html`<h1>Log in to the plant shop</h1>
 <p class="dimmed">to continue to <strong>${client}</strong></p>
-${alert}
+${alertOf(error)}
 <form method="post" action="${action}">
 ${hidden(proof)}
 <label for="username">Username</label>
@@ -68,7 +78,11 @@ ${hidden(proof)}
 <form method="post" action="${action}">
 ${hidden(proof)}
 <button name="action" value="deny">Cancel</button>
-</form>`,
+</form>
+<ul>
+<li><a href="${action}/sign-up">Create an account</a></li>
+<li><a href="${recoveryPath}">Forgot your password?</a></li>
+</ul>`,
   };
 }
 
@@ -153,4 +167,46 @@ export function renderError(ctx: PageContext, out: ErrorOut, error: Error): void
           `The application sent an invalid request (${out.error}: ${out.error_description ?? 'no details'}). Go back to it and try again.`,
         ),
   );
+}
+
+/** Returns what a form says about an error: which fields are wrong, or what happened. */
+export function textOfErrors(error: CodedError): string {
+  const { errors: fields = [] } = error.details;
+  const sentences = fields.map((one) => `${('pointer' in one && fieldNames[one.pointer.slice(one.pointer.lastIndexOf('/') + 1)]) || 'The form'} ${one.detail}.`);
+  return sentences.length > 0 ? sentences.join(' ') : error.message;
+}
+
+const fieldNames: Readonly<Partial<Record<string, string>>> = { username: 'The username', email: 'The e-mail address', password: 'The password' };
+
+/** Refuses a form that is not from a page of the shop, or not for its present state. @param next what to do */
+export function refuseForm(ctx: PageContext, next = 'Go back to the application and start again.'): void {
+  ctx.status = 403;
+  sendPage(ctx, messagePage('Request refused', `The form was not sent from a page of the shop. ${next}`));
+}
+
+const statuses: Readonly<Partial<Record<string, number>>> = { 'invalid-input': 400, 'username-taken': 409, 'too-many-logins': 429, 'too-many-mails': 429 };
+
+export function setErrorStatus(ctx: PageContext, error: CodedError): void {
+  const { retryAfter } = error.details;
+  if (error.code === 'login-failed') {
+    ctx.status = 401;
+    ctx.set('WWW-Authenticate', 'Bearer realm="plant-shop"');
+    return;
+  }
+  ctx.status = statuses[error.code] ?? 503;
+  if ([429, 503].includes(ctx.status)) ctx.set('Retry-After', String(typeof retryAfter === 'number' ? retryAfter : 1));
+}
+
+export function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
+  // The interaction or the login has ended, or the client was deleted.
+  if (error instanceof errors.OIDCProviderError) {
+    ctx.status = 400;
+    sendPage(ctx, messagePage('This page has expired', 'Go back to the application and start again.'));
+    return;
+  }
+  ctx.status = 500;
+  if (error instanceof CodedError) setErrorStatus(ctx, error);
+  else provider.emit('server_error', ctx, error);
+  const text = error instanceof CodedError ? error.message : 'An error occurred. Go back to the application and try again.';
+  sendPage(ctx, messagePage('Please try again later', text));
 }

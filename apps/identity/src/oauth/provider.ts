@@ -82,7 +82,7 @@ export interface ProviderOptions {
 }
 
 /** The user data that the provider needs. */
-type OAuthUser = Pick<UserRecord, 'username' | 'firstName' | 'lastName' | 'email' | 'role'>;
+type OAuthUser = Pick<UserRecord, 'username' | 'firstName' | 'lastName' | 'email' | 'emailVerifiedAt' | 'role'>;
 
 /** The provider's session of a browser, and the login that opened it. */
 export interface ProviderSessionRef {
@@ -351,10 +351,10 @@ async function withoutEmptyText(ctx: PageContext, next: () => Promise<unknown>):
 }
 
 /** The claims of the scopes `profile` and `email`, at the UserInfo endpoint only: ID tokens end up in URLs. */
-const profileClaims = ({ firstName, lastName, email }: OAuthUser): Record<string, unknown> => ({
+const profileClaims = ({ firstName, lastName, email, emailVerifiedAt }: OAuthUser): Record<string, unknown> => ({
   ...(firstName !== null && { given_name: firstName }),
   ...(lastName !== null && { family_name: lastName }),
-  ...(email !== null && { email, email_verified: false }),
+  ...(email !== null && { email, email_verified: emailVerifiedAt !== null }),
 });
 
 /** Asks the user to log out, as OpenID Connect RP-Initiated Logout requires. Of the user's grants, a logout ends the application's. */

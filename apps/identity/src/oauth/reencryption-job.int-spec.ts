@@ -93,7 +93,8 @@ describe('rotating IDENTITY_SECRET', () => {
     await expect(addReplica(former)).rejects.toThrow(/IDENTITY_SECRET/);
   }, 60_000);
 
-  it('counts rows that no secret decrypts, and re-encrypts the others', async () => {
+  it('counts rows that no secret decrypts and mails that wait, and re-encrypts the others', async () => {
+    await oauth.shop.register({ email: 'ada@shop.test' });
     for (let n = 0; n < 3; n++) await oauth.tokens(client, user);
     await oauth.shop.stopReplicas();
     const { rows } = await oauth.shop.sql.query<{ total: string }>('SELECT count(*) AS total FROM oauth_payloads');
@@ -101,7 +102,7 @@ describe('rotating IDENTITY_SECRET', () => {
     await oauth.shop.sql.query(`UPDATE oauth_payloads SET payload = '\\x01ff' WHERE ctid = (SELECT ctid FROM oauth_payloads ORDER BY model, id_hash LIMIT 1)`);
     await oauth.shop.sql.query(`UPDATE oauth_payloads SET key_id = 'lost' WHERE ctid = (SELECT ctid FROM oauth_payloads ORDER BY model DESC, id_hash DESC LIMIT 1)`);
     const replica = await addReplica(current, former);
-    await until(async () => (await remaining(replica)) === 2);
+    await until(async () => (await remaining(replica)) === 3);
     const reencrypted = `SELECT 1 FROM oauth_payloads WHERE key_id = (SELECT key_id FROM signing_keys)`;
     expect((await oauth.shop.sql.query(reencrypted)).rowCount).toBe(Number(rows[0]?.total) - 2);
   });

@@ -67,3 +67,10 @@ it('what OAuth 2.0 keeps ends earlier', async () => {
   const { rows } = await shop.sql.query<{ minutes: number }>(`SELECT round(extract(epoch FROM expires_at - now()) / 60)::int AS minutes FROM oauth_payloads WHERE model = 'RefreshToken'`);
   expect(rows).toEqual([{ minutes: 30 }]);
 });
+
+it('links in mails end earlier', async () => {
+  await shop.register({ email: 'ada@shop.test' });
+  await advance(86_000, 'all');
+  const { rows } = await shop.sql.query<{ minutes: number }>(`SELECT round(extract(epoch FROM expires_at - now()) / 60)::int AS minutes FROM one_time_links`);
+  expect(rows).toEqual([{ minutes: 7 }]);
+});

@@ -3,10 +3,11 @@ import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity, type Login, type Logout, type NewSession } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
-import { auditUnlessSelf, findStoredPassword, findUser } from '../users/users.repository.js';
+import { MailOutbox, nearby } from '../mail/outbox.js';
+import { auditUnlessSelf, findStoredPassword, findUser, findUserById } from '../users/users.repository.js';
 import { revokeKeysOf } from '../api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -20,6 +21,7 @@ import {
   insertSession,
   listSessions,
   maxSessions,
+  rememberDevice,
   sessionNotFound,
   toOpenSession,
 } from '../sessions.repository.js';
@@ -42,6 +44,7 @@ export class SessionsService {
     private readonly attempts: LoginAttempts,
     private readonly revocations: RevocationsService,
     private readonly recentLogin: RecentLogin,
+    private readonly outbox: MailOutbox,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
@@ -60,25 +63,32 @@ export class SessionsService {
     const { result, attemptsLeft } = await this.attempts.runForUser(username, address, async () => {
       const stored = await findStoredPassword(this.database, username);
       const isRight = await this.hasher.verify(stored?.passwordHash, password, deadline);
-      return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, userAgent) : undefined;
+      return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, { address, userAgent }) : undefined;
     }, userAgent);
     if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
     return { ...result, attemptsLeft };
   }
 
   /** Opens a session of a user whose password was verified against `passwordHash`. Ends the oldest one beyond the limit. */
-  private async openFor(userId: string, passwordHash: string, userAgent: string | undefined): Promise<OpenedSession | undefined> {
+  private async openFor(userId: string, passwordHash: string, from: Device): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent: from.userAgent };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
-      const oldest = await endOldestSessions(tx, userId, id, maxSessions);
+      // Sent together.
+      const [isNewDevice, oldest] = await Promise.all([row && rememberDevice(tx, userId, hashOfDevice(from)), endOldestSessions(tx, userId, id, maxSessions)]);
+      if (isNewDevice) await this.reportNewDevice(tx, userId, from);
       await appendRevocations(tx, oldest.map((one) => ({ kind: 'session', id: one })));
       return { opened: row, ended: oldest.length > 0 };
     });
     if (ended) this.revocations.publish();
     return opened && { id, userId, token, expiresAt: opened.expiresAt.toISOString() };
+  }
+
+  private async reportNewDevice(tx: Transaction, userId: string, from: Device): Promise<void> {
+    const user = await findUserById(tx, userId);
+    if (user) await this.outbox.notice(tx, user, 'new-sign-in', { from: from.address, ...(from.userAgent !== undefined && { device: from.userAgent }) });
   }
 
   async logout(digest: string): Promise<{ ended: boolean }> {
@@ -130,6 +140,15 @@ export class SessionsService {
     if (userId !== context.principal.subject) await this.recentLogin.require(context, proof);
   }
 }
+
+/** From where someone logs in. */
+interface Device {
+  readonly address: string;
+  readonly userAgent: string | undefined;
+}
+
+/** Versions do not count: programs update themselves. */
+const hashOfDevice = ({ address, userAgent = '' }: Device): Buffer => sha256(JSON.stringify([userAgent.replaceAll(/[\d._]+/g, ''), nearby(address)]));
 
 @Controller()
 export class SessionsController {

@@ -22,7 +22,7 @@ describe('listing users', () => {
   it('returns full profiles ordered by name, ignoring case', async () => {
     expect(await named({})).toEqual(['an.n', 'an_n', 'Ann', 'anna', 'ANNE', 'bob', 'Zoe+1', 'zoe@shop']);
     const [first] = await shop.call(identity.listUsers, { q: 'bob' }, manager);
-    expect(first).toEqual({ id: expect.any(Number), username: 'bob', phone: '1', role: 'staff', updatedAt: expect.any(String) });
+    expect(first).toEqual({ id: expect.any(Number), username: 'bob', phone: '1', orderMails: false, role: 'staff', updatedAt: expect.any(String) });
   });
 
   it('finds names by a literal prefix, ignoring case', async () => {

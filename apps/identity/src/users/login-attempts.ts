@@ -115,6 +115,33 @@ export class LoginAttempts {
     return (await this.countAndRun([this.networkAt(address)], authenticate, { address })).result;
   }
 
+  /**
+   * Counts a mail that someone asks for.
+   * @param what the account or address that it is for, in the form by which they are compared
+   * @param address of the client
+   * @throws DomainError `too-many-mails`, which must end the transaction: a refused mail does not count
+   */
+  async countMail(tx: Transaction, what: string, address: string): Promise<void> {
+    const { perAddress, perNetwork } = this.options.mailLimits;
+    const [subject, network] = [hashOfMail(what), sha256(`network of mails:${networkOf(address)}`)];
+    const counts = await countAttempt(tx, [subject, network]);
+    const waits = counts.flatMap(({ hash, failures, secondsLeft }) => (failures > (hash.equals(subject) ? perAddress : perNetwork) ? secondsLeft : []));
+    if (waits.length > 0) throw tooManyMails(Math.max(1, ...waits));
+  }
+
+  /** Counts mails that follow from something else. @returns for which of these the limit is exceeded */
+  async countMails(tx: Transaction, whats: readonly string[]): Promise<ReadonlySet<string>> {
+    const byHash = new Map(whats.map((what) => [hashOfMail(what).toString('hex'), what]));
+    const counts = await countAttempt(tx, [...byHash.keys()].map((hash) => Buffer.from(hash, 'hex')));
+    const exceeded = counts.filter(({ failures }) => failures > this.options.mailLimits.perAddress);
+    return new Set(exceeded.flatMap(({ hash }) => byHash.get(hash.toString('hex')) ?? []));
+  }
+
+  /** Forgets failed logins with a name, for a user who has proven to be its owner. */
+  async forgive(tx: Transaction, username: string): Promise<void> {
+    await tx.execute('DELETE FROM login_failures WHERE subject = $1', [hashOfName(username)]);
+  }
+
   private networkAt(address: string): Counted {
     return { hash: sha256(`network:${networkOf(address)}`), limit: this.options.loginLimits.perNetwork };
   }
@@ -160,8 +187,13 @@ export class LoginAttempts {
   }
 }
 
+const hashOfMail = (what: string): Buffer => sha256(`mail:${what}`);
+
 /** Names that differ only in case are one name. */
 export const hashOfName = (username: string): Buffer => sha256(`user:${usernameKey(username)}`);
 
 const tooManyLogins = (retryAfterSeconds: number): DomainError =>
   new DomainError('too-many-logins', 'Too many failed logins. Wait before you try again.', { retryAfter: retryAfterSeconds });
+
+const tooManyMails = (retryAfterSeconds: number): DomainError =>
+  new DomainError('too-many-mails', 'Too many mails were asked for. Look for those that were sent, or wait before you ask again.', { retryAfter: retryAfterSeconds });

@@ -3,7 +3,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { until } from '@plant-shop/testing/until';
 import { Follower } from '../credentials/follower.spec.fixture.js';
-import { manager, TestIdentity } from '../identity.spec.fixture.js';
+import { manager, TestIdentity, testSecret } from '../identity.spec.fixture.js';
 import { type CommandResult, runOperatorCommand } from '../process.spec.fixture.js';
 
 describe('node dist/set-role.js', () => {
@@ -15,9 +15,9 @@ describe('node dist/set-role.js', () => {
   afterEach(() => follower.stop());
   afterAll(() => shop.stop());
 
-  /** The command needs only the database. */
+  /** The command needs only the database, and the secret that encrypts the mail to the user. */
   const run = (...args: string[]): Promise<CommandResult> =>
-    runOperatorCommand('set-role', args, { IDENTITY_DATABASE_URL: shop.databaseUrl });
+    runOperatorCommand('set-role', args, { IDENTITY_DATABASE_URL: shop.databaseUrl, IDENTITY_SECRET: testSecret });
   const revocationsFrom = async (position: number): Promise<unknown> =>
     (await shop.call(identity.readRevocations, { after: position })).entries;
 

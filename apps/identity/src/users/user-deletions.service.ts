@@ -10,6 +10,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
 import { type Saga, type SagaOutcome, SagaRunner } from '@plant-shop/platform/patterns/saga/saga-runner';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { MailOutbox } from '../mail/outbox.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { assertVersion, requireManageable, userNotFound } from './user.js';
@@ -33,6 +34,7 @@ export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 
     database: Database,
     private readonly rpc: RpcClient,
     private readonly revocations: RevocationsService,
+    private readonly outbox: MailOutbox,
     @Inject(IDENTITY_OPTIONS) options: IdentityOptions,
     @InjectLogger() logger: Logger,
   ) {
@@ -47,6 +49,9 @@ export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 
     complete: async ({ key: userId }) => {
       const isDeletedHere = await this.database.transaction(async (tx) => {
         const requester = await userDeletions.requesterOf(tx, userId);
+        const user = await lockUser(tx, userId);
+        if (!user) return false;
+        await this.outbox.forget(tx, user);
         const clients = await deleteClientsOf(tx, userId);
         // If the user is gone, another attempt has deleted it and written the logs.
         if (!(await deleteUser(tx, userId))) return false;

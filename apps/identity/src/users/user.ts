@@ -5,6 +5,7 @@ import { contain, type Permission, permissionsOfRole, type Role } from '@plant-s
 import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
 import { normalizedPassword } from '../passwords/password-hasher.js';
+import type { Actor } from '@plant-shop/platform/patterns/audit-log';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { UserEntity } from '../database.js';
 
@@ -25,8 +26,14 @@ const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRe
   ({ id, username, ...withoutNulls({ firstName, lastName, userStatus }) });
 
 /** Returns the fields that the user may see. */
-const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus, updatedAt }: UserRecord): User =>
-  ({ id, username, ...withoutNulls({ firstName, lastName, email, phone, userStatus }), updatedAt: updatedAt.toISOString() });
+const fullProfile = ({ id, username, firstName, lastName, email, emailVerifiedAt, phone, orderMails, userStatus, updatedAt }: UserRecord): User => ({
+  id,
+  username,
+  ...withoutNulls({ firstName, lastName, email, phone, userStatus }),
+  ...(email !== null && { emailVerified: emailVerifiedAt !== null }),
+  orderMails,
+  updatedAt: updatedAt.toISOString(),
+});
 
 /** Returns the fields that whoever registered the user may see: only callers with `write:users` can have set the others. */
 export const registeredProfile = (user: UserRecord): User => ({ ...fullProfile(user), ...withoutNulls({ externalId: user.externalId, metadata: user.metadata }) });
@@ -106,6 +113,9 @@ export function assertMaySetPassword(principal: Principal, user: Pick<UserRecord
 /** Returns the permissions that a change of role adds. */
 export const permissionsGained = (before: Role, after: Role): Permission[] =>
   permissionsOfRole[after].filter((one) => !permissionsOfRole[before].includes(one));
+
+/** Returns the actor of a change that a user makes by the link of a mail, without another credential. */
+export const byMailLink = (requestId: string, userId: string): Actor => ({ requestId, subject: userId, credentials: [{ kind: 'mailLink' }] });
 
 export const userNotFound = (): DomainError => new DomainError('user-not-found', 'There is no user with this name.');
 

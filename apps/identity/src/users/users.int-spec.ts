@@ -28,6 +28,8 @@ describe('users', () => {
       username: 'Rose.1',
       firstName: 'Rose',
       email: 'rose@shop.test',
+      emailVerified: false,
+      orderMails: false,
       userStatus: 1,
       updatedAt: expect.any(String),
     });
@@ -64,7 +66,7 @@ describe('users', () => {
     await patch({ firstName: 'Ada', phone: '1', userStatus: 3, email: 'ada@shop.test' });
     await patch({ metadata: { a: '1', b: '2' }, externalId: 'CRM-9' }, manager);
     const version = await shop.versionOf(username);
-    expect(await patch({ phone: null, userStatus: null, lastName: 'King' }, principal, version)).toEqual({ id: expect.any(Number), username, firstName: 'Ada', lastName: 'King', email: 'ada@shop.test', updatedAt: expect.any(String) });
+    expect(await patch({ phone: null, userStatus: null, lastName: 'King' }, principal, version)).toEqual({ id: expect.any(Number), username, firstName: 'Ada', lastName: 'King', email: 'ada@shop.test', emailVerified: false, orderMails: false, updatedAt: expect.any(String) });
     await expect(patch({ phone: '2' }, principal, version)).rejects.toMatchObject({ code: 'precondition-failed' });
     expect(await patch({ metadata: { a: null, c: '3' } }, manager)).toMatchObject({ metadata: { b: '2', c: '3' }, externalId: 'CRM-9' });
     for (const [field, user] of Object.entries({ username: { username: null }, password: { password: null }, id: { id: null } })) {

@@ -12,8 +12,8 @@ import { assertNoConflicts, type Candidate, externalIdTaken, userIdTaken, userna
 
 type Reader = Pick<Transaction, 'query'>;
 
-const columns = `user_id AS "userId", id, username, first_name AS "firstName", last_name AS "lastName", email, phone,
-  user_status AS "userStatus", external_id AS "externalId", metadata, updated_at AS "updatedAt", role, version`;
+const columns = `user_id AS "userId", id, username, first_name AS "firstName", last_name AS "lastName", email,
+  email_verified_at AS "emailVerifiedAt", phone, order_mails AS "orderMails", user_status AS "userStatus", external_id AS "externalId", metadata, updated_at AS "updatedAt", role, version`;
 
 export async function findUser(db: Reader, username: string): Promise<UserRecord | undefined> {
   const [user] = await db.query<UserRecord>(
@@ -160,19 +160,19 @@ export interface UserToInsert {
  */
 export function insertUsers(tx: Transaction, users: readonly UserToInsert[]): Promise<UserRecord[]> {
   return tx.query<UserRecord>(
-    `INSERT INTO users (user_id, id, username, first_name, last_name, email, phone, user_status, external_id, metadata, password_hash, role)
-     SELECT "userId", id, username, "firstName", "lastName", email, phone, "userStatus", "externalId", metadata, "passwordHash", role
+    `INSERT INTO users (user_id, id, username, first_name, last_name, email, phone, order_mails, user_status, external_id, metadata, password_hash, role)
+     SELECT "userId", id, username, "firstName", "lastName", email, phone, coalesce("orderMails", false), "userStatus", "externalId", metadata, "passwordHash", role
      FROM jsonb_to_recordset($1::jsonb) AS t (
        "userId" uuid, id bigint, username text, "firstName" text, "lastName" text, email text, phone text,
-       "userStatus" integer, "externalId" text, metadata jsonb, "passwordHash" text, role text)
+       "orderMails" boolean, "userStatus" integer, "externalId" text, metadata jsonb, "passwordHash" text, role text)
      ORDER BY lower(username COLLATE "C") COLLATE "C"
      ON CONFLICT DO NOTHING
      RETURNING ${columns}`,
     [
       JSON.stringify(
         users.map(({ userId, id, passwordHash, role, user }) => {
-          const { username, firstName, lastName, email, phone, userStatus, externalId, metadata } = user;
-          return { userId, id, username, firstName, lastName, email, phone, userStatus, externalId, metadata: mergeMetadata(null, metadata, '/user/metadata'), passwordHash, role };
+          const { username, firstName, lastName, email, phone, orderMails, userStatus, externalId, metadata } = user;
+          return { userId, id, username, firstName, lastName, email, phone, orderMails, userStatus, externalId, metadata: mergeMetadata(null, metadata, '/user/metadata'), passwordHash, role };
         }),
       ),
     ],
@@ -207,6 +207,26 @@ export async function setRole(tx: Transaction, userId: string, role: Role): Prom
   const users = tx.repository(UserEntity);
   await users.update(userId, { role, ...newVersion });
   return users.findOneByOrFail({ userId });
+}
+
+/** Marks the present address as verified. */
+export async function setVerified(tx: Transaction, userId: string): Promise<UserRecord> {
+  const users = tx.repository(UserEntity);
+  await users.update(userId, { emailVerifiedAt: () => 'now()', ...newVersion });
+  return users.findOneByOrFail({ userId });
+}
+
+/** Returns users with a verified address: the one with this name, and those with this address, regardless of case. */
+export function findVerifiedUsers(db: Reader, { username, email }: { readonly username?: string; readonly email?: string }, limit: number): Promise<UserRecord[]> {
+  return db.query<UserRecord>(
+    {
+      name: 'find-verified-users',
+      text: `SELECT ${columns} FROM users
+             WHERE email_verified_at IS NOT NULL AND (username_key = $1 OR (email IS NOT NULL AND lower(email) = lower($2)))
+             ORDER BY created_at LIMIT $3`,
+    },
+    [username === undefined ? null : usernameKey(username), email ?? null, limit],
+  );
 }
 
 /**

@@ -30,6 +30,8 @@ import {
   type UserToInsert,
 } from './users.repository.js';
 import { listLiveKeys, revokeKeysOf, toApiKey } from '../api-keys.repository.js';
+import { MailOutbox } from '../mail/outbox.js';
+import { EmailVerification } from './email-verification.service.js';
 import { type Proof, RecentLogin, recentLoginRequired } from './recent-login.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
@@ -86,6 +88,8 @@ export class UsersService {
     private readonly revocations: RevocationsService,
     private readonly recentLogin: RecentLogin,
     private readonly cipher: Cipher,
+    private readonly outbox: MailOutbox,
+    private readonly verification: EmailVerification,
     @Inject(COMMON_PASSWORDS) private readonly common: CommonPasswords,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
@@ -153,7 +157,7 @@ export class UsersService {
   ): Promise<Versioned<User>> {
     assertManagesUsers(context.principal);
     await this.recentLogin.require(context, { currentPassword, address });
-    const { user } = await changeRole(this.database, actorOf(context), { username, role, ifVersion, by: context.principal });
+    const { user } = await changeRole(this.database, this.outbox, actorOf(context), { username, role, ifVersion, by: context.principal });
     this.revocations.publish();
     return new Versioned(managedProfile(user), user.version);
   }
@@ -191,6 +195,15 @@ export class UsersService {
       if (passwordHash !== undefined) assertMaySetPassword(context.principal, user);
       assertMaySetExternals(context.principal, changesOf(user), user);
       const record = await changeUser(tx, userId, { ...changesOf(user), ...(passwordHash !== undefined && { passwordHash }) });
+      this.outbox.recipient(tx, user, record);
+      const isSelf = context.principal.subject === userId;
+      // A user need not learn where staff work.
+      const from = isSelf ? address : undefined;
+      if (passwordHash !== undefined) await this.outbox.notice(tx, user, 'password-changed', { from });
+      if (record.email !== user.email) {
+        await this.outbox.notice(tx, user, 'address-changed', { from });
+        await this.verification.begin(tx, [record], isSelf ? userId : undefined);
+      }
       const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
       const ended = [
         ...(passwordHash === undefined ? [] : await endSessionsAndGrants(tx, userId, keptTokenHash)),
@@ -263,7 +276,11 @@ export class UsersService {
       pointer: pointerOf(n),
     }));
     return this.database.transaction((tx) =>
-      runOnce(tx, key, async () => answerOf(await this.insertAll(tx, registrations))),
+      runOnce(tx, key, async () => {
+        const records = await this.insertAll(tx, registrations);
+        await this.verification.begin(tx, records);
+        return answerOf(records);
+      }),
     );
   }
 
@@ -285,7 +302,7 @@ export class UsersService {
   }
 
   /** @throws CodedError `invalid-input` */
-  private checkPasswords(users: readonly { readonly password: string; readonly pointer: string; readonly username: string; readonly email?: string | null }[]): void {
+  checkPasswords(users: readonly { readonly password: string; readonly pointer: string; readonly username: string; readonly email?: string | null }[]): void {
     const rules = { minLength: this.options.passwordMinLength, common: this.common, allowsNames: !this.options.refuseCommonPasswords };
     const errors = users.flatMap(({ password, pointer, ...owner }) => passwordErrors(password, rules, pointer, owner));
     if (errors.length > 0) throw invalidInput(errors);
@@ -306,6 +323,7 @@ export interface RoleChange {
  */
 export function changeRole(
   database: Database,
+  outbox: MailOutbox,
   actor: Actor,
   { username, role, ifVersion, by }: { readonly username: string; readonly role: Role; readonly ifVersion?: number | undefined; readonly by: Pick<Principal, 'permissions'> },
 ): Promise<RoleChange> {
@@ -318,6 +336,7 @@ export function changeRole(
     assertHasAll(by, permissionsGained(user.role, role));
     await assertNotLastAdmin(tx, user);
     const changed = await setRole(tx, user.userId, role);
+    await outbox.notice(tx, user, 'role-changed', { role });
     await appendRevocations(tx, [{ kind: 'userChanged', id: user.userId }]);
     audit(tx, actor, identity.setUserRole, `${user.userId}: ${user.role} to ${role}`);
     return { before: user.role, user: changed };

@@ -797,6 +797,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/recovery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for a link that replaces a forgotten password
+         * @description The link goes to the verified e-mail address of the account, works once and for 15 minutes, and leads to a page of the shop. The response is the same whether there is such an account or not.
+         */
+        post: operations["requestRecovery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/user/{username}/emailVerification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send the verification of an e-mail address again
+         * @description Only for the user and with `write:users`. The mail has a link, which works for 24 hours. Nothing is sent if the address is verified. The message is the address.
+         */
+        post: operations["sendEmailVerification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/login": {
         parameters: {
             query?: never;
@@ -1636,7 +1676,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "mail-disabled" | "mail-not-found" | "mail-not-resendable" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "too-many-mails" | "email-not-mailable" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "mail-disabled" | "mail-not-found" | "mail-not-resendable" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -2222,6 +2262,8 @@ export interface components {
             lastName?: string;
             email?: string;
             phone?: string;
+            /** @description Mail about the orders of the user, to a verified address. Default: false. */
+            orderMails?: boolean;
             userStatus?: number;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
@@ -2241,6 +2283,10 @@ export interface components {
             email?: string;
             /** @description Visible to the user and to callers with write:users. */
             phone?: string;
+            /** @description Whether the user has shown to receive mail at `email`. Visible like `email`. */
+            emailVerified?: boolean;
+            /** @description Whether mail about orders is sent to the verified address. Visible like `email`. */
+            orderMails?: boolean;
             userStatus?: number;
             /**
              * @description Visible to callers with write:users, and in GET /user/me.
@@ -2299,6 +2345,8 @@ export interface components {
             lastName?: string;
             email?: string;
             phone?: string;
+            /** @description Mail about the orders of the user, to a verified address. Default: false. */
+            orderMails?: boolean;
             userStatus?: number;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
@@ -2319,6 +2367,8 @@ export interface components {
             lastName?: string | null;
             email?: string | null;
             phone?: string | null;
+            /** @description Mail about the orders of the user, to a verified address. Default: false. */
+            orderMails?: boolean;
             userStatus?: number | null;
             /** @description The id in a system of your own. The shop compares it exactly and reads nothing into it. */
             externalId?: string | null;
@@ -2332,6 +2382,11 @@ export interface components {
             endApiKeys?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
+        };
+        AskedAccount: {
+            /** @description The verified address of the account. */
+            email?: string;
+            username?: string;
         };
         Session: {
             /** Format: uuid */
@@ -3760,6 +3815,39 @@ export interface components {
                 });
             };
         };
+        /** @description Too many requests. Or: Too many mails */
+        "too-many-requests.too-many-mails": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 429;
+                    /** @enum {unknown} */
+                    code: "too-many-requests" | "too-many-mails";
+                };
+            };
+        };
+        /** @description No address to send mail to */
+        "email-not-mailable": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "email-not-mailable";
+                };
+            };
+        };
         /** @description Login failed */
         "login-failed": {
             headers: {
@@ -3994,7 +4082,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "mail-disabled" | "mail-not-resendable";
+                };
             };
         };
         /** @description No such mail */
@@ -4004,7 +4097,12 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/problem+json": components["schemas"]["Problem"];
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "mail-not-found";
+                };
             };
         };
     };
@@ -7099,7 +7197,9 @@ export interface operations {
                      *         "firstName": "Ada",
                      *         "lastName": "Lovelace",
                      *         "email": "ada@shop.example",
+                     *         "emailVerified": false,
                      *         "phone": "+44 20 7946 0000",
+                     *         "orderMails": false,
                      *         "userStatus": 1,
                      *         "role": "staff",
                      *         "updatedAt": "2026-05-01T09:30:00.000Z",
@@ -7173,7 +7273,9 @@ export interface operations {
                      *       "firstName": "Ada",
                      *       "lastName": "Lovelace",
                      *       "email": "ada@shop.example",
+                     *       "emailVerified": false,
                      *       "phone": "+44 20 7946 0000",
+                     *       "orderMails": false,
                      *       "userStatus": 1,
                      *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
@@ -7245,7 +7347,9 @@ export interface operations {
                      *         "firstName": "Ada",
                      *         "lastName": "Lovelace",
                      *         "email": "ada@shop.example",
+                     *         "emailVerified": false,
                      *         "phone": "+44 20 7946 0000",
+                     *         "orderMails": false,
                      *         "userStatus": 1,
                      *         "updatedAt": "2026-05-01T09:30:00.000Z"
                      *       }
@@ -7303,7 +7407,9 @@ export interface operations {
                      *       "firstName": "Ada",
                      *       "lastName": "Lovelace",
                      *       "email": "ada@shop.example",
+                     *       "emailVerified": false,
                      *       "phone": "+44 20 7946 0000",
+                     *       "orderMails": false,
                      *       "userStatus": 1,
                      *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
@@ -7378,7 +7484,9 @@ export interface operations {
                      *       "firstName": "Ada",
                      *       "lastName": "Lovelace",
                      *       "email": "ada.lovelace@shop.example",
+                     *       "emailVerified": false,
                      *       "phone": "+44 20 7946 0000",
+                     *       "orderMails": false,
                      *       "userStatus": 1,
                      *       "updatedAt": "2026-05-01T09:30:00.000Z"
                      *     }
@@ -7503,8 +7611,10 @@ export interface operations {
                      *       "firstName": "Ada",
                      *       "lastName": "Lovelace",
                      *       "email": "ada.lovelace@shop.example",
+                     *       "emailVerified": false,
                      *       "userStatus": 1,
-                     *       "updatedAt": "2026-05-01T09:30:00.000Z"
+                     *       "updatedAt": "2026-05-01T09:30:00.000Z",
+                     *       "orderMails": false
                      *     }
                      */
                     "application/json": components["schemas"]["User"];
@@ -7559,7 +7669,9 @@ export interface operations {
                      *       "firstName": "Ada",
                      *       "lastName": "Lovelace",
                      *       "email": "ada@shop.example",
+                     *       "emailVerified": false,
                      *       "phone": "+44 20 7946 0000",
+                     *       "orderMails": false,
                      *       "userStatus": 1,
                      *       "role": "customer",
                      *       "updatedAt": "2026-05-01T09:30:00.000Z",
@@ -7636,7 +7748,9 @@ export interface operations {
                      *       "firstName": "Ada",
                      *       "lastName": "Lovelace",
                      *       "email": "ada@shop.example",
+                     *       "emailVerified": false,
                      *       "phone": "+44 20 7946 0000",
+                     *       "orderMails": false,
                      *       "userStatus": 1,
                      *       "role": "staff",
                      *       "updatedAt": "2026-05-01T09:30:00.000Z",
@@ -7662,6 +7776,107 @@ export interface operations {
             415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests.too-many-logins"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    requestRecovery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@shop.example"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AskedAccount"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": 200,
+                     *       "type": "SUCCESS",
+                     *       "message": "If there is such an account with a verified e-mail address, a link was sent to it."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiResponse"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests.too-many-mails"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    sendEmailVerification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": 200,
+                     *       "type": "SUCCESS",
+                     *       "message": "ada@shop.example"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiResponse"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["email-not-mailable"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests.too-many-mails"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];

@@ -206,6 +206,7 @@ export const accessTable: readonly AccessRow[] = [
 
     optional('createUser', 'POST /v3/user', { body: 'json' }),
     optional('createUsers', 'POST /v3/user/createWithList', { body: 'list' }),
+  row('requestRecovery', 'POST /v3/recovery', 'open', { body: 'json' }),
   open('login', 'GET /v3/user/login'),
   open('logout', 'GET /v3/user/logout'),
     optional('getUser', `GET ${user}`),
@@ -218,6 +219,13 @@ export const accessTable: readonly AccessRow[] = [
     row('updateUser', `PUT ${user}`, 'self', { body: 'json', json: {}, change: async (request) => request('PUT', await newUser(), { phone: '1' }) }),
     row('patchUser', `PATCH ${user}`, 'self', { body: 'json', json: {}, change: async (request) => request('PATCH', await newUser(), { phone: '1' }) }),
     row('deleteUser', `DELETE ${user}`, 'self', { change: async (request) => request('DELETE', await newUser()) }),
+    row('sendEmailVerification', `POST ${user}/emailVerification`, 'self', {
+      change: async (request) => {
+        const path = await newUser();
+        await ok(send('PATCH', path, { as: staff, json: { email: `${fresh('ada')}@shop.test` } }));
+        return request('POST', `${path}/emailVerification`);
+      },
+    }),
     row('createApiKey', `POST ${user}/apiKeys`, 'self', {
       body: 'json', json: { name: 'made by the access test', permissions: ['write:orders'] }, passesOn: ['write:orders'],
       change: async (request) => request('POST', `${await newUser()}/apiKeys`, { name: 'k' }),

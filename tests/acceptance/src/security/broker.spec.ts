@@ -29,7 +29,7 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   gateway: ['catalog', 'store', 'identity', 'notifications'],
   catalog: ['store'],
   store: ['catalog', 'identity'],
-  identity: ['store'],
+  identity: ['store', 'notifications'],
   notifications: ['store', 'identity'],
   operator: ['catalog', 'store', 'identity'],
 };

@@ -68,6 +68,14 @@ export const canaryRequests: readonly CanaryRequest[] = [
   { name: 'a password before the @ of a URL', request: (secret) => get(`http://user:${secret}@shop.example/v3/plant/0`) },
   { name: 'a password in the path', request: (secret) => get(`/v3/user/${secret}`), inPath: true },
 
+  // links in mails
+  { name: 'a password as the account to recover', request: (secret) => postJson('/v3/recovery', { username: secret }) },
+  { name: 'a password as the address to recover', request: (secret) => postJson('/v3/recovery', { email: secret }) },
+  { name: 'a password as an account that is named twice', request: (secret) => postJson('/v3/recovery', { email: secret, username: secret }) },
+  { name: 'the code of a link that recovers', request: (secret) => get(`/account/password?code=${secret}`) },
+  { name: 'the code of a link that verifies', request: (secret) => get(`/account/email?code=${secret}`) },
+  { name: 'code and password in a form from elsewhere', request: (secret) => post('/account/password', new URLSearchParams({ code: secret, password: secret, proof: secret }).toString(), form, ['cookie', `plant_shop_form=${secret}`]) },
+
   // keys and tokens
   { name: 'an unknown key', request: (secret) => get('/v3/store/inventory', ['api_key', secret]) },
   { name: 'a key with a space', request: (secret) => get('/v3/store/inventory', ['api_key', `${secret} ${secret}`]) },

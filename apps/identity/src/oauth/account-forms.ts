@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { CodedError } from '@plant-shop/platform/errors';
+import { html } from '@plant-shop/platform/html/html';
+import { requestIdOf } from '@plant-shop/platform/http/request';
+import { Deadline } from '@plant-shop/platform/rpc/context';
+import type { Provider } from 'oidc-provider';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { EmailVerification, verificationPath } from '../users/email-verification.service.js';
+import { newPasswordPath, Recovery } from '../users/recovery.service.js';
+import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, recoverySentPage, verifiedPage, verifyPage } from './account-pages.js';
+import type { PageContext } from './form.js';
+import { FormGuard } from './form-guard.js';
+import { type Page, recoveryPath, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+
+type Fields = ReadonlyMap<string, string>;
+
+/** Time limit of a form, in milliseconds. */
+const deadlineMs = 5_000;
+const maxNameLength = 200;
+const startAgain = 'Open the page again, and allow cookies.';
+
+/** Serves the pages that mails lead to, and the one that asks for a link. None of them needs a login: their cookie only ties a form to its browser. */
+@Injectable()
+export class AccountForms {
+  private readonly cookie: { readonly name: string; readonly secure: boolean };
+
+  constructor(
+    private readonly verification: EmailVerification,
+    private readonly recovery: Recovery,
+    private readonly guard: FormGuard,
+    @Inject(IDENTITY_OPTIONS) { publicUrl }: IdentityOptions,
+  ) {
+    const secure = publicUrl.startsWith('https:');
+    this.cookie = { name: secure ? '__Host-plant_shop_form' : 'plant_shop_form', secure };
+  }
+
+  serveOn(provider: Provider): void {
+    provider.use(async (ctx, next) => {
+      const page = this.pages.get(ctx.path);
+      if (!page || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
+        await next();
+        return;
+      }
+      try {
+        if (ctx.method === 'POST') await this.accept(ctx, page);
+        else sendPage(ctx, await page.show(ctx, this.codeIn(ctx), this.proofFor(ctx)));
+      } catch (error) {
+        sendFailure(provider, ctx, error as Error);
+      }
+    });
+  }
+
+  /** By path: what a page shows, and what its form does. Each returns the page to send. */
+  private readonly pages: ReadonlyMap<string, { show: (ctx: PageContext, code: string, proof: string) => Page | Promise<Page>; act: (ctx: PageContext, fields: Fields, proof: string) => Promise<Page> }> =
+    new Map([
+      [recoveryPath, { show: (_ctx, _code, proof) => askForRecoveryPage({ proof }), act: (ctx, fields, proof) => this.ask(ctx, fields, proof) }],
+      [newPasswordPath, { show: (ctx, code, proof) => this.showNewPassword(ctx, code, proof), act: (ctx, fields, proof) => this.setPassword(ctx, fields, proof) }],
+      [verificationPath, { show: (ctx, code, proof) => this.showVerification(ctx, code, proof), act: (ctx, fields) => this.verify(ctx, fields) }],
+    ]);
+
+  private async accept(ctx: PageContext, { act }: { readonly act: (ctx: PageContext, fields: Fields, proof: string) => Promise<Page> }): Promise<void> {
+    const nonce = ctx.cookies.get(this.cookie.name, { signed: false });
+    const text = nonce === undefined ? undefined : proofText(ctx, nonce);
+    const fields = text === undefined ? undefined : await this.guard.read(ctx, text);
+    if (text === undefined || !fields) refuseForm(ctx, startAgain);
+    else sendPage(ctx, await act(ctx, fields, this.guard.proofOf(text)));
+  }
+
+  /** Returns the proof for this browser, whose cookie it sets if there is none. */
+  private proofFor(ctx: PageContext): string {
+    const { name, secure } = this.cookie;
+    let nonce = ctx.cookies.get(name, { signed: false });
+    if (nonce === undefined) {
+      nonce = randomBytes(32).toString('base64url');
+      ctx.cookies.set(name, nonce, { httpOnly: true, sameSite: 'lax', secure, signed: false, overwrite: true, path: '/' });
+    }
+    return this.guard.proofOf(proofText(ctx, nonce));
+  }
+
+  private codeIn(ctx: PageContext): string {
+    const { code } = ctx.query;
+    return typeof code === 'string' ? code : '';
+  }
+
+  private async ask(ctx: PageContext, fields: Fields, proof: string): Promise<Page> {
+    const account = (fields.get('account') ?? '').trim();
+    if (account === '' || account.length > maxNameLength) {
+      ctx.status = 400;
+      return askForRecoveryPage({ proof, error: 'Type your username or your e-mail address.' });
+    }
+    try {
+      await this.recovery.request({ username: account, email: account }, ctx.ip);
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      setErrorStatus(ctx, error);
+      return askForRecoveryPage({ proof, error: error.message });
+    }
+    return recoverySentPage;
+  }
+
+  private async showNewPassword(ctx: PageContext, code: string, proof: string): Promise<Page> {
+    const found = await this.recovery.find(code);
+    return found ? newPasswordPage({ ...found, code, proof, action: newPasswordPath }) : deadRecovery(ctx);
+  }
+
+  private async setPassword(ctx: PageContext, fields: Fields, proof: string): Promise<Page> {
+    const [code = '', password = ''] = [fields.get('code'), fields.get('password')];
+    const context = { requestId: requestIdOf(ctx.req), deadline: Deadline.in(deadlineMs), address: ctx.ip };
+    try {
+      const set = await this.recovery.setPassword(context, { code, password, endApiKeys: fields.get('action') === 'set-and-end-keys' });
+      return set ? passwordSetPage(set.username) : deadRecovery(ctx);
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      const found = await this.recovery.find(code);
+      if (!found) return deadRecovery(ctx);
+      setErrorStatus(ctx, error);
+      return newPasswordPage({ ...found, code, proof, action: newPasswordPath, error: textOfErrors(error) });
+    }
+  }
+
+  private async showVerification(ctx: PageContext, code: string, proof: string): Promise<Page> {
+    const found = await this.verification.find(code);
+    return found ? verifyPage({ ...found, code, proof, action: verificationPath }) : deadVerification(ctx);
+  }
+
+  private async verify(ctx: PageContext, fields: Fields): Promise<Page> {
+    const verified = await this.verification.verify(requestIdOf(ctx.req), fields.get('code') ?? '');
+    return verified ? verifiedPage(verified.email) : deadVerification(ctx);
+  }
+}
+
+/** Returns the text whose fingerprint is the proof: of one page and one browser. */
+const proofText = (ctx: PageContext, nonce: string): string => `account form ${ctx.path} ${nonce}`;
+
+function deadRecovery(ctx: PageContext): Page {
+  ctx.status = 400;
+  return deadLinkPage(html`<a href="${recoveryPath}">Ask for another link</a>`);
+}
+
+function deadVerification(ctx: PageContext): Page {
+  ctx.status = 400;
+  return deadLinkPage(html`If your address is not verified yet, ask for another mail in your account.`);
+}
