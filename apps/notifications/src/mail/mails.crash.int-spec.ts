@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OutgoingMail } from '@plant-shop/contracts/notifications';
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/service-testing/crash/every-point';
 import { Run } from '@plant-shop/service-testing/crash/run';
 import { until } from '@plant-shop/testing/until';
 import { FeedFollower } from '../feed-follower.js';
+import { userNo } from '../webhooks/webhooks.spec.fixture.js';
 import { MailWorker } from './mail-worker.js';
 import { mailOf, recipientNo, TestMail } from './mail.spec.fixture.js';
 import { MailsService } from './mails.service.js';
@@ -71,5 +73,29 @@ describe('when replicas crash or lose connections at any point', () => {
       eventually: () => expectAllSent(ids),
     });
     expect((await test.shop.sql.query('SELECT 1 FROM mails')).rowCount).toBe(test.shop.feed.length);
+  }, crashTestTimeoutMs);
+
+  it('a mail is sent at least once', async () => {
+    let id = randomUUID();
+    await atEveryPoint(stage, {
+      name: 'send a mail',
+      minCalls: 4,
+      given: () => Promise.resolve(),
+      // By SQL, because the survivor is paused.
+      makeDue: async () => {
+        id = randomUUID();
+        const orderId = ++orders;
+        await test.shop.sql.query(`INSERT INTO mails (id, kind, user_id, order_id, event, due_at) VALUES ($1, 'order-paid', $2, $3, $4, now() - interval '1 minute')`, [
+          ...[id, userNo(1), orderId],
+          JSON.stringify({ data: { orderId } }),
+        ]);
+      },
+      when: async ({ app }) => {
+        const worker = app.get(MailWorker);
+        await worker.run();
+        await until(() => worker.isIdle);
+      },
+      eventually: () => expectAllSent([id]),
+    });
   }, crashTestTimeoutMs);
 });
