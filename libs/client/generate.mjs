@@ -23,6 +23,8 @@ const GROUPS = /** @type {const} */ ([
   ['/oauth/clients', 'oauthClients', /OAuthClients?/],
   ['/webhooks', 'webhooks', /Webhooks?/],
   ['/audit', 'audit', /Audit/],
+  ['/recovery', 'users', /^$/],
+  ['/mails', 'mails', /Mails?/],
   ['/', 'service', /^$/],
 ]);
 

@@ -113,6 +113,8 @@ export const methods = {
     getOwn: 'GET /user/me nothing',
     /** Set the role of a user: `PUT /user/{username}/role`. */
     setRole: 'PUT /user/{username}/role body',
+    /** Ask for a link that replaces a forgotten password: `POST /recovery`. */
+    requestRecovery: 'POST /recovery body',
     /** Send the verification of an e-mail address again: `POST /user/{username}/emailVerification`. */
     sendEmailVerification: 'POST /user/{username}/emailVerification nothing',
     /** Log in: `GET /user/login`. */
@@ -133,26 +135,6 @@ export const methods = {
     revokeApiKey: 'DELETE /user/{username}/apiKeys/{apiKeyId} nothing',
     /** Replace an API key: `POST /user/{username}/apiKeys/{apiKeyId}/rotation`. */
     rotateApiKey: 'POST /user/{username}/apiKeys/{apiKeyId}/rotation body',
-  },
-  service: {
-    /** Ask for a link that replaces a forgotten password: `POST /recovery`. */
-    requestRecovery: 'POST /recovery body',
-    /** List mails to users: `GET /mails`. */
-    listMails: 'GET /mails list',
-    /** Send a mail again: `POST /mails/{mailId}/resend`. */
-    resendMail: 'POST /mails/{mailId}/resend nothing',
-    /** Check whether this process answers: `GET /livez`. */
-    live: 'GET /livez nothing',
-    /** Check whether every service is ready: `GET /readyz`. */
-    ready: 'GET /readyz nothing',
-    /** Read this document: `GET /openapi.json`. */
-    getOpenApi: 'GET /openapi.json nothing',
-    /** Move due times: `POST /test/clock`. */
-    advanceClock: 'POST /test/clock body',
-    /** Send an event: `POST /test/events`. */
-    sendTestEvent: 'POST /test/events body',
-    /** Delete all orders: `POST /test/reset`. */
-    resetSandbox: 'POST /test/reset nothing',
   },
   oauthClients: {
     /** Register an OAuth client: `POST /oauth/clients`. */
@@ -191,6 +173,26 @@ export const methods = {
     replayEvents: 'POST /webhooks/{webhookId}/replay body',
     /** Count the events that a replay would send: `GET /webhooks/{webhookId}/replay`. */
     previewReplay: 'GET /webhooks/{webhookId}/replay query',
+  },
+  mails: {
+    /** List mails to users: `GET /mails`. */
+    list: 'GET /mails list',
+    /** Send a mail again: `POST /mails/{mailId}/resend`. */
+    resend: 'POST /mails/{mailId}/resend nothing',
+  },
+  service: {
+    /** Check whether this process answers: `GET /livez`. */
+    live: 'GET /livez nothing',
+    /** Check whether every service is ready: `GET /readyz`. */
+    ready: 'GET /readyz nothing',
+    /** Read this document: `GET /openapi.json`. */
+    getOpenApi: 'GET /openapi.json nothing',
+    /** Move due times: `POST /test/clock`. */
+    advanceClock: 'POST /test/clock body',
+    /** Send an event: `POST /test/events`. */
+    sendTestEvent: 'POST /test/events body',
+    /** Delete all orders: `POST /test/reset`. */
+    resetSandbox: 'POST /test/reset nothing',
   },
   audit: {
     /** Read the audit log: `GET /audit`. */
