@@ -7,7 +7,7 @@ import { SERVICES } from '../start/services.mjs';
 const introduction = `# Settings
 
 \`npm run settings\` generates this page from the services' config classes
-(\`apps/<service>/src/config.ts\`); a test keeps it current.
+(\`apps/<service>/src/config.ts\`).
 
 Settings are environment variables, read once at start. A service that finds some missing or invalid
 lists all of them and exits with code 78. \`<VARIABLE>_FILE\` names a file with the value, which is

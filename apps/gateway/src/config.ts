@@ -36,8 +36,7 @@ export const gatewaySettings = {
   }),
   consoleOAuthClient: text('CONSOLE_OAUTH_CLIENT', {
     description:
-      'Client id that people log in with at `/console`: a public OAuth client with the grants `authorization_code` and `refresh_token`, ' +
-      'all scopes, and the redirect URI `PUBLIC_URL/console/`. Empty: the console says that it is missing',
+      'Client id that people log in with at `/console`; deploy/README.md registers it. Empty: the console says that it is missing',
     default: '',
   }),
   streamPublicUrl: url('STREAM_PUBLIC_URL', ['ws', 'wss'], {
@@ -52,8 +51,8 @@ export const gatewaySettings = {
   }),
   clientInFlightShare: integer('CLIENT_IN_FLIGHT_SHARE', {
     description:
-      'Percent of the concurrent requests and of the memory for bodies that one client may use (further ones get 429) while the whole is less than half ' +
-      'used; beyond that a fifth of it; 100: all, always. A client is a user, or a network without a valid credential',
+      'Percent of the concurrent requests and of the memory for bodies that one user, or network without a valid credential, may use (further ones ' +
+      'get 429) while less than half is used; beyond that a fifth of it; 100: all, always',
     default: '50',
     min: 1,
     max: 100,

@@ -20,7 +20,7 @@ export const mailSettings = {
   mailFrom: form('MAIL_FROM', { description: 'Sender of mail; needed with `SMTP_URL`', default: '' }, isEmailAddress, 'be an e-mail address'),
   mailPerSecond: integer('MAIL_PER_SECOND', { description: 'Mails per replica and second', default: '10', min: 1, max: 10_000 }),
   shopName: text('SHOP_NAME', { description: 'Name in mails', default: 'Plant shop' }),
-  shopAddress: text('SHOP_ADDRESS', { description: 'Last lines of mails, separated by `|`', default: '' }),
+  shopAddress: text('SHOP_ADDRESS', { description: 'Last lines of mails, separated by vertical bars', default: '' }),
   shopColour: form('SHOP_COLOUR', { description: 'Colour of links in mails', default: '#2f6b3c' }, (given) => /^#[0-9a-f]{6}$/i.test(given), 'be a colour like #2f6b3c'),
 };
 
