@@ -82,7 +82,7 @@ interface Traits {
    * against the network's limit of registrations. `time`: one for each 20 ms that it takes.
    */
   readonly weight?: number | { readonly perUser: number } | 'time';
-  /** The service executes calls that arrive together as one: in turns, eight of them take the place of one (`ConcurrencyLimiter`). */
+  /** The service executes calls that arrive together as one: in turns, eight small ones take the place of one (`ConcurrencyLimiter`). */
   readonly batched?: true;
   /** Multiplies the time budget of an ordinary request (`REQUEST_BUDGET_MS`). Default: 1. */
   readonly budgetFactor?: number;

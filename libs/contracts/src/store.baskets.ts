@@ -92,6 +92,7 @@ export const basketOperations = {
     }),
     {
       route: 'POST /v3/store/basket',
+      batched: true,
       access: permission('write:orders'),
       summary: 'Place a basket of orders',
       description:

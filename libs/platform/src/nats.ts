@@ -68,6 +68,8 @@ export class Nats {
       // A stack trace for each request would cost more than the rest of the request.
       noAsyncTraces: true,
       ignoreAuthErrorAbort: true,
+      // No process needs its own messages: replicas that broadcast to each other would read all that they have just written.
+      noEcho: true,
       // The client ignores the URL's scheme: without this it would use plain text with a server that offers no TLS.
       ...((settings.url.startsWith('tls:') || settings.ca) && { tls: settings.ca ? { caFile: settings.ca } : {} }),
       ...(settings.user !== undefined && { user: settings.user, pass: settings.password ?? '' }),

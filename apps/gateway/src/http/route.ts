@@ -94,10 +94,14 @@ const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly strin
 /** Returns what a request weighs by its operation. */
 export const declaredWeight = ({ routeSpec }: Pick<FastifyRequest, 'routeSpec'>): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
 
+/** With more bytes, a call that its service executes with others counts as several: a basket is executed as so many orders. */
+const bytesOfOne = 128;
+
 /** Returns what a call with the request's body weighs (`ConcurrencyLimiter`). */
 export function weightOf(request: Pick<FastifyRequest, 'routeSpec' | 'body'>): number {
-  const weight = weightOfBytes((request.body as Buffer | undefined)?.length ?? 0);
-  return request.routeSpec?.batched && weight <= 1 ? 1 / 8 : Math.max(declaredWeight(request), weight);
+  const bytes = (request.body as Buffer | undefined)?.length ?? 0;
+  const weight = Math.max(declaredWeight(request), weightOfBytes(bytes));
+  return request.routeSpec?.batched ? Math.min(weight, Math.max(1, Math.ceil(bytes / bytesOfOne)) / 8) : weight;
 }
 
 /** Whether the answer is a page of a list, with a link to the next. */

@@ -211,6 +211,7 @@ describe('the weight of a call', () => {
   it.each([
     ['of one thing', store.getOrder, 0, 1],
     ['that the service executes with others', store.placeOrder, 60, 1 / 8],
+    ['the same with the bytes of six', store.placeBasket, 700, 6 / 8],
     ['the same with a large body', store.placeOrder, 380 * 1024, 24],
     ['of a search', catalog.searchPlants, 0, 8],
   ])('%s', (_, { client }, bytes, weight) => {

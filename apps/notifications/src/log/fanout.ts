@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { broadcasts } from '@plant-shop/contracts/broker';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
@@ -25,8 +24,6 @@ export interface Announcement extends Omit<LoggedRange, 'ageMs'> {
 @Injectable()
 export class Fanout implements OnApplicationShutdown {
   private readonly handlers: ((announcement: Announcement) => void)[] = [];
-  /** Sent as the reply subject, so that a replica skips its own messages, which NATS delivers back: parsing one costs as much as logging. */
-  private readonly id = randomUUID();
   private messages: Listener | undefined;
 
   constructor(
@@ -48,9 +45,7 @@ export class Fanout implements OnApplicationShutdown {
   /** Adds a function to call for every message of another replica. */
   onLoggedElsewhere(handle: (announcement: Announcement) => void): void {
     this.handlers.push(handle);
-    this.messages ??= this.nats.listen(broadcasts.fanout.subject, (message) => {
-      if (message.reply !== this.id) this.receive(message.json<Announcement>());
-    });
+    this.messages ??= this.nats.listen(broadcasts.fanout.subject, (message) => this.receive(message.json<Announcement>()));
   }
 
   publish(announcement: Announcement): void {
@@ -59,7 +54,7 @@ export class Fanout implements OnApplicationShutdown {
     const message: Announcement = { ...announcement, needsDeliveries: announcement.needsDeliveries && !hasWebhooks(this.options.role) };
     const whole = Buffer.from(JSON.stringify(message));
     try {
-      this.nats.connection.publish(broadcasts.fanout.subject, whole.length <= maxMessageBytes ? whole : JSON.stringify({ ...message, events: undefined }), { reply: this.id });
+      this.nats.connection.publish(broadcasts.fanout.subject, whole.length <= maxMessageBytes ? whole : JSON.stringify({ ...message, events: undefined }));
     } catch (error) {
       // The other replicas read the events from the log.
       this.logger.warn({ err: error }, 'publishing events to other replicas failed');

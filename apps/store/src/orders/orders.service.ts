@@ -76,10 +76,15 @@ interface BatchOutcome {
 }
 
 /**
- * The largest batch. Up to 128 clients, `lingers` joins all of them; with more, one batch is written while the answers of the last are handled.
+ * The most requests of a batch. Up to 128 clients, `lingers` joins all of them; with more, one batch is written while the answers of the last are handled.
  * Larger batches are hardly cheaper per order: of 256, 256 connections placed 7,640 instead of 9,210 orders a second.
  */
 const maxBatch = 128;
+/**
+ * The orders with which a batch also ends, for baskets of many. With 128, a batch of 64 clients' baskets of five had 26 of them, and each cost
+ * a quarter more CPU.
+ */
+const maxOrders = 640;
 /** Retired plants and plants that the store does not know are refused alike. */
 const unknownPlantStock: PlacingFacts['stock'] = { listing: 'retired', free: 0 };
 
@@ -100,7 +105,8 @@ export class OrdersService {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
     const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders per batch');
-    const batching: BatcherOptions<QueuedOrder | QueuedBasket> = { name: 'place orders', lanes: options.placingLanes, maxBatch, sizeOf: (one) => ('orders' in one ? one.orders.length : 1), lingers: true, onBatch };
+    const size = { of: (one: QueuedOrder | QueuedBasket): number => ('orders' in one ? one.orders.length : 1), max: maxOrders };
+    const batching: BatcherOptions<QueuedOrder | QueuedBasket> = { name: 'place orders', lanes: options.placingLanes, maxBatch, size, lingers: true, onBatch };
     this.batcher = new Batcher(batching, dropExpired<QueuedOrder | QueuedBasket, Answer>('store', (queued) => this.placeQueued(queued)));
   }
 

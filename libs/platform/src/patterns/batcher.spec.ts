@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { Batcher, dropExpired } from './batcher.js';
+import { Batcher, type BatcherOptions, dropExpired } from './batcher.js';
 import { Deadline } from '../rpc/context.js';
 
 const dataError = Object.assign(new Error('out of range'), { code: '22003' });
 
 /** A batcher that records its batches. A batch that contains 13 fails on its data; a negative number gets an error as its result. */
-function recording(options: { lanes: number; maxBatch: number; sizeOf?: (request: number) => number }): { batches: number[][]; batcher: Batcher<number, string> } {
+function recording(options: Pick<BatcherOptions<number>, 'lanes' | 'maxBatch' | 'size'>): { batches: number[][]; batcher: Batcher<number, string> } {
   const batches: number[][] = [];
   const batcher = new Batcher<number, string>({ name: 'test', ...options }, async (batch) => {
     batches.push([...batch]);
@@ -64,10 +64,10 @@ describe('a batcher', () => {
     ]);
   });
 
-  it('ends a batch with the request that reaches its size', async () => {
-    const { batches, batcher } = recording({ lanes: 1, maxBatch: 100, sizeOf: (request) => request });
-    await Promise.all([60, 60, 60, 200, 1].map((one) => batcher.submit(0, one)));
-    expect(batches).toEqual([[60, 60], [60, 200], [1]]);
+  it('ends a batch with the request that reaches its size, or the largest number', async () => {
+    const { batches, batcher } = recording({ lanes: 1, maxBatch: 3, size: { of: (request) => request, max: 100 } });
+    await Promise.all([60, 60, 60, 200, 1, 2, 3, 4].map((one) => batcher.submit(0, one)));
+    expect(batches).toEqual([[60, 60], [60, 200], [1, 2, 3], [4]]);
   });
 
   it('fails all requests of a batch on any other error, without running it again, and continues', async () => {

@@ -10,10 +10,10 @@ export interface BatcherOptions<Request> {
   readonly onBatch?: (size: number) => void;
   /** Number of lanes: batches that may run at the same time. */
   readonly lanes: number;
-  /** A batch ends with the request that reaches this size. */
+  /** The most requests of a batch. */
   readonly maxBatch: number;
-  /** How much a request adds to its batch's size; absent: 1. */
-  readonly sizeOf?: (request: Request) => number;
+  /** How much a request adds to its batch's size, and the size with which a batch also ends; absent: the number of requests. */
+  readonly size?: { readonly of: (request: Request) => number; readonly max: number };
   /** Whether a lane waits a few milliseconds after a batch, for clients that send their next request as soon as they are answered. */
   readonly lingers?: boolean;
 }
@@ -118,15 +118,15 @@ class Lane<Request, Result> {
   }
 
   private takeBatch(): { batch: QueuedRequest<Request, Result>[]; size: number } {
-    const { maxBatch, sizeOf } = this.options;
+    const { maxBatch, size = { of: () => 1, max: maxBatch } } = this.options;
     let count = 0;
-    let size = 0;
+    let sum = 0;
     for (const { request } of this.queue) {
       count++;
-      size += sizeOf ? sizeOf(request) : 1;
-      if (size >= maxBatch) break;
+      sum += size.of(request);
+      if (count >= maxBatch || sum >= size.max) break;
     }
-    return { batch: this.queue.splice(0, count), size };
+    return { batch: this.queue.splice(0, count), size: sum };
   }
 
   /** @param clients number of requests that were just answered, plus those still queued */
