@@ -183,14 +183,16 @@ describe('calls of services', () => {
     await times(20, () => call('honest'));
     expect(openOf('honest')).toBe(2);
     await times(20, answerGreedy);
-    expect([openOf('greedy'), openOf('honest')]).toEqual([16, 16]);
+    expect([openOf('greedy'), openOf('honest')]).toEqual([12, 8]);
+    await times(4, answerGreedy);
+    expect([openOf('greedy'), openOf('honest')]).toEqual([8, 8]);
     for (let n = 1; n <= 30; n++) call(`one of many ${n}`);
-    await times(16, answerGreedy);
+    await times(8, answerGreedy);
     expect(openOf('greedy')).toBe(2);
-    expect(open).toHaveLength(30 + 16 + 2);
+    expect(open).toHaveLength(30 + 8 + 2);
     let answered = 0;
     for (; open.length > 0; answered++) await times(1, () => open.shift()?.answer());
-    expect(answered).toBe(150 - 20 - 16);
+    expect(answered).toBe(150 - 24 - 8);
   });
 
   it('weigh what they cost: one heavy call of a client while others call, and light ones do not wait for it', async () => {
@@ -203,6 +205,8 @@ describe('calls of services', () => {
     await times(20, () => open.splice(open.findIndex(({ client }) => client === 'honest'), 1)[0]?.answer());
     expect(openOf('greedy')).toBe(1);
     await times(2, () => open.splice(open.findIndex(({ client }) => client === 'another'), 1)[0]?.answer());
+    // Alone now, as of its next answer.
+    await times(1, () => open.splice(0, 1)[0]?.answer());
     expect(openOf('greedy')).toBe(2);
   });
 });

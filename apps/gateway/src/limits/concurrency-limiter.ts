@@ -75,6 +75,8 @@ const leastBodyBytes = 896 * 1024;
  */
 const mostCalls = 32;
 const leastCalls = 2;
+/** That of one client while another has a request: those of others wait behind it. It keeps services busy. */
+const sharedCalls = 8;
 /** Bytes of a call or its answer that weigh as much as a read of one thing. */
 const bytesPerWeight = 16 * 1024;
 
@@ -198,7 +200,8 @@ export class ConcurrencyLimiter {
   }
 
   private mayCall({ calls }: Usage, weight: number): boolean {
-    return calls === 0 || calls + weight <= leastCalls || this.all.calls + weight <= mostCalls || this.max.clientShare >= 1;
+    const most = this.clients.size > 1 ? sharedCalls : mostCalls;
+    return calls === 0 || calls + weight <= leastCalls || (calls + weight <= most && this.all.calls + weight <= mostCalls) || this.max.clientShare >= 1;
   }
 
   private begin(usage: Usage, weight: number): void {
