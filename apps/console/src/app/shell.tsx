@@ -9,6 +9,7 @@ import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';
 import { type PageEntry, pages } from './pages.js';
+import { FindButton } from './palette/find-button.js';
 
 /** Header and navigation around every page. */
 export function Shell(): ReactNode {
@@ -35,6 +36,7 @@ export function Shell(): ReactNode {
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>
+            <FindButton />
             <ColorScheme />
             <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => {
               forgetDrafts();
