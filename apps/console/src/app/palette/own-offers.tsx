@@ -1,13 +1,15 @@
-import { IconApps, IconHistory, IconKey, IconLogout, IconMoon, IconPackage, IconPlus, IconPlusMinus, IconSun, IconTrendingDown, IconUpload, IconUser } from '@tabler/icons-react';
+import { IconApps, IconBookmark, IconHistory, IconKey, IconLogout, IconMoon, IconPackage, IconPlus, IconPlusMinus, IconSun, IconTrendingDown, IconUpload, IconUser } from '@tabler/icons-react';
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { usePerson, useSession } from '../../auth/session.js';
+import { useCell, usePerson, useSession } from '../../auth/session.js';
 import { CreateWebhook } from '../../pages/webhooks/create-webhook.js';
-import { orderTabs } from '../../pages/orders/order-filter.js';
+import { orderTabs, toOrderFilter } from '../../pages/orders/order-filter.js';
 import { tabs } from '../../pages/orders/order-query.js';
 import { NewApiKey } from '../../pages/people/new-api-key.js';
 import { NewOAuthClient } from '../../pages/people/new-oauth-client.js';
+import { readPlantFilter } from '../../pages/plants/plant-filter.js';
 import { forgetDrafts } from '../../ui/drafts.js';
+import { viewsOf } from '../../ui/views.js';
 import { pages } from '../pages.js';
 import { type Go, isMeant, type Offer, type OfferGroup } from './offers.js';
 
@@ -37,6 +39,12 @@ export function useOwnOffers(typed: string, { go, show, onStock, onClose }: {
     { key: 'clients', label: 'OAuth clients', words: 'people applications', icon: IconApps, isOffered: mayManage, run: () => go({ to: '/people', search: { tab: 'clients' } }) },
     { key: 'audit', label: 'Audit log', words: 'people history', icon: IconHistory, isOffered: mayManage, run: () => go({ to: '/people', search: { tab: 'audit' } }) },
     { key: 'own', label: 'Your sessions and keys', words: `${username} account security`, icon: IconUser, isOffered: mayManage, run: () => go({ to: '/people/$username', params: { username } }) },
+  ];
+  const orderViews = useCell(viewsOf(username, 'orders', toOrderFilter).all);
+  const plantViews = useCell(viewsOf(username, 'plants', readPlantFilter).all);
+  const views: readonly Known[] = [
+    ...orderViews.map(({ name, search }) => ({ key: `view of orders ${name}`, label: name, detail: 'Orders', icon: IconBookmark, isOffered: has('/orders'), run: () => go({ to: '/orders', search }) })),
+    ...plantViews.map(({ name, search }) => ({ key: `view of plants ${name}`, label: name, detail: 'Plants', icon: IconBookmark, isOffered: has('/plants'), run: () => go({ to: '/plants', search }) })),
   ];
   const actions: readonly Known[] = [
     { key: 'new plant', label: 'New plant', words: 'add create', icon: IconPlus, isOffered: permissions.has('write:plants'), run: () => go({ to: '/plants/new' }) },
@@ -70,5 +78,5 @@ export function useOwnOffers(typed: string, { go, show, onStock, onClose }: {
     },
   ];
   const among = (known: readonly Known[]): readonly Offer[] => known.filter(({ label, words = '', isOffered }) => isOffered && isMeant(`${label} ${words}`, typed));
-  return [{ name: 'Pages', offers: among(places) }, { name: 'Actions', offers: among(actions) }];
+  return [{ name: 'Pages', offers: among(places) }, { name: 'Saved views', offers: among(views) }, { name: 'Actions', offers: among(actions) }];
 }
