@@ -30,8 +30,7 @@ export function Shell(): ReactNode {
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={isOpen} />
             <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={28} h={28} />
-            {/* Narrow headers have room for one of the two. */}
-            <Title order={2} size="h4" {...(isSandbox && { visibleFrom: 'xs' })}>Plant shop</Title>
+            <Title order={2} size="h4" visibleFrom="xs">Plant shop</Title>
             {isSandbox && <Badge color="orange" variant="light" tt="none" style={{ flexShrink: 0 }} title="This shop is for tests: nothing in it is real.">Sandbox</Badge>}
           </Group>
           <Group gap="xs" wrap="nowrap">
@@ -51,6 +50,7 @@ export function Shell(): ReactNode {
       <AppShell.Main id="content" tabIndex={-1}>
         <Banners />
         <Outlet />
+        <div id="over-page" />
       </AppShell.Main>
     </AppShell>
   );
