@@ -80,7 +80,7 @@ describe('what is typed and not sent', () => {
       [`/orders/${cancelled}`, 'Mark as refunded', 'Reference', 'refund-draft'],
       ['/webhooks', 'New webhook', 'Description', 'For the planner'],
       [`/webhooks/${webhook.id}`, 'Edit', 'Description', 'For the other planner'],
-      [`/webhooks/${webhook.id}`, 'Replay', 'Before', '2026-01-02T03:04'],
+      [`/webhooks/${webhook.id}`, 'Replay', 'Before', '2026-01-02 03:04'],
       [`/people/${username}`, 'New API key', 'Name', 'planner'],
       ['/people?tab=clients', 'New client', 'Name', 'Planner'],
     ];

@@ -148,7 +148,7 @@ describe('the orders pages', () => {
     assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: `${plantId}`, status: 'approved', tab: 'all' });
     await page.getByText('approved', { exact: true }).first().click();
     await page.getByRole('link', { name: String(unpaid) }).waitFor();
-    await page.getByLabel('Owner').fill((await newPerson('customer')).username);
+    await page.getByRole('combobox', { name: 'Owner' }).fill((await newPerson('customer')).username);
     await page.getByRole('heading', { name: 'No order matches' }).waitFor();
     await page.getByRole('button', { name: 'Show all orders' }).click();
     await page.waitForURL('**/console/orders?tab=all');
@@ -161,7 +161,7 @@ describe('the orders pages', () => {
     const { page } = visit;
     await page.getByRole('button', { name: 'Transfer' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('New owner').fill('nobody-here');
+    await dialog.getByRole('combobox', { name: 'New owner' }).fill('nobody-here');
     await dialog.getByRole('button', { name: 'Transfer' }).click();
     const alert = dialog.getByRole('alert');
     await alert.getByText('No user is called that.').waitFor();
@@ -169,7 +169,7 @@ describe('the orders pages', () => {
     assert.match(await alert.innerText(), /Request [\w-]{8}/);
     await visit.assertAccessible();
     const newOwner = await newPerson('customer');
-    await dialog.getByLabel('New owner').fill(newOwner.username);
+    await dialog.getByRole('combobox', { name: 'New owner' }).fill(newOwner.username);
     await dialog.getByRole('button', { name: 'Transfer' }).click();
     await page.getByRole('region', { name: 'Details' }).getByText(newOwner.username).waitFor();
     await visit.leave(/40\d/);
@@ -213,7 +213,7 @@ describe('the orders pages', () => {
     assert.deepEqual(await actions.allTextContents(), ['Cancel the order']);
     await page.getByRole('link', { name: 'Orders', exact: true }).first().click();
     await page.getByText('1 order', { exact: true }).waitFor();
-    assert.equal(await page.getByLabel('Owner').count(), 0);
+    assert.equal(await page.getByRole('combobox', { name: 'Owner' }).count(), 0);
     assert.equal(await page.getByRole('link', { name: String(others) }).count(), 0);
     await visit.leave();
   });

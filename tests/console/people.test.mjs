@@ -168,7 +168,7 @@ describe('people', () => {
     await shopOf(boss).PUT('/user/{username}/role', { params: { path: { username } }, body: { role: 'staff' } });
     const visit = await chrome.visit(boss, { path: '/people?tab=audit' });
     const { page } = visit;
-    await page.getByLabel('Done by').fill(boss.username);
+    await page.getByRole('combobox', { name: 'Done by' }).fill(boss.username);
     await page.getByRole('combobox', { name: 'What' }).fill('role');
     await page.getByRole('option', { name: 'Changed a role' }).click();
     await page.waitForURL((url) => url.searchParams.get('by') === boss.username && url.searchParams.get('operation') === 'identity.setUserRole');
@@ -176,7 +176,7 @@ describe('people', () => {
     assert.doesNotMatch(await page.getByRole('table', { name: 'Audit log' }).innerText(), /setUserRole/);
     await page.getByRole('link', { name: boss.username }).first().waitFor();
     await visit.assertAccessible();
-    await page.getByLabel('Done by').fill('no-such-user');
+    await page.getByRole('combobox', { name: 'Done by' }).fill('no-such-user');
     await page.getByRole('heading', { name: 'No user is called no-such-user' }).waitFor();
     await visit.leave(/404/);
   });

@@ -88,13 +88,45 @@ describe('the place', () => {
     await visit.leave();
   });
 
+  test('is named in the tab by what it shows: the order, the person, the open part, the log-in', async () => {
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
+    const { username } = await newPerson('customer');
+    const visit = await chrome.visit(demoAdmin, { path: `/orders/${id}` });
+    const { page } = visit;
+    for (const [path, title] of [[`/orders/${id}`, `Order ${id}`], ['/orders?tab=refund', 'Refund due · Orders'], [`/people/${username}`, username], ['/people?tab=audit', 'Audit log · People'], ['/plants/1', 'Plant 1']]) {
+      await page.goto(`${address}/console${path}`);
+      await page.waitForFunction((wanted) => document.title === wanted, `${title} · Plant shop`);
+    }
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('You are logged out.').waitFor();
+    assert.equal(await page.title(), 'Plant shop console');
+    await visit.leave(/404/);
+  });
+
   test('in time that a link names is the same in every time zone', async () => {
     const visit = await chrome.visit(staff, { path: '/orders' });
     const { page } = visit;
     // The browser is in Berlin, in summer two hours before UTC.
-    await page.getByLabel('Placed from').fill('2026-05-01T10:00');
+    await page.getByLabel('Placed from').fill('2026-05-01 10:00');
     await page.waitForURL((url) => url.searchParams.get('from') === '2026-05-01T08:00:00.000Z');
-    assert.equal(await page.getByLabel('Placed from').inputValue(), '2026-05-01T10:00');
+    for (const [from, shown] of [['2026-05-01T10:00', '2026-05-01 12:00'], ['2026-05-01T10:00:00%2B05:00', '2026-05-01 07:00'], ['2026-05-01', '2026-05-01 02:00']]) {
+      await page.goto(`${address}/console/orders?from=${from}`);
+      await page.waitForFunction((wanted) => [...document.querySelectorAll('input')].some(({ value }) => value === wanted), shown);
+    }
+    await visit.leave();
+  });
+
+  test('in time of what has happened lies never ahead, even if this computer’s clock is late', async () => {
+    const plantId = await newPlant();
+    const visit = await chrome.visit(staff, { path: '/stream' });
+    const { page } = visit;
+    await page.clock.install({ time: Date.now() - 90_000 });
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId } });
+    await page.goto(`${address}/console/orders/${id}`);
+    const placed = page.getByRole('region', { name: 'Details' }).getByRole('row', { name: /^Placed/ });
+    await placed.getByText('just now').waitFor();
+    // What is planned may lie ahead.
+    await page.getByRole('row', { name: /^Expires if unpaid in / }).waitFor();
     await visit.leave();
   });
 

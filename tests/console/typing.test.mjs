@@ -85,10 +85,10 @@ describe('what is typed', () => {
     const owner = await newPerson('customer');
     const visit = await chrome.visit(await newPerson('staff'), { path: '/orders' });
     const { page } = visit;
-    await page.getByLabel('Owner').fill(owner.username.slice(0, 4));
+    await page.getByRole('combobox', { name: 'Owner' }).fill(owner.username.slice(0, 4));
     await page.getByRole('heading', { name: 'No user is called' }).waitFor();
     assert.equal(await page.getByRole('alert').count(), 0);
-    await page.getByLabel('Owner').fill(owner.username);
+    await page.getByRole('combobox', { name: 'Owner' }).fill(owner.username);
     await page.getByRole('heading', { name: 'No order matches' }).waitFor();
     await visit.leave(/404/);
   });

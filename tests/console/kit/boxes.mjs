@@ -75,6 +75,9 @@ function boxesOf() {
   for (const [index, one] of seen.entries()) {
     for (const other of seen.slice(index + 1)) {
       if (one.element.contains(other.element) || other.element.contains(one.element) || fixed(one.element) !== fixed(other.element)) continue;
+      // A field's own button lies within the field.
+      const field = one.element.closest('.mantine-Input-wrapper');
+      if (field && field === other.element.closest('.mantine-Input-wrapper')) continue;
       const width = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
       const height = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
       if (width > tolerance && height > tolerance + 2) found.push(`${one.name} and ${other.name} overlap by ${Math.round(width)} × ${Math.round(height)} px`);

@@ -8,6 +8,7 @@ import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
 import { wholeNumber } from '../ui/whole-number.js';
 import { NotFound, PageError } from './page-error.js';
+import { loadPalette } from './palette/find-button.js';
 import { Shell } from './shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
@@ -46,7 +47,7 @@ export const router = createRouter({
 
 /** Loads the files of all pages: a release removes them, and a page that is open must go on working. */
 export async function loadAllPages(): Promise<void> {
-  await Promise.all([loadPasswordForm(), import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), import('../pages/orders/print/print-dialog.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
+  await Promise.all([loadPasswordForm(), loadPalette(), import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), import('../pages/orders/print/print-dialog.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
 }
 
 declare module '@tanstack/react-router' {

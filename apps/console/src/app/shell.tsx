@@ -9,6 +9,7 @@ import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';
 import { type PageEntry, pages } from './pages.js';
+import { FindButton } from './palette/find-button.js';
 
 /** Header and navigation around every page. */
 export function Shell(): ReactNode {
@@ -29,12 +30,12 @@ export function Shell(): ReactNode {
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={isOpen} />
             <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={28} h={28} />
-            {/* Narrow headers have room for one of the two. */}
-            <Title order={2} size="h4" {...(isSandbox && { visibleFrom: 'xs' })}>Plant shop</Title>
+            <Title order={2} size="h4" visibleFrom="xs">Plant shop</Title>
             {isSandbox && <Badge color="orange" variant="light" tt="none" style={{ flexShrink: 0 }} title="This shop is for tests: nothing in it is real.">Sandbox</Badge>}
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>
+            <FindButton />
             <ColorScheme />
             <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => {
               forgetDrafts();
@@ -49,6 +50,7 @@ export function Shell(): ReactNode {
       <AppShell.Main id="content" tabIndex={-1}>
         <Banners />
         <Outlet />
+        <div id="over-page" />
       </AppShell.Main>
     </AppShell>
   );

@@ -14,6 +14,12 @@ const variantColorResolver: VariantColorsResolver = (input) => {
   return { ...resolved, color: `light-dark(color-mix(in srgb, var(--mantine-color-${color}-9), black 40%), var(--mantine-color-${color}-1))` };
 };
 
+/** What opens at a field or a button belongs to the page's content (the shell has the place), though it is drawn over it. */
+const overPage = { portalProps: { target: '#over-page' } };
+
+/** The list itself scrolls: its field has the focus, and moves it. */
+const scrollingList = { withScrollArea: false, comboboxProps: overPage, styles: { options: { maxHeight: 220, overflowY: 'auto' as const } } };
+
 export const theme = createTheme({
   primaryColor: 'green',
   primaryShade: 9,
@@ -25,6 +31,12 @@ export const theme = createTheme({
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
   components: {
+    // Its placeholder for the focus is no item, and nothing else may be in a menu.
+    Menu: { defaultProps: { ...overPage, withInitialFocusPlaceholder: false } },
+    Select: { defaultProps: scrollingList },
+    MultiSelect: { defaultProps: scrollingList },
+    Autocomplete: { defaultProps: scrollingList },
+    TagsInput: { defaultProps: scrollingList },
     // Otherwise a dialog's header would count as a second page header.
     Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),

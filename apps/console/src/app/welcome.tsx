@@ -1,5 +1,5 @@
 import { Button, Center, Image, Loader, Paper, Stack, Text, Title } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { problemText } from '../ui/problem.js';
 
 /** The centred card shown before login and after logout. */
@@ -10,6 +10,10 @@ export function Welcome({ text, error, isBusy = false, action, onAction }: {
   readonly action?: string;
   readonly onAction?: () => void;
 }): ReactNode {
+  // Also after a page of the console.
+  useEffect(() => {
+    document.title = 'Plant shop console';
+  }, []);
   return (
     <Center component="main" mih="100vh" p="md">
       <Paper withBorder p="xl" w={420} maw="100%" shadow="sm">

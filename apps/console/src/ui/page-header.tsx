@@ -1,11 +1,12 @@
 import { Group, Stack, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
 
-/** The title of a page, also of its tab, what it is for, and its actions at the right. */
-export function PageHeader({ title, text, children }: { readonly title: string; readonly text?: ReactNode; readonly children?: ReactNode }): ReactNode {
+/** The title of a page, also of its tab, what it is for, and its actions at the right. @param tab names in the tab what the title does not: the open part */
+export function PageHeader({ title, tab, text, children }: { readonly title: string; readonly tab?: string | undefined; readonly text?: ReactNode; readonly children?: ReactNode }): ReactNode {
+  const name = tab === undefined ? title : `${tab} · ${title}`;
   useEffect(() => {
-    document.title = `${title} · Plant shop`;
-  }, [title]);
+    document.title = `${name} · Plant shop`;
+  }, [name]);
   return (
     <Group justify="space-between" align="flex-start" mb="md">
       <Stack gap={2} miw={0}>

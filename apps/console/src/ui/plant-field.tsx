@@ -1,58 +1,73 @@
-import { Autocomplete, type AutocompleteProps } from '@mantine/core';
+import type { AutocompleteProps } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useShop } from '../auth/session.js';
+import { plantNameQuery } from '../shop/plant-name.js';
+import { SuggestingField } from './suggesting-field.js';
 import { wholeNumber } from './whole-number.js';
 
 const typingMs = 200;
 const mostSuggested = 8;
 
-/** A field for a plant: its number, or words of its name, which find it. A form with other text in it is not sent. */
-export function PlantField({ value, onChange, error, ...props }: Omit<AutocompleteProps, 'value' | 'onChange' | 'data'> & {
+/**
+ * A field for a plant: its number, or words of its name, which find it. A form with other text in it is not sent.
+ * @param text what was typed before, if it is kept elsewhere (`onText`)
+ */
+export function PlantField({ value, text: kept, onChange, onText, error, ...props }: Omit<AutocompleteProps, 'value' | 'onChange' | 'data'> & {
   readonly value: number | undefined;
+  readonly text?: string | undefined;
   readonly onChange: (plantId: number | undefined) => void;
+  readonly onText?: (text: string) => void;
 }): ReactNode {
   const shop = useShop();
   const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState(textOf(value));
+  const [typed, setTyped] = useState(kept);
+  const [isTyping, setTyping] = useState(false);
   const told = useRef(value);
   // Something else changed it, such as "Back" or "Clear".
   useEffect(() => {
     if (value === told.current) return;
     told.current = value;
-    setText(textOf(value));
+    setTyped(undefined);
   }, [value]);
+  const named = useQuery({ ...plantNameQuery(shop, value ?? 0), enabled: value !== undefined && typed === undefined });
+  const text = typed ?? (value === undefined ? '' : named.data === undefined ? String(value) : textOf(value, named.data));
   const [words] = useDebouncedValue(text.trim(), typingMs);
   const isSearch = text.trim() !== '' && plantOf(text) === undefined;
-  const { data: found } = useQuery({
+  const { data: found, isError } = useQuery({
     queryKey: ['plants', 'named', words],
     enabled: isSearch && words !== '',
     queryFn: async ({ signal }) => (await shop.GET('/plant/search', { params: { query: { q: words.slice(0, 200), limit: mostSuggested } }, signal })).data,
   });
-  const isKnown = isSearch && words === text.trim() && found !== undefined;
-  useEffect(() => input.current?.setCustomValidity(isSearch ? 'Choose a plant of the list, or write its number.' : ''), [isSearch]);
+  const isKnown = isSearch && words === text.trim() && (found !== undefined || isError);
+  const missing = isError ? 'Plants could not be searched. Write the plant’s number.' : found?.length === 0 ? 'No plant is called that.' : choose;
+  useEffect(() => input.current?.setCustomValidity(isSearch ? choose : ''), [isSearch]);
   return (
-    <Autocomplete
+    <SuggestingField
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
+      // It may yet become a name: no error before the field is left.
+      description={isTyping && isKnown && missing !== choose ? missing : undefined}
+      {...props}
       ref={input}
-      data={isSearch ? (found ?? []).map(({ id, name }) => `${name} · ${id}`) : []}
-      // The shop's search has found them, also by other spellings.
-      filter={({ options }) => options}
+      suggestions={isSearch ? (found ?? []).map(({ id, name }) => textOf(id, name)) : []}
       maxLength={220}
       value={text}
-      onChange={(typed) => {
-        setText(typed);
-        const plantId = plantOf(typed);
+      onTyping={setTyping}
+      onChange={(changed) => {
+        setTyped(changed);
+        onText?.(changed);
+        const plantId = plantOf(changed);
         if (plantId === told.current) return;
         told.current = plantId;
         onChange(plantId);
       }}
-      error={isKnown && found.length === 0 ? 'No plant is called that.' : error}
-      {...props}
+      error={!isTyping && isKnown ? missing : error}
     />
   );
 }
 
-const textOf = (plantId: number | undefined): string => (plantId === undefined ? '' : String(plantId));
+const choose = 'Choose a plant of the list, or write its number.';
+const textOf = (plantId: number, name: string): string => `${name} · ${plantId}`;
 /** Of a number, or of a chosen suggestion. */
 const plantOf = (text: string): number | undefined => wholeNumber(/ · (\d+)$/.exec(text)?.[1] ?? text, { min: 1 });

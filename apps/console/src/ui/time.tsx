@@ -5,8 +5,11 @@ import { relativeTo } from './relative-time.js';
 
 const exact = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'long' });
 
-/** A time relative to now, kept up to date; on hover, the exact time in the reader's time zone. */
-export function Time({ at, ...props }: { readonly at: string | undefined } & TextProps): ReactNode {
+/**
+ * A time relative to now, kept up to date; on hover, the exact time in the reader's time zone.
+ * @param isPlanned it may lie ahead; otherwise it has passed, even if this computer's clock is late
+ */
+export function Time({ at, isPlanned = false, ...props }: { readonly at: string | undefined; readonly isPlanned?: boolean } & TextProps): ReactNode {
   // The clock may have last ticked before `at`.
   const now = Math.max(useNow(), Date.now());
   if (at === undefined) return <Text span inherit {...props}>–</Text>;
@@ -14,7 +17,7 @@ export function Time({ at, ...props }: { readonly at: string | undefined } & Tex
   return (
     <Tooltip label={exact.format(date)} openDelay={200}>
       <Text span inherit {...props}>
-        <time dateTime={at}>{relativeTo(date.getTime(), now)}</time>
+        <time dateTime={at}>{relativeTo(isPlanned ? date.getTime() : Math.min(date.getTime(), now), now)}</time>
       </Text>
     </Tooltip>
   );

@@ -11,6 +11,7 @@ import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { UserField } from '../../ui/user-field.js';
 
 type Action = 'pay' | 'ship' | 'deliver' | 'transfer' | 'cancel';
 
@@ -147,7 +148,7 @@ function TransferDialog({ order, onClose }: DialogProps): ReactNode {
   return (
     <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
       <Text size="sm">{order.owner ?? 'The former owner'} keeps access to earlier events; later ones go to the new owner.</Text>
-      <TextInput label="New owner" description="A username." required data-autofocus value={username} onChange={({ currentTarget: { value } }) => draft.change({ username: value })} error={faultOf(transfer.error, 'username')} />
+      <UserField label="New owner" description="A username." required data-autofocus value={username} onChange={(value) => draft.change({ username: value })} error={faultOf(transfer.error, 'username')} />
     </FormDialog>
   );
 }

@@ -23,7 +23,7 @@ const owner: Column = { name: 'Owner', width: 56, cell: ({ owner: name }) => nam
 const status: Column = { name: 'Status', width: 94, cell: (order) => <StatusBadge status={order.status} /> };
 const shipment: Column = { name: 'Shipment', width: 64, cell: ({ carrier, trackingNumber }) => (carrier === undefined ? '–' : `${carrier} ${trackingNumber ?? ''}`) };
 const refund: Column = { name: 'Refund', width: 94, cell: (order) => (order.refund === undefined ? '–' : <Badge variant="light" color={order.refund === 'due' ? 'orange' : 'gray'} tt="none">{order.refund}</Badge>) };
-const expires: Column = { name: 'Expires', width: 80, cell: ({ reservedUntil }) => <Time at={reservedUntil} /> };
+const expires: Column = { name: 'Expires', width: 80, cell: ({ reservedUntil }) => <Time at={reservedUntil} isPlanned /> };
 const shipTo: Column = { name: 'Ship to', width: 90, cell: (order) => [order.shipTo?.city, order.shipTo?.country].filter((one) => one !== undefined).join(', ') || '–' };
 
 const own: Readonly<Record<OrderTab, readonly Column[]>> = {

@@ -16,8 +16,8 @@ export function OrderFacts({ order: { plantId, quantity, owner, placedAt, reserv
     ['Units', counted(quantity, 'unit')],
     ['Owner', owner === undefined ? 'hidden or deleted' : <AnchorLink to="/orders" search={{ owner }} inherit>{owner}</AnchorLink>],
     ['Placed', <Time at={placedAt} />],
-    ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} />] as const]),
-    ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} />] as const]),
+    ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} isPlanned />] as const]),
+    ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} isPlanned />] as const]),
     ...(shipTo === undefined ? [] : [['Ship to', [shipTo.name, ...(shipTo.lines ?? []), shipTo.postalCode, shipTo.city, shipTo.country].filter((one) => one !== undefined).join(', ')] as const]),
     ['Shipment', carrier === undefined ? 'none yet' : <>{carrier}, <Text span inherit ff="monospace">{trackingNumber}</Text></>],
   ];

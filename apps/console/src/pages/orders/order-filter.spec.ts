@@ -12,7 +12,7 @@ describe('the order filter', () => {
       q: '12',
       plantId: 7,
       owner: '42',
-      from: new Date('2026-05-01T10:00').toISOString(),
+      from: '2026-05-01T10:00:00.000Z',
     });
     expect(toOrderFilter({ tab: 'lost', status: '', plantId: -1, owner: '', q: '', sort: 'plantId' })).toEqual({});
     expect(toOrderFilter({ tab: 'to-ship', status: 'cancelled', sort: '-placedAt' })).toEqual({ tab: 'to-ship', sort: '-placedAt' });
@@ -40,6 +40,8 @@ describe('the order filter', () => {
     const filter = toOrderFilter({ from: '2026-05-01T10:00:00+02:00' });
     expect(filter).toEqual({ from: '2026-05-01T08:00:00.000Z' });
     expect(toQuery({ tab: 'all', ...filter }, false)).toEqual({ placedFrom: '2026-05-01T08:00:00.000Z', ...newestFirst });
+    expect(toOrderFilter({ from: '2026-05-01T10:00:00 02:00', before: '2026-05-02' })).toEqual({ from: '2026-05-01T08:00:00.000Z', before: '2026-05-02T00:00:00.000Z' });
+    expect(toOrderFilter({ from: '1 May 2026', before: '+020266-05-01T00:00:00.000Z' })).toEqual({});
   });
 
   it('excludes orders by plant and status', () => {

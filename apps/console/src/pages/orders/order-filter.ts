@@ -46,8 +46,11 @@ export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
   };
 }
 
-function timeOf(text: string | undefined): string | undefined {
-  const at = Date.parse(text ?? '');
+/** A time without a zone is in UTC: read in the reader's zone, the same link would mean another time elsewhere. */
+function timeOf(text = ''): string | undefined {
+  // Addresses write a space for a plus sign.
+  const [, day = '', minute = '00:00', seconds = ':00', zone = 'Z'] = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[-+]\d\d:\d\d)?)?$/.exec(text.replace(' ', '+')) ?? [];
+  const at = Date.parse(`${day}T${minute}${seconds}${zone}`);
   return Number.isNaN(at) ? undefined : new Date(at).toISOString();
 }
 

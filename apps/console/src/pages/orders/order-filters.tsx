@@ -2,15 +2,15 @@ import { Button, Chip, Group, Input, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { IconSearch, IconX } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { localInput } from '../../ui/local-input.js';
 import { PlantField } from '../../ui/plant-field.js';
+import { TimeInput } from '../../ui/time-input.js';
+import { UserField } from '../../ui/user-field.js';
 import { type OrderFilter, orderStatuses, statusesOf, toOrderFilter } from './order-filter.js';
 import type { TabFilter } from './order-query.js';
 
 const typingMs = 350;
 
 const textOf = (filter: OrderFilter): string => JSON.stringify(Object.entries(filter).sort());
-const localOf = (time: string | undefined): string => (time === undefined ? '' : localInput(Date.parse(time)));
 
 /** The list's filters, kept in the URL. */
 export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: TabFilter; readonly seesAll: boolean; readonly onChange: (filter: OrderFilter) => void }): ReactNode {
@@ -32,14 +32,16 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
     setDraft(next);
     applySoon(next);
   };
+  /** Fields also forget a text that is no plant or time. */
+  const [cleared, setCleared] = useState(0);
   const isNarrowed = Object.keys(draft).some((name) => name !== 'sort' && name !== 'tab');
   return (
-    <Group mb="sm" align="flex-end" gap="sm" role="search" aria-label="Filters">
+    <Group key={cleared} mb="sm" align="flex-end" gap="sm" role="search" aria-label="Filters">
       <TextInput type="search" label="Search" placeholder="Order, tracking number, customer" leftSection={<IconSearch size={16} aria-hidden />} w={270} maxLength={200} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
       <PlantField label="Plant" placeholder="Name or number" w={180} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
-      {seesAll && <TextInput label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={({ currentTarget: { value } }) => type({ owner: value })} />}
-      <TextInput label="Placed from" type="datetime-local" w={190} value={localOf(draft.from)} onChange={({ currentTarget: { value } }) => type({ from: toOrderFilter({ from: value }).from })} />
-      <TextInput label="Placed before" type="datetime-local" w={190} value={localOf(draft.before)} onChange={({ currentTarget: { value } }) => type({ before: toOrderFilter({ before: value }).before })} />
+      {seesAll && <UserField label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={(owner) => type({ owner })} />}
+      <TimeInput label="Placed from" w={190} value={draft.from} onChange={(from) => type({ from })} />
+      <TimeInput label="Placed before" w={190} value={draft.before} onChange={(before) => type({ before })} />
       {filter.tab === 'all' && (
         <Input.Wrapper label="Status" labelElement="div">
           <Chip.Group multiple value={statusesOf(draft.status)} onChange={(chosen) => type({ status: chosen.join(',') })}>
@@ -54,6 +56,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
           variant="subtle"
           leftSection={<IconX size={16} />}
           onClick={() => {
+            setCleared(cleared + 1);
             setDraft({ tab: filter.tab });
             apply({ tab: filter.tab });
           }}

@@ -10,6 +10,7 @@ import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { SavedViews } from '../../ui/saved-views.js';
 import { BulkBar } from './bulk/bulk-bar.js';
 import { BulkDialog } from './bulk/bulk-dialog.js';
 import { ExportButton } from './export-button.js';
@@ -52,14 +53,14 @@ export function OrdersPage(): ReactNode {
   const [emptyTitle, emptyText] = tabs[tab].empty;
   return (
     <>
-      <PageHeader title="Orders" text={`${seesAll ? 'All customers’ orders' : 'Your orders'}, ${isOldest ? 'the oldest first' : 'the newest first'}.`}>
+      <PageHeader title="Orders" tab={tabs[tab].label} text={`${seesAll ? 'All customers’ orders' : 'Your orders'}, ${isOldest ? 'the oldest first' : 'the newest first'}.`}>
         <LiveBadge />
         <ExportButton filter={filter} seesAll={seesAll} />
         <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Refresh</Button>
       </PageHeader>
-      <OrderTabs tab={tab} counts={counts} onChange={(wanted) => void navigate({ search: toOrderFilter({ ...search, tab: wanted, sort: undefined }) })}>
+      <OrderTabs tab={tab} counts={counts} beside={<SavedViews list="orders" current={toOrderFilter({ ...filter })} read={toOrderFilter} onOpen={(view) => void navigate({ search: view })} />} onChange={(wanted) => void navigate({ search: toOrderFilter({ ...search, tab: wanted, sort: undefined }) })}>
         <OrderFilters filter={filter} seesAll={seesAll} onChange={(changed) => void navigate({ search: { ...changed, tab }, replace: true })} />
-        {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" />}
+        {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" />}
         {rows.length > 0 && (
           <>
             <BulkBar desk={desk} list={list} rows={rows} isEnd={isEnd} total={total} selection={selection} />

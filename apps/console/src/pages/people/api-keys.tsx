@@ -49,7 +49,7 @@ const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; re
             <Table.Td maw={260}><PermissionBadges of={apiKey.permissions} /></Table.Td>
             <Table.Td><Time at={apiKey.createdAt} /></Table.Td>
             <Table.Td>{apiKey.lastUsedAt === undefined ? 'never' : <Time at={apiKey.lastUsedAt} />}</Table.Td>
-            <Table.Td>{apiKey.expiresAt === undefined ? 'never' : <Time at={apiKey.expiresAt} />}</Table.Td>
+            <Table.Td>{apiKey.expiresAt === undefined ? 'never' : <Time at={apiKey.expiresAt} isPlanned />}</Table.Td>
             <Table.Td>
               <Group gap={6} wrap="nowrap">
                 <Button size="compact-sm" variant="default" aria-label={`Replace ${apiKey.name}`} onClick={() => onOpen({ dialog: 'rotate', apiKey })}>Replace</Button>

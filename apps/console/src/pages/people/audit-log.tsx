@@ -1,4 +1,4 @@
-import { Anchor, Button, Center, Group, Paper, Select, Table, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Center, Group, Paper, Select, Table, Text } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -8,6 +8,7 @@ import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { UserField } from '../../ui/user-field.js';
 import { audited, wordsOf } from './audited.js';
 import { type AuditEntry, useAudit } from './people-reads.js';
 import { type PeopleSearch, peopleSearch } from './people-search.js';
@@ -30,9 +31,9 @@ export function AuditLog(): ReactNode {
   return (
     <>
       <Group align="flex-end" mb="sm">
-        <TextInput label="Done by" placeholder="username" w={220} value={typedBy} onChange={(change) => {
-          setTypedBy(change.currentTarget.value);
-          applySoon({ by: change.currentTarget.value.trim() });
+        <UserField label="Done by" placeholder="username" w={220} value={typedBy} onChange={(typed) => {
+          setTypedBy(typed);
+          applySoon({ by: typed.trim() });
         }} />
         <Select
           label="What"
@@ -48,7 +49,7 @@ export function AuditLog(): ReactNode {
           onChange={(value) => apply({ operation: value ?? undefined })}
         />
       </Group>
-      {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
+      {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
       {isPending && <Loading />}
       {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title="No entries" text="Actions that needed a permission are listed here, such as setting stock, cancelling a customer’s order or changing a role." />}
       {error === null && entries.length > 0 && <EntryTable entries={entries} />}

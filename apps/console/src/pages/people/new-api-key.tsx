@@ -6,6 +6,7 @@ import { useShop } from '../../auth/session.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { TimeInput } from '../../ui/time-input.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import type { GrantedPermission } from './people-reads.js';
@@ -15,7 +16,7 @@ import { PermissionChoice } from './permissions.js';
 export function NewApiKey({ username, onClose }: { readonly username: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const draft = useDraft<KeyValues>(`new API key of ${username}`, { name: '', extent: 'default', permissions: [], expiresAt: '' });
+  const draft = useDraft<KeyValues>(`new API key of ${username}`, { name: '', extent: 'default', permissions: [] });
   const create = useChange({
     gcTime: 0,
     mutationFn: async (body: components['schemas']['NewApiKey']) => (await shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body })).data,
@@ -38,7 +39,7 @@ interface KeyValues {
   readonly name: string;
   readonly extent: string;
   readonly permissions: GrantedPermission[];
-  readonly expiresAt: string;
+  readonly expiresAt?: string | undefined;
 }
 
 function KeyForm({ draft, isBusy, error, onSubmit, onCancel }: {
@@ -52,7 +53,7 @@ function KeyForm({ draft, isBusy, error, onSubmit, onCancel }: {
   const isChosen = extent === 'chosen';
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    onSubmit({ name: name.trim(), ...(isChosen && { permissions }), ...(expiresAt !== '' && { expiresAt: new Date(expiresAt).toISOString() }) });
+    onSubmit({ name: name.trim(), ...(isChosen && { permissions }), ...(expiresAt !== undefined && { expiresAt }) });
   };
   return (
     <form onSubmit={submit}>
@@ -63,7 +64,7 @@ function KeyForm({ draft, isBusy, error, onSubmit, onCancel }: {
           <Stack gap={6} mt={4}><Radio value="default" label="place orders and receive webhooks" /><Radio value="chosen" label="what you choose" /></Stack>
         </Radio.Group>
         {isChosen && <PermissionChoice label="Permissions" value={permissions} onChange={(value) => draft.change({ permissions: value })} error={faultOf(error, 'permissions')} />}
-        <TextInput type="datetime-local" label="Expires" description="Empty: never." value={expiresAt} onChange={(change) => draft.change({ expiresAt: change.currentTarget.value })} error={faultOf(error, 'expiresAt')} />
+        <TimeInput label="Expires" description="Empty: never." value={expiresAt} onChange={(value) => draft.change({ expiresAt: value })} error={faultOf(error, 'expiresAt')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

@@ -9,6 +9,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { UserField } from '../../ui/user-field.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
 
@@ -76,7 +77,7 @@ function ClientForm({ draft, isBusy, error, onSubmit, onCancel }: {
           <Stack gap={6} mt={4}><Radio value="application" label="an application that people log in to" /><Radio value="program" label="a program that gets tokens for itself" /></Stack>
         </Radio.Group>
         {isProgram
-          ? <TextInput label="Acts for the user" required value={owner} onChange={(change) => draft.change({ owner: change.currentTarget.value })} error={faultOf(error, 'owner')} />
+          ? <UserField label="Acts for the user" required value={owner} onChange={(value) => draft.change({ owner: value })} error={faultOf(error, 'owner')} />
           : (
             <>
               <Textarea label="Redirect addresses" description="One per line, compared exactly." required autosize minRows={2} placeholder="https://planner.example/callback" value={redirectUris} onChange={(change) => draft.change({ redirectUris: change.currentTarget.value })} error={faultOf(error, 'redirectUris')} />

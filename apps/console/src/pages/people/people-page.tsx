@@ -11,14 +11,16 @@ import { tabs } from './people-search.js';
 import { Users } from './users.js';
 
 const route = getRouteApi('/people');
+const labels = { users: 'Users', clients: 'OAuth clients', audit: 'Audit log' } as const;
 
 export function PeoplePage(): ReactNode {
   const mayManage = useMay('write:users');
   const { username } = usePerson();
+  const { tab = 'users' } = route.useSearch();
   if (!mayManage) return <AdministratorsOnly />;
   return (
     <>
-      <PageHeader title="People" text="Users and their permissions, and the audit log."><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">Your own sessions and keys</Anchor></PageHeader>
+      <PageHeader title="People" tab={labels[tab]} text="Users and their permissions, and the audit log."><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">Your own sessions and keys</Anchor></PageHeader>
       <Everybody />
     </>
   );
@@ -34,9 +36,9 @@ function Everybody(): ReactNode {
   return (
     <Tabs value={tab} onChange={open} keepMounted={false}>
       <Tabs.List mb="md" aria-label="People">
-        <Tabs.Tab value="users" leftSection={<IconUsers size={16} />}>Users</Tabs.Tab>
-        <Tabs.Tab value="clients" leftSection={<IconApps size={16} />}>OAuth clients</Tabs.Tab>
-        <Tabs.Tab value="audit" leftSection={<IconHistory size={16} />}>Audit log</Tabs.Tab>
+        <Tabs.Tab value="users" leftSection={<IconUsers size={16} />}>{labels.users}</Tabs.Tab>
+        <Tabs.Tab value="clients" leftSection={<IconApps size={16} />}>{labels.clients}</Tabs.Tab>
+        <Tabs.Tab value="audit" leftSection={<IconHistory size={16} />}>{labels.audit}</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="users"><Users /></Tabs.Panel>
       <Tabs.Panel value="clients"><OAuthClients /></Tabs.Panel>

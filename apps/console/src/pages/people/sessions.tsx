@@ -42,7 +42,7 @@ const SessionTable = ({ sessions, onEnd }: { readonly sessions: readonly OpenSes
             <Table.Td maw={280}><Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>{session.userAgent ?? 'unknown'}</Text></Table.Td>
             <Table.Td><Time at={session.createdAt} /></Table.Td>
             <Table.Td><Time at={session.lastUsedAt} /></Table.Td>
-            <Table.Td><Time at={session.expiresAt} /></Table.Td>
+            <Table.Td><Time at={session.expiresAt} isPlanned /></Table.Td>
             <Table.Td><Button size="compact-sm" variant="default" aria-label={`End the session of ${session.userAgent ?? 'an unknown program'}`} onClick={() => onEnd(session)}>End</Button></Table.Td>
           </Table.Tr>
         ))}

@@ -30,14 +30,13 @@ function OnePlant({ plantId }: { readonly plantId: number }): ReactNode {
   const maySetStock = useMay('write:stock');
   const plant = useQuery(plantQuery(useShop(), plantId));
   const back = <AnchorLink to="/plants" size="sm">All plants</AnchorLink>;
-  if (plant.isPending) return <Loading />;
   if (!plant.data) {
     const isGone = plant.error instanceof ShopProblem && plant.error.status === 404;
     return (
       <Stack>
         {back}
         <PageHeader title={`Plant ${String(plantId)}`} />
-        {isGone ? <EmptyState icon={IconLeafOff} title="Plant not found" text="It may have been deleted." /> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
+        {plant.isPending ? <Loading /> : isGone ? <EmptyState icon={IconLeafOff} title="Plant not found" text="It may have been deleted." /> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
       </Stack>
     );
   }

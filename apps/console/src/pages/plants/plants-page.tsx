@@ -9,9 +9,10 @@ import { Loading } from '../../ui/loading.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { SavedViews } from '../../ui/saved-views.js';
 import { ExportMenu } from './export/export-menu.js';
 import { changedFilter, isFiltered, sortOf } from './changed-filter.js';
-import { type PlantFilter, plantSorts } from './plant-filter.js';
+import { type PlantFilter, plantSorts, readPlantFilter } from './plant-filter.js';
 import { PlantFacets } from './plant-facets.js';
 import { PlantTable } from './plant-table.js';
 import { usePlantFacets, usePlantList } from './plants-queries.js';
@@ -49,6 +50,7 @@ export function PlantsPage(): ReactNode {
               value={sortOf(filter)}
               onChange={(value) => change({ sort: plantSorts.find((one) => one === value) })}
             />
+            <SavedViews list="plants" current={filter} read={readPlantFilter} onOpen={(view) => void navigate({ search: view })} />
           </Group>
           <FoundPlants filter={filter} onClear={() => void navigate({ search: {}, replace: true })} />
         </div>

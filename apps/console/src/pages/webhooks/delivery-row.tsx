@@ -44,7 +44,7 @@ export function DeliveryRow({ webhook, delivery, isOpen, onToggle }: {
       <Table.Td><Time at={last?.at} size="sm" /></Table.Td>
       <Table.Td maw={300}>
         {last !== undefined && <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{attemptText(last)}</Text>}
-        {state === 'pending' && <Text size="sm" c="dimmed">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} /></> : 'Waiting for its turn'}</Text>}
+        {state === 'pending' && <Text size="sm" c="dimmed">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} isPlanned /></> : 'Waiting for its turn'}</Text>}
         {resend.error !== null && <Text size="sm" c="red" role="alert">{problemText(resend.error).what}</Text>}
       </Table.Td>
       <Table.Td><Button size="compact-sm" variant="default" loading={resend.isPending} aria-label={`Send again delivery ${delivery.id}`} onClick={() => resend.mutate()}>Send again</Button></Table.Td>

@@ -3,17 +3,18 @@ import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
-import { localInput } from '../../ui/local-input.js';
+import { TimeInput } from '../../ui/time-input.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { useWaiting, type Waiting, type Webhook } from './webhook-reads.js';
 import { type ReplayRange, useReplay } from './use-replay.js';
 
-const hourMs = 3_600_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 
 /** Replays a period and shows the progress. */
 export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
-  const [yesterday] = useState(() => localInput(Date.now() - 24 * hourMs));
-  const draft = useDraft<PeriodValues>(`replay of webhook ${webhook.id}`, { since: yesterday, until: '', from: 'time', cursor: '', onlyFailed: false });
+  const [yesterday] = useState(() => new Date(Math.floor(Date.now() / minuteMs) * minuteMs - 24 * hourMs).toISOString());
+  const draft = useDraft<PeriodValues>(`replay of webhook ${webhook.id}`, { since: yesterday, from: 'time', cursor: '', onlyFailed: false });
   const replay = useReplay(webhook.id, draft.clear);
   const isAsking = replay.state === 'idle' || replay.error !== undefined;
   return (
@@ -24,8 +25,8 @@ export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; 
 }
 
 interface PeriodValues {
-  readonly since: string;
-  readonly until: string;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
   readonly from: 'time' | 'cursor';
   readonly cursor: string;
   readonly onlyFailed: boolean;
@@ -36,8 +37,8 @@ function PeriodForm({ draft, error, onStart, onCancel }: { readonly draft: Draft
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     onStart({
-      ...(from === 'time' ? { since: new Date(since).toISOString() } : { fromCursor: cursor.trim() }),
-      ...(until !== '' && { until: new Date(until).toISOString() }),
+      ...(from === 'time' ? since !== undefined && { since } : { fromCursor: cursor.trim() }),
+      ...(until !== undefined && { until }),
       onlyFailed,
     });
   };
@@ -50,9 +51,9 @@ function PeriodForm({ draft, error, onStart, onCancel }: { readonly draft: Draft
           <Group mt={4}><Radio value="time" label="a time" /><Radio value="cursor" label="a cursor of the stream" /></Group>
         </Radio.Group>
         {from === 'time'
-          ? <TextInput type="datetime-local" label="Since" required data-autofocus value={since} onChange={(change) => draft.change({ since: change.currentTarget.value })} error={faultOf(error, 'since')} />
+          ? <TimeInput label="Since" required data-autofocus value={since} onChange={(value) => draft.change({ since: value })} error={faultOf(error, 'since')} />
           : <TextInput label="After the cursor" required value={cursor} onChange={(change) => draft.change({ cursor: change.currentTarget.value })} error={faultOf(error, 'fromCursor')} />}
-        <TextInput type="datetime-local" label="Before" description="Empty: until now." value={until} onChange={(change) => draft.change({ until: change.currentTarget.value })} error={faultOf(error, 'until')} />
+        <TimeInput label="Before" description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(error, 'until')} />
         <Checkbox label="Only deliveries that failed" checked={onlyFailed} onChange={(change) => draft.change({ onlyFailed: change.currentTarget.checked })} />
         <ProblemAlert error={error} title="Nothing more was scheduled" />
         <Group justify="flex-end">

@@ -27,6 +27,8 @@ export interface WebhookValues {
   readonly eventTypes: string[];
   readonly orderId: string;
   readonly plantId?: number | undefined;
+  /** Words of the plant's name that have not found it yet. */
+  readonly plantText?: string | undefined;
   readonly newStatuses: string[];
   readonly description: string;
 }
@@ -44,7 +46,7 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
   readonly onSubmit: (input: WebhookInput) => void;
   readonly onCancel: () => void;
 }): ReactNode {
-  const { url, eventTypes, orderId, plantId, newStatuses, description } = draft.value;
+  const { url, eventTypes, orderId, plantId, plantText, newStatuses, description } = draft.value;
 
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -69,7 +71,7 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
           </Stack>
         </Checkbox.Group>
         <Group grow align="flex-start">
-          <PlantField label="Only plant" placeholder="all" value={plantId} onChange={(value) => draft.change({ plantId: value })} error={faultOf(error, 'plantId')} />
+          <PlantField label="Only plant" placeholder="all" value={plantId} text={plantText} onChange={(value) => draft.change({ plantId: value })} onText={(text) => draft.change({ plantText: text })} error={faultOf(error, 'plantId')} />
           <WholeNumberInput label="Only order" placeholder="all" min={1} value={orderId} onChange={(value) => draft.change({ orderId: value })} error={faultOf(error, 'orderId')} />
         </Group>
         <MultiSelect label="Only changes to" placeholder={newStatuses.length === 0 ? 'all' : ''} data={orderStatuses} value={newStatuses} onChange={(value) => draft.change({ newStatuses: value })} error={faultOf(error, 'newStatuses')} />

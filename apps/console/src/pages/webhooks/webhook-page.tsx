@@ -70,7 +70,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
             <Menu.Item leftSection={<IconKey size={16} />} onClick={() => setDialog('rotate')}>Replace the secret</Menu.Item>
             <Menu.Item leftSection={isEnabled ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />} onClick={() => setState.mutate(isEnabled ? 'disabled' : 'enabled')}>{isEnabled ? 'Disable' : 'Enable'}</Menu.Item>
             <Menu.Divider />
-            <Menu.Item color="red" leftSection={<IconTrash size={16} />} onClick={() => setDialog('delete')}>Delete</Menu.Item>
+            <Menu.Item c="var(--mantine-color-error)" leftSection={<IconTrash size={16} />} onClick={() => setDialog('delete')}>Delete</Menu.Item>
           </Menu.Dropdown>
         </Menu>
       </PageHeader>

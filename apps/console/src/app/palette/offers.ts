@@ -1,0 +1,30 @@
+import type { NavigateOptions } from '@tanstack/react-router';
+import type { IconProps } from '@tabler/icons-react';
+import type { ComponentType } from 'react';
+
+/** Something that the palette finds, and what choosing it does. */
+export interface Offer {
+  /** Unique among all offers. */
+  readonly key: string;
+  readonly label: string;
+  readonly detail?: string;
+  readonly status?: string;
+  readonly icon: ComponentType<IconProps>;
+  readonly run: () => void;
+}
+
+export interface OfferGroup {
+  readonly name: string;
+  readonly offers: readonly Offer[];
+}
+
+/** Opens a page of the console, and closes the palette. */
+export type Go = (to: NavigateOptions) => void;
+
+/** Whether each word that is typed begins a word of the text. */
+export function isMeant(text: string, typed: string): boolean {
+  const known = wordsOf(text);
+  return wordsOf(typed).every((word) => known.some((one) => one.startsWith(word)));
+}
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');

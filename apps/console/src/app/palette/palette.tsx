@@ -1,0 +1,169 @@
+import { Button, CloseButton, Group, Modal, Text, TextInput, VisuallyHidden } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { IconSearch } from '@tabler/icons-react';
+import { useNavigate } from '@tanstack/react-router';
+import { Fragment, type KeyboardEvent, type ReactNode, type RefObject, useEffect, useId, useRef, useState } from 'react';
+import { AdjustStock } from '../../pages/plants/adjust-stock.js';
+import { counted } from '../../ui/numbers.js';
+import { problemText } from '../../ui/problem.js';
+import { StatusBadge } from '../../ui/status-badge.js';
+import type { Go, Offer, OfferGroup } from './offers.js';
+import { useOwnOffers } from './own-offers.js';
+import classes from './palette.module.css';
+import { type Found, useFound } from './use-found.js';
+
+const typingMs = 150;
+
+/** Finds orders, plants, people, webhooks, pages and actions, by keyboard. Arrow keys move between them, Enter opens one. */
+export default function Palette({ early, onClose }: { readonly early: RefObject<string>; readonly onClose: () => void }): ReactNode {
+  const navigate = useNavigate();
+  const listId = useId();
+  const [text, setText] = useState(() => early.current);
+  const [asksForPlant, setAsksForPlant] = useState(false);
+  const [dialog, setDialog] = useState<ReactNode>();
+  const [chosen, setChosen] = useState<string>();
+  /** What Enter was pressed for before the answer came: a scanner does not wait for it. */
+  const [awaited, setAwaited] = useState<string>();
+  // People write #7 for order 7.
+  const typed = text.trim().replace(/^#/, '');
+  const [words] = useDebouncedValue(typed, typingMs);
+  const change = (changed: string): void => {
+    setText(changed);
+    setChosen(undefined);
+    setAwaited(undefined);
+  };
+  const go: Go = (to) => {
+    onClose();
+    void navigate(to);
+  };
+  const own = useOwnOffers(typed, {
+    go,
+    show: setDialog,
+    onStock: () => {
+      change('');
+      setAsksForPlant(true);
+    },
+    onClose,
+  });
+  const found = useFound(words, { go, onPlant: asksForPlant ? ({ id, name }) => setDialog(<AdjustStock plantId={id} name={name} onClose={onClose} />) : undefined });
+  // Answers to what was typed before would be taken for those to what is typed now.
+  const isCurrent = words === typed;
+  const groups = [...(asksForPlant ? [] : own), ...(isCurrent ? found.groups : [])].filter(({ offers }) => offers.length > 0);
+  const isSearching = typed !== '' && (!isCurrent || found.isSearching);
+  const offers = groups.flatMap((group) => group.offers);
+  // What is chosen stays so when answers put others above it.
+  const active = offers.find(({ key }) => key === chosen) ?? offers[0];
+  const activeKey = active?.key;
+  useEffect(() => setChosen(activeKey), [activeKey]);
+  const [only] = offers.length === 1 ? offers : [];
+  useEffect(() => {
+    if (awaited === undefined || isSearching) return;
+    setAwaited(undefined);
+    if (awaited === typed) only?.run();
+  }, [awaited, isSearching, typed, only]);
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const at = active ? offers.indexOf(active) : -1;
+    const to = { ArrowDown: (at + 1) % offers.length, ArrowUp: (at - 1 + offers.length) % offers.length, PageDown: Math.min(at + most, offers.length - 1), PageUp: Math.max(at - most, 0) }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      setChosen(offers[to]?.key);
+    } else if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
+      event.preventDefault();
+      if (active) active.run();
+      else if (isSearching) setAwaited(typed);
+    } else if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      onClose();
+    } else if (event.key === 'Backspace' && text === '') setAsksForPlant(false);
+  };
+
+  if (dialog !== undefined) return dialog;
+  const label = asksForPlant ? 'Plant whose stock changes: name or number' : 'Order, tracking number, plant, person, page or action';
+  return (
+    <Modal.Root opened onClose={onClose} size="lg" yOffset="8dvh" transitionProps={{ duration: 0 }}>
+      <Modal.Overlay />
+      <Modal.Content aria-label={asksForPlant ? 'Adjust the stock of a plant' : 'Find anything'}>
+        <Modal.Body p={0}>
+          <TextInput
+            className={classes['field'] ?? ''}
+            variant="unstyled"
+            size="md"
+            role="combobox"
+            aria-label={label}
+            aria-expanded={offers.length > 0}
+            aria-controls={offers.length > 0 ? listId : undefined}
+            aria-activedescendant={active && `${listId}-${offers.indexOf(active)}`}
+            aria-autocomplete="list"
+            autoComplete="off"
+            spellCheck={false}
+            maxLength={200}
+            // The focus trap comes too late for what is typed right after the shortcut.
+            autoFocus
+            data-autofocus
+            placeholder={label}
+            leftSection={<IconSearch size={18} aria-hidden />}
+            rightSection={<CloseButton aria-label="Close" onClick={onClose} />}
+            value={text}
+            onChange={({ currentTarget: { value } }) => change(value)}
+            onKeyDown={onKeyDown}
+          />
+          {offers.length > 0 && <Offers id={listId} groups={groups} active={active} />}
+          <Result typed={typed} count={offers.length} isSearching={isSearching} found={found} />
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
+  );
+}
+
+/** Rows of one key press. */
+const most = 5;
+
+function Offers({ id, groups, active }: { readonly id: string; readonly groups: readonly OfferGroup[]; readonly active: Offer | undefined }): ReactNode {
+  const list = useRef<HTMLDivElement>(null);
+  const key = active?.key;
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
+  }, [key]);
+  let number = 0;
+  return (
+    <div ref={list} id={id} role="listbox" aria-label="Found" className={classes['list']}>
+      {groups.map(({ name, offers }, n) => (
+        <div key={name} role="group" aria-labelledby={`${id}-group-${n}`}>
+          <Text id={`${id}-group-${n}`} role="presentation" size="xs" c="dimmed" fw={600} px="sm" pt={6}>{name}</Text>
+          {offers.map((offer) => <Row key={offer.key} id={`${id}-${number++}`} offer={offer} isActive={offer.key === key} />)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const Row = ({ id, offer: { label, detail = '', status, icon: Icon, run }, isActive }: { readonly id: string; readonly offer: Offer; readonly isActive: boolean }): ReactNode => (
+  // The focus stays in the field.
+  <div id={id} role="option" aria-selected={isActive} className={classes['row']} onMouseDown={(event) => event.preventDefault()} onClick={run}>
+    <Icon size={18} stroke={1.75} aria-hidden className={classes['icon']} />
+    <div className={classes['text']}>
+      <Text size="sm" truncate>{label}</Text>
+      {detail !== '' && <Text size="xs" c="dimmed" truncate>{detail}</Text>}
+    </div>
+    {status !== undefined && <StatusBadge status={status} />}
+  </div>
+);
+
+function Result({ typed, count, isSearching, found: { failed, isMore } }: { readonly typed: string; readonly count: number; readonly isSearching: boolean; readonly found: Found }): ReactNode {
+  const isNothing = count === 0 && !isSearching && typed !== '';
+  return (
+    <div className={classes['result']}>
+      {failed.map(({ name, error, again }) => (
+        <Fragment key={name}>
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">{name} could not be searched. {problemText(error).what}</Text>
+          <Button size="compact-xs" variant="default" onClick={again}>Search {name.toLowerCase()} again</Button>
+        </Fragment>
+      ))}
+      <Group justify="space-between" gap="xs" role="status">
+        {isSearching ? <Text size="sm" c="dimmed">Searching …</Text> : isNothing ? <Text size="sm">{failed.length > 0 ? 'Nothing else matches.' : 'Nothing matches.'}</Text> : <VisuallyHidden>{typed === '' ? '' : `${counted(count, 'result')}${isMore ? ', and there are more' : ''}`}</VisuallyHidden>}
+      </Group>
+      {typed === '' && <Text size="xs" c="dimmed" visibleFrom="sm">Arrow keys choose, Enter opens, Esc closes.</Text>}
+    </div>
+  );
+}

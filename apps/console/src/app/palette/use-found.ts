@@ -1,0 +1,128 @@
+import { ShopProblem, type Shop } from '@plant-shop/client';
+import { IconArrowRight, IconLeaf, IconPackage, IconUser, IconWebhook } from '@tabler/icons-react';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useMay, useShop } from '../../auth/session.js';
+import type { Plant } from '../../pages/plants/plant-filter.js';
+import type { User } from '../../pages/people/people-reads.js';
+import type { Webhook } from '../../pages/webhooks/webhook-reads.js';
+import type { Order } from '../../shop/day.js';
+import { nextCursor } from '../../ui/next-cursor.js';
+import { wholeNumber } from '../../ui/whole-number.js';
+import { type Go, isMeant, type Offer, type OfferGroup } from './offers.js';
+
+/** Shown of each kind. */
+const most = 5;
+/** Of a username, as long as the shop compares. */
+const longestName = 64;
+
+interface FoundRows<Row> {
+  readonly rows: readonly Row[];
+  readonly isMore: boolean;
+}
+
+export interface Found {
+  readonly groups: readonly OfferGroup[];
+  readonly isSearching: boolean;
+  /** More of some kind match than are shown. */
+  readonly isMore: boolean;
+  /** What could not be searched. */
+  readonly failed: readonly { readonly name: string; readonly error: unknown; readonly again: () => void }[];
+}
+
+/** Searches the shop for everything that the user may read. @param words none: nothing is searched */
+export function useFound(words: string, { go, onPlant }: {
+  readonly go: Go;
+  /** Takes the plant instead of opening it; then nothing but plants is searched. */
+  readonly onPlant: ((plant: Plant) => void) | undefined;
+}): Found {
+  const shop = useShop();
+  const seesAll = useMay('read:orders');
+  const isWanted = words !== '' && !onPlant;
+  const orders = useSearch(useMay('read:orders', 'write:orders') && isWanted, ['orders', 'found', words, seesAll], (signal) => ordersOf(shop, words, seesAll, signal));
+  const plants = useSearch(useMay('write:plants', 'write:stock') && words !== '', ['plants', 'found', words], (signal) => plantsOf(shop, words, signal));
+  const users = useSearch(useMay('write:users') && isWanted && words.length <= longestName, ['users', 'found', words], (signal) => usersOf(shop, words, signal));
+  const webhooks = useSearch(useMay('webhooks') && isWanted, ['webhooks', 'found'], (signal) => webhooksOf(shop, signal));
+
+  const all = (what: string, key: string, isMore: boolean | undefined, run: () => void): readonly Offer[] => (isMore === true && !onPlant ? [{ key, label: `All ${what} that match`, icon: IconArrowRight, run }] : []);
+  const hooks = (webhooks.found?.rows ?? []).filter(({ url, description = '' }) => isMeant(`${url} ${description}`, words) || url.includes(words));
+  return {
+    groups: [
+      { name: 'Orders', offers: [...(orders.found?.rows ?? []).map((order) => offerOfOrder(order, words, go)), ...all('orders', 'all orders', orders.found?.isMore, () => go({ to: '/orders', search: { tab: 'all', q: words } }))] },
+      {
+        name: 'Plants',
+        offers: [
+          ...(plants.found?.rows ?? []).map((plant) => ({ key: `plant ${plant.id}`, label: plant.name, detail: String(plant.id), status: plant.status, icon: IconLeaf, run: () => (onPlant ? onPlant(plant) : go({ to: '/plants/$plantId', params: { plantId: String(plant.id) } })) })),
+          ...all('plants', 'all plants', plants.found?.isMore, () => go({ to: '/plants', search: { q: words } })),
+        ],
+      },
+      {
+        name: 'People',
+        offers: [
+          ...(users.found?.rows ?? []).map(({ username, firstName = '', lastName = '', email = '', role }) => ({ key: `user ${username}`, label: username, detail: [`${firstName} ${lastName}`.trim(), email, role ?? ''].filter((one) => one !== '').join(' · '), icon: IconUser, run: () => go({ to: '/people/$username', params: { username } }) })),
+          ...all('people', 'all people', users.found?.isMore, () => go({ to: '/people', search: { q: words } })),
+        ],
+      },
+      {
+        name: 'Webhooks',
+        offers: [
+          ...hooks.slice(0, most).map(({ id, url, description = '' }) => ({ key: `webhook ${id}`, label: url, detail: description, icon: IconWebhook, run: () => go({ to: '/webhooks/$webhookId', params: { webhookId: id } }) })),
+          ...all('webhooks', 'all webhooks', hooks.length > most, () => go({ to: '/webhooks' })),
+        ],
+      },
+    ],
+    isSearching: [orders, plants, users, webhooks].some((one) => one.isSearching),
+    isMore: [orders, plants, users].some((one) => one.found?.isMore === true) || hooks.length > most,
+    failed: Object.entries({ Orders: orders, Plants: plants, People: users, Webhooks: webhooks }).flatMap(([name, { error, again }]) => (error === null ? [] : [{ name, error, again }])),
+  };
+}
+
+interface Search<Row> {
+  readonly found: FoundRows<Row> | undefined;
+  readonly isSearching: boolean;
+  readonly error: unknown;
+  readonly again: () => void;
+}
+
+/** What another permission or other words have found counts no more. */
+function useSearch<Row>(isWanted: boolean, queryKey: readonly unknown[], read: (signal: AbortSignal) => Promise<FoundRows<Row>>): Search<Row> {
+  const { data, error, isFetching, refetch }: UseQueryResult<FoundRows<Row>> = useQuery({ queryKey, enabled: isWanted, queryFn: ({ signal }) => read(signal) });
+  if (!isWanted) return { found: undefined, isSearching: false, error: null, again: () => undefined };
+  return { found: data, isSearching: isFetching && data === undefined, error: isFetching ? null : error, again: () => void refetch() };
+}
+
+async function ordersOf(shop: Shop, q: string, seesAll: boolean, signal: AbortSignal): Promise<FoundRows<Order>> {
+  const { data, response } = await shop.GET('/store/order', { params: { query: { ...(seesAll && { owner: '*' }), q, limit: most, expand: ['plant'] } }, signal });
+  return { rows: data, isMore: nextCursor(response) !== undefined };
+}
+
+/** By words of the name, or by the number. */
+async function plantsOf(shop: Shop, q: string, signal: AbortSignal): Promise<FoundRows<Plant>> {
+  const plantId = wholeNumber(q, { min: 1 });
+  const [{ data, response }, numbered] = await Promise.all([shop.GET('/plant/search', { params: { query: { q, limit: most } }, signal }), plantId === undefined ? [] : plantOf(shop, plantId, signal)]);
+  return { rows: [...numbered, ...data.filter(({ id }) => id !== plantId)], isMore: nextCursor(response) !== undefined };
+}
+
+/** @returns none if there is no such plant */
+async function plantOf(shop: Shop, plantId: number, signal: AbortSignal): Promise<readonly Plant[]> {
+  try {
+    return [(await shop.GET('/plant/{plantId}', { params: { path: { plantId } }, signal })).data];
+  } catch (error) {
+    if (error instanceof ShopProblem && error.status === 404) return [];
+    throw error;
+  }
+}
+
+async function usersOf(shop: Shop, q: string, signal: AbortSignal): Promise<FoundRows<User>> {
+  const { data, response } = await shop.GET('/user', { params: { query: { q, limit: most } }, signal });
+  return { rows: data, isMore: nextCursor(response) !== undefined };
+}
+
+/** All: the shop does not search them, and a user has few. */
+const webhooksOf = async (shop: Shop, signal: AbortSignal): Promise<FoundRows<Webhook>> => ({ rows: (await shop.GET('/webhooks', { signal })).data, isMore: false });
+
+function offerOfOrder({ id, status, quantity, plant, plantId, owner, carrier, trackingNumber, externalId }: Order, words: string, go: Go): Offer {
+  // What tells why it was found.
+  const found = [[carrier, trackingNumber].filter((one) => one !== undefined).join(' '), externalId ?? ''].filter((one) => one.toLowerCase().includes(words.toLowerCase()));
+  const detail = [`${quantity} × ${plant?.name ?? `plant ${plantId}`}`, owner ?? '', ...found].filter((one) => one !== '').join(' · ');
+  return { key: `order ${id}`, label: `Order ${id}`, detail, status, icon: IconPackage, run: () => go({ to: '/orders/$orderId', params: { orderId: String(id) } }) };
+}

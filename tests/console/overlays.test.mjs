@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Chrome } from './kit/console.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, shopOf } from './kit/people.mjs';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** What opens something over a page: what is clicked, in this order, and typed. @typedef {readonly (readonly [role: 'button' | 'menuitem' | 'combobox', name: string | RegExp, text?: string])[]} Clicks */
+
+/** @param {number} orderId */
+const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+
+/** @returns {Promise<[path: string, overlays: Clicks[]][]>} of each page */
+async function overlays() {
+  const name = fresh('Overlaid');
+  const { data: { id: plantId } } = await admin.POST('/plant', { body: { name, photoUrls: [], status: 'available', quantity: 20, category: { name }, tags: [{ name }] } });
+  const place = async () => (await admin.POST('/store/order', { body: { plantId } })).data.id;
+  const [placed, paid, refunded] = [await place(), await place(), await place()];
+  await pay(paid);
+  await pay(refunded);
+  await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId: refunded } }, body: { reason: 'Damaged', restock: true } });
+  const person = await newPerson('customer');
+  await admin.POST('/user/{username}/apiKeys', { params: { path: { username: person.username } }, body: { name: 'Warehouse' } });
+  await shopOf(person).GET('/store/order');
+  const { data: webhook } = await shopOf(demoAdmin).POST('/webhooks', { body: { url: `https://receiver.example/${fresh('hook')}` } });
+  /** @type {Clicks} */
+  const views = [['button', 'Views'], ['menuitem', 'Save what is shown …']];
+  /** @type {(name: string) => Clicks} */
+  const bulk = (name) => [['button', /^Select (all|the first)/], ['button', name]];
+  return [
+    ['/', [[['button', 'Find anything']]]],
+    ['/orders?tab=all', [views.slice(0, 1), views, [['combobox', 'Plant', 'Overlaid']], [['combobox', 'Owner', person.username.slice(0, -1)]], bulk('Print')]],
+    ['/orders', [bulk('Ship')]],
+    [`/orders?tab=awaiting&plantId=${plantId}`, [bulk('Cancel')]],
+    [`/orders/${placed}`, [[['button', 'Report a payment']], [['button', 'Transfer']], [['button', 'Cancel the order']]]],
+    [`/orders/${paid}`, [[['button', 'Ship']], [['button', 'Report the delivery']], [['button', 'Cancel the order']]]],
+    [`/orders/${refunded}`, [[['button', 'Mark as refunded']]]],
+    ['/plants', [views.slice(0, 1), views, [['button', 'Export']], [['combobox', 'Order']], [['button', /^Change the stock of/]]]],
+    [`/plants/${plantId}`, [[['button', 'Delete']], [['combobox', 'Category']]]],
+    ['/plants/new', [[['combobox', 'Tags']]]],
+    ['/stream', [[['combobox', 'Types']], [['combobox', 'Changes to']], [['combobox', 'From']]]],
+    ['/webhooks', [[['button', 'New webhook']]]],
+    [`/webhooks/${webhook.id}`, [[['button', 'Replay']], [['button', 'Edit']], [['button', 'More actions']], [['button', 'More actions'], ['menuitem', 'Replace the secret']], [['button', 'More actions'], ['menuitem', 'Delete']]]],
+    ['/people', [[['combobox', 'Role']]]],
+    ['/people?tab=clients', [[['button', 'New client']], [['button', /^Delete /]]]],
+    ['/people?tab=audit', [[['combobox', 'What']]]],
+    [`/people/${person.username}`, [[['combobox', 'New role']], [['button', 'Delete the user']], [['button', 'Log out everywhere']], [['button', /^End the session/]], [['button', 'New API key']], [['button', /^Replace /]], [['button', /^Revoke /]]]],
+  ];
+}
+
+/** @param {Page} page @param {Clicks} clicks */
+async function click(page, clicks) {
+  for (const [role, name, text] of clicks) {
+    const found = page.getByRole(role, { name, exact: true }).first();
+    await found.click();
+    if (text !== undefined) await found.pressSequentially(text);
+  }
+  await page.locator('[role=dialog]:visible, [role=menu]:visible, [role=listbox]:visible').first().waitFor({ timeout: 10_000 });
+}
+
+describe('what opens over a page', () => {
+  const chrome = new Chrome();
+  /** @type {Awaited<ReturnType<typeof overlays>>} */
+  let pages;
+  before(async () => {
+    pages = await overlays();
+    await chrome.open();
+  });
+  after(() => chrome.close());
+
+  test('is accessible, in both schemes: every menu, dialog and list', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/stream' });
+    const { page } = visit;
+    /** @type {string[]} */
+    const found = [];
+    for (const [path, all] of pages) {
+      for (const clicks of all) {
+        await page.emulateMedia({ colorScheme: 'light' });
+        await page.goto(`${address}/console${path}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        try {
+          await click(page, clicks);
+          await visit.assertAccessible();
+          await page.emulateMedia({ colorScheme: 'dark' });
+          await page.locator('html[data-mantine-color-scheme=dark]').waitFor();
+          await visit.assertAccessible(['color-contrast']);
+        } catch (error) {
+          found.push(`${path} ${clicks.map(([, name]) => `${name}`).join(', ')}: ${error}`);
+        }
+      }
+    }
+    assert.deepEqual(found, []);
+    await visit.leave();
+  });
+});
