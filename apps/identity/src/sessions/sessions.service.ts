@@ -4,6 +4,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { identity, type Login, type Logout, type NewSession } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { networkOf } from '@plant-shop/platform/http/request';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditUnlessSelf, findStoredPassword, findUser } from '../users/users.repository.js';
@@ -18,6 +19,7 @@ import {
   endSessionOf,
   endSessionsAndGrants,
   insertSession,
+  type NewSession as SessionToInsert,
   listSessions,
   maxSessions,
   sessionNotFound,
@@ -60,17 +62,17 @@ export class SessionsService {
     const { result, attemptsLeft } = await this.attempts.runForUser(username, address, async () => {
       const stored = await findStoredPassword(this.database, username);
       const isRight = await this.hasher.verify(stored?.passwordHash, password, deadline);
-      return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, userAgent) : undefined;
+      return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, { userAgent, network: networkOf(address).slice(0, 50) }) : undefined;
     }, userAgent);
     if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
     return { ...result, attemptsLeft };
   }
 
   /** Opens a session of a user whose password was verified against `passwordHash`. Ends the oldest one beyond the limit. */
-  private async openFor(userId: string, passwordHash: string, userAgent: string | undefined): Promise<OpenedSession | undefined> {
+  private async openFor(userId: string, passwordHash: string, client: Pick<SessionToInsert, 'userAgent' | 'network'>): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, ...client };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
       const oldest = await endOldestSessions(tx, userId, id, maxSessions);

@@ -1045,7 +1045,7 @@ export interface paths {
         get: operations["getWebhook"];
         /**
          * Change, disable or enable a webhook
-         * @description Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and sent once it is enabled again. A webhook that was created with `read:orders` is changed only with it.
+         * @description Replaces all settings: clears the filters, the name and the description if they are absent. Events of a disabled webhook are held, and sent once it is enabled again. A webhook that was created with `read:orders` is changed only with it.
          */
         put: operations["replaceWebhook"];
         post?: never;
@@ -1128,7 +1128,7 @@ export interface paths {
         };
         /**
          * Read a delivery
-         * @description With the last attempt's request, and the receiver's answer if it was no 2xx.
+         * @description With each attempt's request and the beginning of its answer, and more of the last answer if it was no 2xx.
          */
         get: operations["getDelivery"];
         put?: never;
@@ -1963,6 +1963,10 @@ export interface components {
              * @enum {string}
              */
             actor: "owner" | "staff" | "store";
+            /** @description The current name of the user who took the step. Only with `read:orders`; absent for the store and deleted users. */
+            username?: string;
+            /** @description The current name of the owner from this step on. Only with `read:orders`, for placing and transfers. */
+            owner?: string;
             reason: string;
             /** @description Only with `read:orders`. */
             note?: string;
@@ -2307,6 +2311,8 @@ export interface components {
             lastUsedAt?: string;
             /** @description The User-Agent of the login request. */
             userAgent?: string;
+            /** @description Where the login came from: an IPv4 address, or the /64 network of an IPv6 address. */
+            network?: string;
             /**
              * @description `application`: a browser session, for granting access to applications.
              * @enum {string}
@@ -2396,6 +2402,8 @@ export interface components {
              * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
+            /** @description For people, to tell it from other webhooks. */
+            name?: string;
             /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
             eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
@@ -2416,6 +2424,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
+            name?: string;
             eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /** Format: int64 */
             orderId?: number;
@@ -2441,6 +2450,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
+            name?: string;
             eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /** Format: int64 */
             orderId?: number;
@@ -2471,6 +2481,8 @@ export interface components {
              * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
+            /** @description For people, to tell it from other webhooks. */
+            name?: string;
             /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
             eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
@@ -2508,16 +2520,28 @@ export interface components {
              * @description The webhook-id that the receiver gets.
              */
             eventId: string;
+            /** @description Type of the event; `webhook.test` for a test. */
+            eventType?: string;
             /**
              * Format: int64
              * @description Absent for an event without an order.
              */
             orderId?: number;
+            /**
+             * Format: date-time
+             * @description When the event was logged; of a test, a resend or a replay: when it was asked for.
+             */
+            createdAt?: string;
             /** @enum {string} */
             state: "pending" | "held" | "delivered" | "failed";
             attempts: components["schemas"]["DeliveryAttempt"][];
             /** Format: date-time */
             nextAttemptAt?: string;
+            /**
+             * Format: int64
+             * @description Most attempts that follow, with the one under way. Only of a pending or held one.
+             */
+            attemptsLeft?: number;
         };
         DeliveryAttempt: {
             /** Format: date-time */
@@ -2537,27 +2561,52 @@ export interface components {
              * @description The webhook-id that the receiver gets.
              */
             eventId: string;
+            /** @description Type of the event; `webhook.test` for a test. */
+            eventType?: string;
             /**
              * Format: int64
              * @description Absent for an event without an order.
              */
             orderId?: number;
+            /**
+             * Format: date-time
+             * @description When the event was logged; of a test, a resend or a replay: when it was asked for.
+             */
+            createdAt?: string;
             /** @enum {string} */
             state: "pending" | "held" | "delivered" | "failed";
-            attempts: components["schemas"]["DeliveryAttempt"][];
+            attempts: components["schemas"]["DeliveryAttemptDetails"][];
             /** Format: date-time */
             nextAttemptAt?: string;
+            /**
+             * Format: int64
+             * @description Most attempts that follow, with the one under way. Only of a pending or held one.
+             */
+            attemptsLeft?: number;
             /** @description The last attempt's request. Absent before the first attempt, for other users' orders without `read:orders`, and for stock events without `read:stock`. */
             request?: components["schemas"]["DeliveryRequest"];
             /** @description The answer to it, with a status from 300 on; absent like the request. */
             response?: components["schemas"]["DeliveryResponse"];
         };
-        DeliveryRequest: {
-            /** @description By lower-case name. Signatures and secrets are redacted. */
+        DeliveryAttemptDetails: {
+            /** Format: date-time */
+            at: string;
+            /** @description The receiver's HTTP status, if it answered. */
+            status?: number;
+            /** Format: int64 */
+            durationMs: number;
+            /** @description Why the attempt failed. */
+            error?: string;
+            /** @description What the attempt sent with the delivery's body; absent like the delivery's `request`. */
+            request?: components["schemas"]["DeliveryAttemptRequest"];
+            /** @description Of the answer: ids of the request and up to 200 characters of the body; of a failure some more headers, and 400 characters. Absent if it had none of them. */
+            response?: components["schemas"]["DeliveryResponse"];
+        };
+        DeliveryAttemptRequest: {
+            /** @description By lower-case name. Signatures are those by secrets that the webhook still has. */
             headers: {
                 [key: string]: string;
             };
-            body: string;
         };
         DeliveryResponse: {
             /** @description By lower-case name. Signatures and secrets are redacted. */
@@ -2568,6 +2617,13 @@ export interface components {
             body: string;
             /** @description True if the body was longer, or did not end. */
             truncated?: boolean;
+        };
+        DeliveryRequest: {
+            /** @description By lower-case name. Signatures and secrets are redacted. */
+            headers: {
+                [key: string]: string;
+            };
+            body: string;
         };
         ReplayRange: {
             /** @description Events after this cursor, from the event stream or an earlier replay. Use instead of `since`. */
@@ -2618,6 +2674,8 @@ export interface components {
             otherCredentials?: components["schemas"]["OtherCredential"][];
             /** @description The id of the affected resource. */
             target: string;
+            /** @description The current name of the user whose id begins `target`, if there is one. */
+            targetUsername?: string;
         };
         UsedCredential: {
             kind: string;
@@ -5639,6 +5697,8 @@ export interface operations {
                      *         "at": "2026-04-30T17:45:12.345Z",
                      *         "newStatus": "placed",
                      *         "actor": "owner",
+                     *         "username": "ada",
+                     *         "owner": "ada",
                      *         "reason": "placed",
                      *         "eventId": "0190b6a2-5b0d-7c29-8e4a-1b3d5f7a9c0e"
                      *       },
@@ -5654,6 +5714,7 @@ export interface operations {
                      *         "at": "2026-04-30T18:02:00.000Z",
                      *         "newStatus": "approved",
                      *         "actor": "staff",
+                     *         "username": "grace",
                      *         "reason": "shipped",
                      *         "carrier": "DHL",
                      *         "trackingNumber": "00340434161094042557",
@@ -5663,6 +5724,7 @@ export interface operations {
                      *         "at": "2026-05-01T08:45:00.000Z",
                      *         "newStatus": "cancelled",
                      *         "actor": "staff",
+                     *         "username": "grace",
                      *         "reason": "refund due",
                      *         "refundId": 31,
                      *         "eventId": "0190b9d9-4b60-7f5c-b17d-4e608cae2f31"
@@ -7702,6 +7764,7 @@ export interface operations {
                      *         "expiresAt": "2026-04-02T08:00:00.000Z",
                      *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
                      *         "userAgent": "curl/8.9.1",
+                     *         "network": "203.0.113.7",
                      *         "kind": "token",
                      *         "current": true
                      *       }
@@ -8465,6 +8528,7 @@ export interface operations {
                      *       {
                      *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *         "url": "https://example.com/hooks/plants",
+                     *         "name": "Warehouse",
                      *         "eventTypes": [
                      *           "order.status_changed"
                      *         ],
@@ -8510,6 +8574,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "url": "https://example.com/hooks/plants",
+                 *       "name": "Warehouse",
                  *       "eventTypes": [
                  *         "order.status_changed"
                  *       ],
@@ -8539,6 +8604,7 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "url": "https://example.com/hooks/plants",
+                     *       "name": "Warehouse",
                      *       "eventTypes": [
                      *         "order.status_changed"
                      *       ],
@@ -8602,6 +8668,7 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "url": "https://example.com/hooks/plants",
+                     *       "name": "Warehouse",
                      *       "eventTypes": [
                      *         "order.status_changed"
                      *       ],
@@ -8660,6 +8727,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "url": "https://example.com/hooks/plants",
+                 *       "name": "Warehouse",
                  *       "eventTypes": [
                  *         "order.status_changed",
                  *         "order.placed"
@@ -8690,6 +8758,7 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "url": "https://example.com/hooks/plants",
+                     *       "name": "Warehouse",
                      *       "eventTypes": [
                      *         "order.status_changed",
                      *         "order.placed"
@@ -8867,9 +8936,12 @@ export interface operations {
                      * @example {
                      *       "id": 1000000043,
                      *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "eventType": "webhook.test",
+                     *       "createdAt": "2027-03-01T08:00:00.600Z",
                      *       "state": "pending",
                      *       "attempts": [],
-                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *       "attemptsLeft": 10
                      *     }
                      */
                     "application/json": components["schemas"]["Delivery"];
@@ -8927,7 +8999,9 @@ export interface operations {
                      *       {
                      *         "id": 1000000042,
                      *         "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *         "eventType": "order.status_changed",
                      *         "orderId": 1000000001,
+                     *         "createdAt": "2027-03-01T08:00:00.600Z",
                      *         "state": "pending",
                      *         "attempts": [
                      *           {
@@ -8937,7 +9011,8 @@ export interface operations {
                      *             "error": "The receiver answered 503."
                      *           }
                      *         ],
-                     *         "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *         "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *         "attemptsLeft": 9
                      *       }
                      *     ]
                      */
@@ -8988,17 +9063,35 @@ export interface operations {
                      * @example {
                      *       "id": 1000000042,
                      *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "eventType": "order.status_changed",
                      *       "orderId": 1000000001,
+                     *       "createdAt": "2027-03-01T08:00:00.600Z",
                      *       "state": "pending",
                      *       "attempts": [
                      *         {
                      *           "at": "2027-03-01T08:00:01.000Z",
                      *           "status": 503,
                      *           "durationMs": 12,
-                     *           "error": "The receiver answered 503."
+                     *           "error": "The receiver answered 503.",
+                     *           "request": {
+                     *             "headers": {
+                     *               "content-type": "application/json",
+                     *               "user-agent": "plant-shop-webhooks/1",
+                     *               "webhook-id": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *               "webhook-timestamp": "1803888001",
+                     *               "webhook-signature": "v1,RVhBTVBMRS1TSUdOQVRVUkUtTk9ULVJFQUwtMDAwMDA="
+                     *             }
+                     *           },
+                     *           "response": {
+                     *             "headers": {
+                     *               "content-type": "text/plain"
+                     *             },
+                     *             "body": "Down for maintenance."
+                     *           }
                      *         }
                      *       ],
                      *       "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *       "attemptsLeft": 9,
                      *       "request": {
                      *         "headers": {
                      *           "content-type": "application/json",
@@ -9069,10 +9162,13 @@ export interface operations {
                      * @example {
                      *       "id": 1000000044,
                      *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "eventType": "order.status_changed",
                      *       "orderId": 1000000001,
+                     *       "createdAt": "2027-03-01T08:00:00.600Z",
                      *       "state": "pending",
                      *       "attempts": [],
-                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *       "attemptsLeft": 10
                      *     }
                      */
                     "application/json": components["schemas"]["Delivery"];
@@ -9323,6 +9419,10 @@ export interface operations {
                 subject?: string;
                 /** @description The operation, as in `operation` of an entry. */
                 operation?: string;
+                /** @description Only entries from this time on. */
+                from?: string;
+                /** @description Only entries before this time. */
+                to?: string;
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */
