@@ -19,6 +19,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 600,
     reportCompressedSize: false,
+    // What every page needs is one file: in several it would be larger.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'base', test: /libs[\\/]client|use-sync-external-store|@tanstack[\\/](react-)?(router|router-core|history|store|query-core|react-query)[\\/]/ }] } } },
   },
   // Forwards everything else to the running shop.
   server: { host: '127.0.0.1', port: 5173, strictPort: true, proxy: { '^/(v3|oauth|readyz|\\.well-known|console/settings\\.json)': { target: shop, changeOrigin: false } } },

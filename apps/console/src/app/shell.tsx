@@ -2,19 +2,23 @@ import { AppShell, Badge, Burger, Button, Group, Image, NavLink, Text, Title } f
 import { useDisclosure } from '@mantine/hooks';
 import { IconLogout } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
-import { useCell, usePerson, useSession } from '../auth/session.js';
+import { lazy, type ReactNode, Suspense, useEffect } from 'react';
+import { useCell, useMay, usePerson, useSession } from '../auth/session.js';
 import { forgetDrafts } from '../ui/drafts.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';
 import { type PageEntry, pages } from './pages.js';
 
+/** After the page, which comes first. */
+const OrderNotices = lazy(() => import('./order-notices.js').then(({ OrderNotices: component }) => ({ default: component })));
+
 /** Header and navigation around every page. */
 export function Shell(): ReactNode {
   const [isOpen, { toggle, close }] = useDisclosure();
   const session = useSession();
   const { username, permissions } = usePerson();
+  const seesOrders = useMay('read:orders');
   const isSandbox = useCell(session.connection.isSandbox);
   const { pathname } = useLocation();
   const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
@@ -29,12 +33,13 @@ export function Shell(): ReactNode {
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={isOpen} />
             <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={28} h={28} />
-            {/* Narrow headers have room for one of the two. */}
-            <Title order={2} size="h4" {...(isSandbox && { visibleFrom: 'xs' })}>Plant shop</Title>
+            {/* Narrow headers have no room for it. */}
+            <Title order={2} size="h4" visibleFrom="xs">Plant shop</Title>
             {isSandbox && <Badge color="orange" variant="light" tt="none" style={{ flexShrink: 0 }} title="This shop is for tests: nothing in it is real.">Sandbox</Badge>}
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>
+            {seesOrders && <Suspense><OrderNotices /></Suspense>}
             <ColorScheme />
             <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => {
               forgetDrafts();

@@ -1,11 +1,13 @@
 import { Group, Stack, Text, Title } from '@mantine/core';
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { newOrders, newOrdersText } from '../shop/new-orders.js';
 
 /** The title of a page, also of its tab, what it is for, and its actions at the right. */
 export function PageHeader({ title, text, children }: { readonly title: string; readonly text?: ReactNode; readonly children?: ReactNode }): ReactNode {
+  const unseen = newOrdersText(useSyncExternalStore(newOrders.subscribe, newOrders.get));
   useEffect(() => {
-    document.title = `${title} · Plant shop`;
-  }, [title]);
+    document.title = `${unseen === '' ? '' : `(${unseen}) `}${title} · Plant shop`;
+  }, [title, unseen]);
   return (
     <Group justify="space-between" align="flex-start" mb="md">
       <Stack gap={2} miw={0}>
