@@ -10,7 +10,7 @@ const words = 'a plant whose name tells what it is, where it grows and who has f
 /** Pages with the longest contents that the shop takes. @returns {Promise<Record<string, string>>} paths by name */
 async function fill() {
   // First, so that it fails to deliver the events of what follows, which the pages of the orders show.
-  const { data: webhook } = await admin.POST('/webhooks', { body: { url: `https://receiver.example/${long}`, description: long } });
+  const { data: webhook } = await admin.POST('/webhooks', { body: { url: `https://receiver.example/${long}`, name: long.slice(0, 100), description: long } });
   const plantId = await newPlant(1_000_000_000, `${fresh('Long')} ${words}`);
   const unbroken = await newPlant(5, `${fresh('Long')}${long}`);
   const owner = { username: `o${process.pid}${'w'.repeat(56)}`, password: 'a good password' };

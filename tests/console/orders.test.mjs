@@ -41,6 +41,12 @@ describe('the orders pages', () => {
     await page.getByRole('button', { name: 'It was delivered' }).click();
     const happened = page.getByRole('region', { name: 'Timeline' });
     await happened.getByText('approved → delivered').waitFor();
+    await happened.getByText(`by ${staff.username}, staff`).first().waitFor();
+    await happened.getByLabel('Note').fill('Left with the neighbour.');
+    await happened.getByRole('button', { name: 'Add the note' }).dblclick();
+    await happened.getByText('Left with the neighbour.', { exact: true }).waitFor();
+    await happened.getByRole('button', { name: 'Add the note', disabled: true }).waitFor();
+    assert.equal(await happened.getByText('Left with the neighbour.', { exact: true }).count(), 1);
     await page.getByRole('button', { name: 'Cancel the order' }).waitFor({ state: 'detached' });
     await visit.leave();
   });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { createShop, ShopProblem } from '@plant-shop/client';
 import { Chrome } from './kit/console.mjs';
@@ -115,7 +116,7 @@ describe('people', () => {
     const key = await shownKey();
     assert.ok(await isValid(key));
     await page.getByRole('button', { name: 'I have stored it' }).click();
-    await row.getByText('write:orders').waitFor();
+    await row.getByText('place orders').waitFor();
     assert.ok(!(await page.content()).includes(key), 'the key is no longer in the page');
 
     await row.getByRole('button', { name: 'Replace' }).click();
@@ -172,10 +173,28 @@ describe('people', () => {
     await page.getByRole('combobox', { name: 'What' }).fill('role');
     await page.getByRole('option', { name: 'Changed a role' }).click();
     await page.waitForURL((url) => url.searchParams.get('by') === boss.username && url.searchParams.get('operation') === 'identity.setUserRole');
-    await page.getByRole('row', { name: 'customer to staff' }).first().getByRole('cell', { name: 'Changed a role' }).waitFor();
+    const row = page.getByRole('row', { name: new RegExp(`${username} customer → staff`) });
+    await row.getByRole('cell', { name: 'Changed a role' }).waitFor();
+    await row.getByRole('link', { name: username, exact: true }).waitFor();
     assert.doesNotMatch(await page.getByRole('table', { name: 'Audit log' }).innerText(), /setUserRole/);
     await page.getByRole('link', { name: boss.username }).first().waitFor();
     await visit.assertAccessible();
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const file = readFileSync(await (await saving).path(), 'utf8');
+    assert.match(file, /^\ufeffWhen \(UTC\),Who,What,To,/);
+    assert.match(file, new RegExp(`\\n[-\\d]+ [:\\d]+,${boss.username},Changed a role,${username},customer → staff,`));
+    const [today, tomorrow] = [0, 1].map((days) => new Date(Date.now() + days * 86_400_000).toLocaleDateString('sv'));
+    await page.getByLabel('To', { exact: true }).fill(today ?? '');
+    await page.waitForURL((url) => url.searchParams.has('to'));
+    await row.waitFor();
+    await page.getByLabel('From', { exact: true }).fill(tomorrow ?? '');
+    await page.getByRole('heading', { name: 'No entries' }).waitFor();
+    assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), today);
+    await page.getByLabel('From', { exact: true }).fill('');
+    await page.getByRole('combobox', { name: 'Done by' }).fill(boss.username.slice(0, -2));
+    await page.getByRole('option', { name: boss.username }).click();
+    await row.waitFor();
     await page.getByRole('combobox', { name: 'Done by' }).fill('no-such-user');
     await page.getByRole('heading', { name: 'No user is called no-such-user' }).waitFor();
     await visit.leave(/404/);

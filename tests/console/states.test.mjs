@@ -86,6 +86,8 @@ describe('a state that is not good', () => {
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
     await page.getByText('Connecting …', { exact: true }).waitFor();
     assert.equal(await page.getByText('Live', { exact: true }).count(), 0);
+    await page.context().setOffline(true);
+    await page.getByText('Offline', { exact: true }).waitFor();
     await visit.leave(/ERR_INTERNET_DISCONNECTED/);
   });
 });

@@ -18,9 +18,9 @@ describe('the webhooks pages', () => {
     await receiver.stop();
   });
 
-  /** Creates a user with a webhook and one event for it. @param {number} status answer of the receiver */
+  /** Creates a user with a webhook and one event for it. @param {number} [status] answer of the receiver; without one the test has set it */
   async function endpoint(status) {
-    receiver.answerWith(status);
+    if (status !== undefined) receiver.answerWith(status);
     const owner = await newPerson('staff');
     const shop = shopOf(owner);
     const { data: plant } = await admin.POST('/plant', { body: { name: '<img src=x onerror=alert(1)>', photoUrls: [], status: 'available', quantity: 50 } });
@@ -38,25 +38,30 @@ describe('the webhooks pages', () => {
     await pressEnterOn(page.getByRole('button', { name: 'New webhook' }));
     await page.getByLabel('Address').and(page.locator(':focus')).waitFor();
     await page.keyboard.type(receiver.url);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Potting machine');
     await page.keyboard.press('Enter');
     const secret = (await page.getByRole('dialog', { name: "The webhook's secret" }).getByLabel('Secret', { exact: true }).textContent()) ?? '';
     assert.match(secret, /^whsec_/);
     await visit.assertAccessible();
     await pressEnterOn(page.getByRole('button', { name: 'I have stored it' }));
     await page.getByText('Nothing was sent yet').waitFor();
+    await page.getByRole('heading', { name: 'Potting machine', level: 1 }).waitFor();
+    assert.match(await page.title(), /^Potting machine/);
     await pressEnterOn(page.getByRole('button', { name: 'Send a test' }));
     await page.getByRole('row', { name: /delivered Test/ }).waitFor();
     await page.getByText('Healthy').waitFor();
     assert.ok(!(await page.content()).includes(secret), 'the secret is no longer in the page');
     await pressEnterOn(page.getByRole('button', { name: 'More actions' }));
     await pressEnterOn(page.getByRole('menuitem', { name: 'Delete' }), 'ArrowDown');
+    await page.getByRole('dialog').getByText(`Potting machine (${receiver.url})`).waitFor();
     await pressEnterOn(page.getByRole('button', { name: 'Delete the webhook' }));
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     await visit.leave();
   });
 
   test('a failing webhook shows every attempt with its error, and its deliveries can be resent', async () => {
-    const { owner, order } = await endpoint(503);
+    const { owner, order, webhook } = await endpoint(503);
     const visit = await chrome.visit(owner, { path: '/webhooks' });
     const { page } = visit;
     await page.getByRole('row', { name: /Failing The receiver answered 503/ }).waitFor();
@@ -65,6 +70,10 @@ describe('the webhooks pages', () => {
     const pending = page.getByRole('row', { name: new RegExp(`pending Order ${order.id}`) });
     await pending.getByRole('button', { name: /Attempts/ }).click();
     await page.getByRole('listitem').getByText('The receiver answered 503.').first().waitFor();
+    assert.match(await page.getByRole('region', { name: /^Payload of/ }).innerText(), new RegExp(`"event": "order.placed"[^]*"orderId": ${order.id}`));
+    assert.match(await page.getByRole('region', { name: 'Headers of attempt 1' }).innerText(), /webhook-timestamp: \d+\nwebhook-signature: v1,/);
+    await page.getByText(/^Next attempt .* \d attempts are left\.$/).waitFor();
+    assert.ok(!(await page.content()).includes(webhook.secret), 'the page never has the secret');
     await visit.assertAccessible();
     receiver.answerWith(200);
     await pending.getByRole('button', { name: /Send again/ }).click();
@@ -72,6 +81,70 @@ describe('the webhooks pages', () => {
     await page.getByRole('radiogroup').getByText('failed').click();
     await page.getByText('No failed deliveries').waitFor();
     assert.match(page.url(), /state=failed/);
+    await visit.leave();
+  });
+
+  test('what a receiver said is shown, in the room of a phone', async () => {
+    receiver.answer = (_received, response) => response.writeHead(422, { 'content-type': 'application/json', 'x-request-id': 'r-77', 'set-cookie': 'a=hunter2' }).end('{"problem":"no such pot"}');
+    const { owner, order, webhook } = await endpoint();
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}`, viewport: { width: 390, height: 844 } });
+    const { page } = visit;
+    await page.getByRole('row', { name: new RegExp(`Order ${order.id} An order is placed`) }).getByRole('button', { name: /Attempts/ }).click();
+    const answer = page.getByRole('region', { name: 'Answer to attempt 1' });
+    assert.match(await answer.innerText(), /x-request-id: r-77[^]*"problem": "no such pot"/);
+    assert.ok(!(await page.content()).includes('hunter2'));
+    const box = await answer.boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  test('several deliveries are sent again, with a result for each', async () => {
+    const { owner, shop, webhook, order, plant } = await endpoint(200);
+    const { data: other } = await shop.POST('/store/order', { body: { plantId: plant.id } });
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
+    const { page } = visit;
+    for (const { id } of [order, other]) await page.getByRole('row', { name: new RegExp(`delivered Order ${id}`) }).waitFor();
+    await page.getByLabel('Select all that are shown').check();
+    await page.getByText('2 selected').waitFor();
+    receiver.answer = ({ body }, response) => response.writeHead(body.includes(`"orderId":${other.id},`) ? 500 : 200).end();
+    await page.getByRole('button', { name: 'Send them again' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send 2 events again' });
+    const send = dialog.getByRole('button', { name: 'Send 2 events again' });
+    await send.evaluate((/** @type {HTMLElement} */ button) => [button.click(), button.click()]);
+    await dialog.getByText('2 of 2 events sent again, 1 delivered so far.').waitFor();
+    await dialog.getByRole('listitem').filter({ hasText: `order ${order.id}` }).getByText('Delivered.').waitFor();
+    await dialog.getByRole('listitem').filter({ hasText: `order ${other.id}` }).getByText('The receiver answered 500. It is tried again.').waitFor();
+    await visit.assertAccessible();
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
+    const { data: all } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId: webhook.id } } });
+    assert.equal(all.length, 4);
+    await visit.leave();
+  });
+
+  test('what failed in a period is found, and sent again once', async () => {
+    const { owner, shop, webhook, order, plant } = await endpoint(200);
+    await shop.POST('/store/order', { body: { plantId: plant.id } });
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
+    const { page } = visit;
+    // Ten attempts take days: the list is changed on its way.
+    await page.route(/\/deliveries\?limit=1000/, async (route) => {
+      const response = await route.fetch();
+      const list = await response.json();
+      await route.fulfill({ response, json: list.map((/** @type {{ orderId: number }} */ one) => (one.orderId === order.id && list.length === 2 ? { ...one, state: 'failed' } : one)) });
+    });
+    await page.getByRole('button', { name: 'Send again what failed' }).click();
+    await page.getByLabel('Since').waitFor();
+    await visit.assertAccessible();
+    await page.getByRole('button', { name: 'Find them' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send 1 event again' });
+    await dialog.getByText(`order ${order.id}`).waitFor();
+    await dialog.getByRole('button', { name: 'Send 1 event again' }).click();
+    await dialog.getByText('1 of 1 event sent again, 1 delivered so far.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
+    await page.getByRole('button', { name: 'Send again what failed' }).click();
+    await page.getByRole('button', { name: 'Find them' }).click();
+    await page.getByText('Nothing of this period failed, or all of it was sent again.').waitFor();
     await visit.leave();
   });
 
@@ -99,7 +172,12 @@ describe('the webhooks pages', () => {
     await page.getByRole('button', { name: 'Replay' }).click();
     await page.getByLabel('Since').waitFor();
     await visit.assertAccessible();
-    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+    await page.getByLabel('Before').fill('2020-01-01T00:00');
+    await page.getByText('No event of the period would be sent.').waitFor();
+    assert.ok(await page.getByRole('dialog').getByRole('button', { name: 'Replay', exact: false }).isDisabled());
+    await page.getByLabel('Before').fill('');
+    await page.getByText(/would get 1 event: an order is placed of plant \d+\.$/).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 event' }).click();
     await page.getByText('1 event is scheduled.').waitFor();
     await page.getByText('No event is waiting any more.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();

@@ -15,6 +15,7 @@ export interface SessionRecord {
   readonly expiresAt: Date;
   readonly lastUsedAt: Date | null;
   readonly userAgent: string | null;
+  readonly network: string | null;
   /** Hash of the provider session that is valid while this session lives. */
   readonly oauthSession: Buffer | null;
 }
@@ -26,6 +27,7 @@ export const toOpenSession = (session: SessionRecord, own: Buffer | undefined): 
   expiresAt: session.expiresAt.toISOString(),
   ...(session.lastUsedAt && { lastUsedAt: session.lastUsedAt.toISOString() }),
   ...(session.userAgent !== null && { userAgent: session.userAgent }),
+  ...(session.network !== null && { network: session.network }),
   kind: session.oauthSession === null ? 'token' : 'application',
   current: own !== undefined && session.tokenHash.equals(own),
 });
@@ -43,6 +45,8 @@ export interface NewSession {
   readonly passwordHash: string;
   readonly ttlHours: number;
   readonly userAgent: string | undefined;
+  /** `networkOf` the client's address. */
+  readonly network: string;
 }
 
 /**
@@ -55,8 +59,8 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
     {
       name: 'insert-session',
       text: `
-        INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent)
-        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6 FROM users
+        INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent, network)
+        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6, $7 FROM users
         WHERE user_id = $3 AND password_hash = $4 FOR NO KEY UPDATE
         RETURNING expires_at AS "expiresAt"`,
     },
@@ -67,6 +71,7 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
       session.passwordHash,
       session.ttlHours,
       session.userAgent ?? null,
+      session.network,
     ],
   );
   return row;
@@ -109,7 +114,7 @@ export async function endOldestSessions(tx: Transaction, userId: string, opened:
 export function listSessions(db: Reader, userId: string): Promise<SessionRecord[]> {
   return db.query<SessionRecord>(
     `SELECT id, token_hash AS "tokenHash", created_at AS "createdAt", expires_at AS "expiresAt",
-       last_used_at AS "lastUsedAt", user_agent AS "userAgent", oauth_session AS "oauthSession"
+       last_used_at AS "lastUsedAt", user_agent AS "userAgent", network, oauth_session AS "oauthSession"
      FROM sessions WHERE user_id = $1 AND expires_at > now() ORDER BY created_at DESC, id`,
     [userId],
   );

@@ -13,6 +13,8 @@ export class WebhookEntity {
   @Column('bigint') readonly position: number;
   @Column('uuid') readonly ownerId: string;
   @Column('text') readonly url: string;
+  /** For people. */
+  @Column('text', { nullable: true }) readonly name: string | null;
   /** Limits of posts to one host apply to it. */
   @Column('text') readonly host: string;
   @Column('text', { array: true }) readonly eventTypes: readonly EventType[];

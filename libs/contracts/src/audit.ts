@@ -3,7 +3,7 @@ import { type Operation, operationsOf } from '@plant-shop/platform/rpc/operation
 import { IsOptional } from 'class-validator';
 import { type AnswerOf, described, id, instant, listOf, objectOf, optional, text } from './answers.js';
 import type { ErrorCode } from './errors.js';
-import { PageRequest, Text } from './fields.js';
+import { DateTime, PageRequest, Text } from './fields.js';
 import { Description } from './schema.js';
 
 export type { AuditEntry };
@@ -23,6 +23,16 @@ export class ReadAudit extends PageRequest {
   @Text({ max: 100 })
   @Description('The operation, as in `operation` of an entry.')
   operation?: string;
+
+  @IsOptional()
+  @DateTime()
+  @Description('Only entries from this time on.')
+  from?: string;
+
+  @IsOptional()
+  @DateTime()
+  @Description('Only entries before this time.')
+  to?: string;
 }
 
 /** Returns the operation of a service that has an audit log. The gateway requires `write:users`. */
@@ -51,6 +61,7 @@ const auditEntry = objectOf('AuditEntry', 'An operation that took effect and tha
   credentials: described(listOf(usedCredential), 'Credentials of the acting user that the request carried.'),
   otherCredentials: optional(described(listOf(otherCredential), 'Credentials of other users that the request carried too.')),
   target: described(text(200), 'The id of the affected resource.'),
+  targetUsername: optional(described(text(64), 'The current name of the user whose id begins `target`, if there is one.')),
 });
 
 /** An entry as admins see it, with the names of users. */

@@ -34,8 +34,8 @@ export class ResolveSubject {
 export class ResolveUsername extends UserRequest {}
 
 export class ResolveUserIds {
-  /** Enough for a page of the audit log, whose entries name at most three users. */
-  @Texts(3_000, 36)
+  /** Enough for a page of the audit log, whose entries name at most four users. */
+  @Texts(4_000, 36)
   @Matches(uuidPattern, { each: true, message: 'must contain UUIDs' })
   userIds: string[];
 }

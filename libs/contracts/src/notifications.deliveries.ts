@@ -85,22 +85,26 @@ export class PreviewReplay extends ReplayRange {
   webhookId: string;
 }
 
-const attempt = objectOf('DeliveryAttempt')({
+const attemptMembers = {
   at: instant,
   status: optional(described(integer(100, 599), "The receiver's HTTP status, if it answered.")),
   durationMs: integer(0),
   error: optional(described(text(), 'Why the attempt failed.')),
-});
+};
+const attempt = objectOf('DeliveryAttempt')(attemptMembers);
 
 // Answers
 export type DeliveryAttempt = AnswerOf<typeof attempt>;
 const deliveryMembers = {
   id,
   eventId: described(uuid, 'The webhook-id that the receiver gets.'),
+  eventType: optional(described(text(100), 'Type of the event; `webhook.test` for a test.')),
   orderId: optional(described(id, 'Absent for an event without an order.')),
+  createdAt: optional(described(instant, 'When the event was logged; of a test, a resend or a replay: when it was asked for.')),
   state: oneOf<DeliveryState>(deliveryStates),
   attempts: listOf(attempt),
   nextAttemptAt: optional(instant),
+  attemptsLeft: optional(described(integer(1), 'Most attempts that follow, with the one under way. Only of a pending or held one.')),
 };
 const deliveryAnswer = objectOf('Delivery')(deliveryMembers);
 
@@ -115,8 +119,22 @@ const response = objectOf('DeliveryResponse')({
 
 /** What the receiver answered to an attempt that failed. */
 export type DeliveryResponse = AnswerOf<typeof response>;
+const attemptDetails = objectOf('DeliveryAttemptDetails')({
+  ...attemptMembers,
+  request: optional(
+    described(
+      objectOf('DeliveryAttemptRequest')({ headers: described(metadata, 'By lower-case name. Signatures are those by secrets that the webhook still has.') }),
+      "What the attempt sent with the delivery's body; absent like the delivery's `request`.",
+    ),
+  ),
+  response: optional(
+    described(response, 'Of the answer: ids of the request and up to 200 characters of the body; of a failure some more headers, and 400 characters. Absent if it had none of them.'),
+  ),
+});
+
 const deliveryDetailsAnswer = objectOf('DeliveryDetails')({
   ...deliveryMembers,
+  attempts: listOf(attemptDetails),
   request: optional(
     described(
       objectOf('DeliveryRequest')({ headers, body: text() }),
@@ -172,7 +190,7 @@ export const deliveryOperations = {
       route: 'GET /v3/webhooks/:webhookId/deliveries/:deliveryId',
       access: permission('webhooks'),
       summary: 'Read a delivery',
-      description: "With the last attempt's request, and the receiver's answer if it was no 2xx.",
+      description: "With each attempt's request and the beginning of its answer, and more of the last answer if it was no 2xx.",
       answer: deliveryDetailsAnswer,
     },
   ),

@@ -25,6 +25,11 @@ export class NewWebhook {
   url: string;
 
   @IsOptional()
+  @Name({ max: 100 })
+  @Description('For people, to tell it from other webhooks.')
+  name?: string;
+
+  @IsOptional()
   @ListOf(eventTypes.length, 1)
   @Unique('must not repeat an event type')
   @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
@@ -53,7 +58,7 @@ export class NewWebhook {
   description?: string;
 }
 
-/** Replaces all settings. Absent filters and an absent description are cleared. */
+/** Replaces all settings. Absent filters, an absent name and an absent description are cleared. */
 export class WebhookReplacement extends NewWebhook {
   @IsOptional()
   @OneOf(webhookStates)
@@ -108,6 +113,7 @@ const secret = described(text(), 'Signs deliveries (Standard Webhooks). It is re
 const webhookMembers = {
   id: uuid,
   url: text(2_008),
+  name: optional(text(100)),
   eventTypes: listOf(oneOf<EventType>(eventTypes)),
   orderId: optional(id),
   plantId: optional(id),
@@ -191,7 +197,7 @@ export const webhookOperations = {
       access: permission('webhooks'),
       summary: 'Change, disable or enable a webhook',
       description:
-        'Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and ' +
+        'Replaces all settings: clears the filters, the name and the description if they are absent. Events of a disabled webhook are held, and ' +
         'sent once it is enabled again. A webhook that was created with `read:orders` is changed only with it.',
       body: jsonObject('webhook'),
       answer: webhookAnswer,

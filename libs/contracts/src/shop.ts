@@ -59,7 +59,7 @@ export const shop = {
       "Every change that required more than the right to one's own data: who did what, when, and in which request, newest first. Entries are " +
       'immutable and retained for at least 400 days.',
     calls: [store.readAudit, catalog.readAudit, identity.readAudit, notifications.readAudit, identity.resolveUsername],
-    query: ['subject', 'operation', 'limit', 'cursor'],
+    query: ['subject', 'operation', 'from', 'to', 'limit', 'cursor'],
     answer: { kind: 'forwarded', schema: auditAnswer },
   },
   getOpenApi: {

@@ -32,6 +32,8 @@ const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history o
   previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer, a note).')),
   newStatus: orderStatus,
   actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
+  username: optional(described(text(64), 'The current name of the user who took the step. Only with `read:orders`; absent for the store and deleted users.')),
+  owner: optional(described(text(64), 'The current name of the owner from this step on. Only with `read:orders`, for placing and transfers.')),
   reason: text(),
   note: optional(described(text(2_000), 'Only with `read:orders`.')),
   carrier: optional(described(text(200), 'Only for a shipment.')),

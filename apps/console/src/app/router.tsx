@@ -6,6 +6,7 @@ import { peopleSearch } from '../pages/people/people-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
+import { loadProblemTexts } from '../ui/problem-alert.js';
 import { wholeNumber } from '../ui/whole-number.js';
 import { NotFound, PageError } from './page-error.js';
 import { loadPalette } from './palette/find-button.js';
@@ -47,7 +48,7 @@ export const router = createRouter({
 
 /** Loads the files of all pages: a release removes them, and a page that is open must go on working. */
 export async function loadAllPages(): Promise<void> {
-  await Promise.all([loadPasswordForm(), loadPalette(), import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), import('../pages/orders/print/print-dialog.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
+  await Promise.all([loadPasswordForm(), loadPalette(), loadProblemTexts(), import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), import('../pages/orders/print/print-dialog.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
 }
 
 declare module '@tanstack/react-router' {

@@ -2,8 +2,8 @@ import { AppShell, Badge, Burger, Button, Group, Image, NavLink, Text, Title } f
 import { useDisclosure } from '@mantine/hooks';
 import { IconLogout } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
-import { useCell, usePerson, useSession } from '../auth/session.js';
+import { lazy, type ReactNode, Suspense, useEffect } from 'react';
+import { useCell, useMay, usePerson, useSession } from '../auth/session.js';
 import { forgetDrafts } from '../ui/drafts.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
@@ -11,11 +11,15 @@ import { keepFocus } from './kept-focus.js';
 import { type PageEntry, pages } from './pages.js';
 import { FindButton } from './palette/find-button.js';
 
+/** After the page, which comes first. */
+const OrderNotices = lazy(() => import('./order-notices.js').then(({ OrderNotices: component }) => ({ default: component })));
+
 /** Header and navigation around every page. */
 export function Shell(): ReactNode {
   const [isOpen, { toggle, close }] = useDisclosure();
   const session = useSession();
   const { username, permissions } = usePerson();
+  const seesOrders = useMay('read:orders');
   const isSandbox = useCell(session.connection.isSandbox);
   const { pathname } = useLocation();
   const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
@@ -36,6 +40,7 @@ export function Shell(): ReactNode {
           <Group gap="xs" wrap="nowrap">
             <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>
             <FindButton />
+            {seesOrders && <Suspense><OrderNotices /></Suspense>}
             <ColorScheme />
             <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => {
               forgetDrafts();

@@ -1,6 +1,6 @@
 import { Button, Center, Image, Loader, Paper, Stack, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
-import { problemText } from '../ui/problem.js';
+import { ProblemMessage } from '../ui/problem-alert.js';
 
 /** The centred card shown before login and after logout. */
 export function Welcome({ text, error, isBusy = false, action, onAction }: {
@@ -21,7 +21,7 @@ export function Welcome({ text, error, isBusy = false, action, onAction }: {
           <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={56} h={56} />
           <Title order={1} size="h3">Plant shop</Title>
           <Text role="status">{text}</Text>
-          {error !== undefined && <Text c="dimmed" size="sm">{problemText(error).what}</Text>}
+          {error !== undefined && <Text c="dimmed" size="sm"><ProblemMessage error={error} isShort /></Text>}
           {isBusy && <Loader size="sm" />}
           {action !== undefined && <Button onClick={onAction} data-autofocus>{action}</Button>}
         </Stack>

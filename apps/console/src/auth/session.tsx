@@ -45,7 +45,6 @@ export class Session {
       fetch: this.fetch,
     });
     this.live = new LiveEvents(this.shop, () => this.connection.suspect());
-    window.addEventListener('offline', () => this.connection.suspect());
   }
 
   private readonly fetch: typeof globalThis.fetch = async (input, init) => {

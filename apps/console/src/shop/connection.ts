@@ -20,7 +20,14 @@ export class Connection {
   readonly state = new Cell<ConnectionState>(here);
   /** Whether an answer has said that the shop is a sandbox. Answers of proxies do not, so it stays true. */
   readonly isSandbox = new Cell(false);
+  /** Whether this computer has a network at all. */
+  readonly isOnline = new Cell(navigator.onLine);
   private probing: Promise<void> | undefined;
+
+  constructor() {
+    for (const event of ['online', 'offline']) window.addEventListener(event, () => this.isOnline.set(navigator.onLine));
+    window.addEventListener('offline', () => this.suspect());
+  }
 
   /** `fetch` for the client library. The library retries on its own, so failures are only visible here. */
   readonly fetch: typeof globalThis.fetch = async (input, init) => {

@@ -11,13 +11,16 @@ const texts: Readonly<Record<LiveState, readonly [label: string, color: string, 
   refused: ['Not live', 'red', 'The shop refused the event stream. Reload the page.'],
 };
 
+const offline = ['Offline', 'gray', 'This computer is offline. Missed events follow when it is back.'] as const;
+
 /** Shows whether the page follows the event stream, and its delay. */
 export function LiveBadge({ lagMs }: { readonly lagMs?: number | undefined }): ReactNode {
   const { live, connection } = useSession();
   const state = useCell(live.state);
   // The browser may take minutes to notice that the connection is gone.
   const { isAway } = useCell(connection.state);
-  const [label, color, meaning] = texts[isAway && state === 'live' ? 'connecting' : state];
+  const isOnline = useCell(connection.isOnline);
+  const [label, color, meaning] = isOnline ? texts[isAway && state === 'live' ? 'connecting' : state] : offline;
   const lag = lagMs === undefined ? '' : ` The last events came ${formatDuration(lagMs)} after the change, by this computer’s clock.`;
   return (
     <Tooltip label={meaning + lag} multiline maw={320}>

@@ -1,12 +1,14 @@
 import { Group, Stack, Text, Title } from '@mantine/core';
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { newOrders, newOrdersText } from '../shop/new-orders.js';
 
 /** The title of a page, also of its tab, what it is for, and its actions at the right. @param tab names in the tab what the title does not: the open part */
 export function PageHeader({ title, tab, text, children }: { readonly title: string; readonly tab?: string | undefined; readonly text?: ReactNode; readonly children?: ReactNode }): ReactNode {
   const name = tab === undefined ? title : `${tab} · ${title}`;
+  const unseen = newOrdersText(useSyncExternalStore(newOrders.subscribe, newOrders.get));
   useEffect(() => {
-    document.title = `${name} · Plant shop`;
-  }, [name]);
+    document.title = `${unseen === '' ? '' : `(${unseen}) `}${name} · Plant shop`;
+  }, [name, unseen]);
   return (
     <Group justify="space-between" align="flex-start" mb="md">
       <Stack gap={2} miw={0}>

@@ -1,24 +1,30 @@
-import { Alert, Code, List, Text } from '@mantine/core';
+import { Alert } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
-import { inWords, problemText } from './problem.js';
+import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { Cell } from '../shop/cell.js';
+import type { saying } from './problem-body.js';
+
+/** The sentences are a file of their own: most visits need none. */
+const sayings = new Cell<typeof saying | undefined>(undefined);
+
+/** Loads the sentences of errors; once there was no answer, the next error tries again. */
+export async function loadProblemTexts(): Promise<void> {
+  try {
+    sayings.set((await import('./problem-body.js')).saying);
+  } catch {
+    // Until then an error has only its title.
+  }
+}
+
+/** What an error says to people. @param isShort only what happened, in one sentence */
+export function ProblemMessage({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode {
+  const say = useSyncExternalStore(sayings.subscribe, sayings.get);
+  useEffect(() => {
+    if (!say) void loadProblemTexts();
+  }, [say]);
+  return say?.(error, isShort);
+}
 
 /** Shows an error where it occurred; renders nothing without one. */
-export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {
-  if (error === null || error === undefined) return null;
-  const { what, todo, faults, requestId } = problemText(error);
-  return (
-    <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={title} role="alert">
-      <Text size="sm">{what}</Text>
-      {faults.length > 0 && (
-        <List size="sm" my={4}>
-          {faults.map(({ field, detail }) => <List.Item key={field + detail}><b>{inWords(field)}</b> {detail}</List.Item>)}
-        </List>
-      )}
-      <Text size="sm">{todo}</Text>
-      {requestId !== undefined && (
-        <Text size="xs" mt={6}>Request <Code>{requestId}</Code></Text>
-      )}
-    </Alert>
-  );
-}
+export const ProblemAlert = ({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode =>
+  error === null || error === undefined ? null : <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={title} role="alert"><ProblemMessage error={error} /></Alert>;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ShopProblem } from '@plant-shop/client';
-import { faultOf, inWords, problemText } from './problem.js';
+import { faultOf } from './problem.js';
+import { problemText } from './problem-text.js';
 
 const problem = (code: string, status: number): ShopProblem =>
   new ShopProblem({
@@ -18,7 +19,6 @@ describe('the text of a problem', () => {
     const text = problemText(problem('invalid-input', 400));
     expect(text).toEqual({ what: 'Something that you wrote is not accepted.', todo: 'Nothing was changed. Correct it, then try again.', faults: [{ field: 'trackingNumber', detail: 'must not be empty' }], requestId: 'r-1' });
     expect(faultOf(problem('invalid-input', 400), 'trackingNumber')).toBe('must not be empty');
-    expect(inWords('trackingNumber')).toBe('Tracking number');
   });
 
   it.each([['of-a-newer-shop', 409], ['forbidden', 403], ['internal', 500], ['order-transition-refused', 409]])('%s has no words of the API', (code, status) => {

@@ -60,7 +60,7 @@ export class AuditPages {
     );
     const { entries, next } = mergeAudit(parts, query.limit ?? maxLimit);
     if (next !== undefined) this.forwarder.addNextLink(request, reply, { ...query }, next);
-    const subjects = [...new Set(entries.flatMap((entry) => [entry, ...(entry.otherCredentials ?? [])]).flatMap(({ subject }) => subject ?? []))];
+    const subjects = [...new Set(entries.flatMap((entry) => [entry.subject, userIn(entry), ...(entry.otherCredentials ?? []).map(({ subject }) => subject)]).filter((id) => id !== undefined))];
     const users = subjects.length === 0 ? [] : await this.forwarder.call(request, identity.resolveUserIds, { userIds: subjects });
     const names = new Map(users.map(({ userId, username }) => [userId, username]));
     void reply.send(entries.map((entry) => withNames(entry, names)));
@@ -82,7 +82,18 @@ export class AuditPages {
   }
 }
 
-const withNames = (entry: AuditEntry, names: ReadonlyMap<string, string>): NamedAuditEntry => ({
+/** Returns the user whose id begins the target of an entry, if it does. */
+function userIn({ operation, target }: AuditEntry): string | undefined {
+  const id = target.slice(0, 36);
+  return operation.startsWith(`${identity.readAudit.service}.`) && uuidPattern.test(id) ? id : undefined;
+}
+
+function withNames(entry: AuditEntry, names: ReadonlyMap<string, string>): NamedAuditEntry {
+  const targetUsername = names.get(userIn(entry) ?? '');
+  return { ...withActors(entry, names), ...(targetUsername !== undefined && { targetUsername }) };
+}
+
+const withActors = (entry: AuditEntry, names: ReadonlyMap<string, string>): NamedAuditEntry => ({
   ...withName(entry, names),
   ...(entry.otherCredentials && { otherCredentials: entry.otherCredentials.map((one) => withName(one, names)) }),
 });
@@ -100,7 +111,9 @@ export class AuditController {
   listAudit(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const subject = queryText(request, 'subject');
     const operation = queryText(request, 'operation');
-    const query = { ...(subject !== undefined && { subject }), ...(operation !== undefined && { operation }), ...pageOf(request) };
+    const [from, to] = [queryText(request, 'from'), queryText(request, 'to')];
+    const filter = { ...(operation !== undefined && { operation }), ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+    const query = { ...(subject !== undefined && { subject }), ...filter, ...pageOf(request) };
     return this.pages.send(request, reply, query);
   }
 }

@@ -4,6 +4,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { identity, type Login, type Logout, type NewSession } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { networkOf } from '@plant-shop/platform/http/request';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { MailOutbox, nearby } from '../mail/outbox.js';
@@ -73,7 +74,7 @@ export class SessionsService {
   private async openFor(userId: string, passwordHash: string, from: Device): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent: from.userAgent };
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent: from.userAgent, network: networkOf(from.address).slice(0, 50) };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
       // Sent together.

@@ -1,6 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Mail, MailKind, MailState } from '@plant-shop/contracts/notifications';
-import { pauseAfter } from '../webhooks/sending/schedule.js';
+import { pauseAfter } from '../webhooks/queue/turn.js';
 
 /** A mail as its row has it, without its text. */
 export interface MailRecord {

@@ -11,7 +11,7 @@ describe('the audit log of the store', () => {
   });
   afterAll(() => shop.stop());
 
-  const entries = (asked: { operation?: string; subject?: string; limit?: number; cursor?: string } = {}): Promise<AuditEntry[]> =>
+  const entries = (asked: { operation?: string; subject?: string; from?: string; to?: string; limit?: number; cursor?: string } = {}): Promise<AuditEntry[]> =>
     shop.caller.call(store.readAudit, asked);
   const placed = async (owner = customer(1)) =>
     shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant() } }, owner);
@@ -36,6 +36,19 @@ describe('the audit log of the store', () => {
       target: String(plantId),
     });
     expect(Math.abs(Date.parse(entry!.at) - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('is read from a time on, and before another', async () => {
+    const plantIds = [await shop.plant(), await shop.plant()];
+    for (const plantId of plantIds) await shop.caller.call(store.setStock, { plantId, stock: { free: 1 } }, staff);
+    const operation = 'store.setStock';
+    const [second, first] = await entries({ operation, limit: 2 });
+    const targets = async (asked: { from?: string; to?: string }) => (await entries({ operation, ...asked })).map(({ target }) => target);
+    if (first!.at !== second!.at) expect(await targets({ from: second!.at })).toEqual([String(plantIds[1])]);
+    expect(await targets({ from: first!.at })).toEqual(plantIds.map(String).reverse());
+    expect(await targets({ to: first!.at })).not.toContain(String(plantIds[0]));
+    expect(await targets({ from: new Date(Date.parse(second!.at) + 1).toISOString() })).toEqual([]);
+    await expect(entries({ from: 'yesterday' })).rejects.toMatchObject({ code: 'invalid-input' });
   });
 
   it('records each step that staff take with an order', async () => {

@@ -43,6 +43,23 @@ describe('notes on an order', () => {
     expect(entries).toEqual([{ subject: staff.subject, target: String(id) }]);
   });
 
+  it('name who wrote them, like the steps and their new owners, and only to staff', async () => {
+    const { id } = await shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant() } }, customer(3));
+    await shop.caller.call(store.transferOrder, { orderId: id, transfer: { username: 'user-4' } }, staff);
+    await note('Asked by phone', id);
+    const read = (who: Principal) => shop.caller.call(store.getTimeline, { orderId: id }, who);
+    const named = (await read(staff)).map(({ reason, actor, username, owner }) => [reason, actor, username, owner]);
+    const [[, , clerk] = []] = named.filter(([, actor]) => actor === 'staff');
+    expect(clerk).toEqual(expect.any(String));
+    expect(named).toEqual([
+      ['placed', 'owner', 'user-3', 'user-3'],
+      ['transferred', 'staff', clerk, 'user-4'],
+      ['note', 'staff', clerk, undefined],
+    ]);
+    for (const entry of await read(customer(4))) expect(entry).toEqual(expect.not.objectContaining({ username: expect.anything() }));
+    expect(JSON.stringify(await read(customer(4)))).not.toContain('user-');
+  });
+
   it('are refused without an order or text', async () => {
     expect(await outcomeOf(note('x', 987_654_321))).toBe('order-not-found');
     expect(await outcomeOf(note(''))).toBe('invalid-input');

@@ -147,6 +147,8 @@ export interface StepContext {
 
 /** The actor of steps that the store takes without a request. */
 export const storeActor = 'store';
+/** The reason of the step that changes an order's owner. */
+export const transferred = 'transferred';
 
 /** Returns what every step changes of an order. */
 const afterStep = <State extends OrderState>(order: State, at: Date): State => ({ ...order, version: order.version + 1, updatedAt: at });
@@ -262,7 +264,7 @@ export function transfer(order: OrderState, to: Recipient, { actor, at }: StepCo
   if (order.externalId !== null && to.orderWithExternalId !== undefined) {
     throw externalIdExists(order.externalId, to.isSeen ? to.orderWithExternalId : undefined);
   }
-  return { order: { ...afterStep(order, at), ownerId: to.ownerId }, actor, reason: 'transferred' };
+  return { order: { ...afterStep(order, at), ownerId: to.ownerId }, actor, reason: transferred };
 }
 
 /**

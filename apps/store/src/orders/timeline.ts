@@ -1,4 +1,5 @@
 import { Controller, Injectable } from '@nestjs/common';
+import { identity } from '@plant-shop/contracts/identity';
 import { type AddOrderNote, type GetTimeline, type OrderStatus, store, type TimelineEntry } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
@@ -6,9 +7,10 @@ import { type PageBounds, Paging, type Sorting } from '@plant-shop/platform/patt
 import { Database, readClock, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { requireOrder, storeActor } from './order.js';
-import { requireVisible } from './order.views.js';
+import { requireOrder, storeActor, transferred } from './order.js';
+import { maySeeOwners, requireVisible } from './order.views.js';
 import { findOrder, lockOrder } from './orders.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -72,15 +74,27 @@ const insertNote: Statement = {
 /** The timeline of an order: its steps and, for staff, notes. */
 @Injectable()
 export class TimelineService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly rpc: RpcClient,
+  ) {}
 
   /** Returns a page of an order's steps, oldest first. @throws DomainError `order-not-found`; CodedError `invalid-cursor` */
-  async read({ principal }: RpcContext, { orderId, ...requested }: GetTimeline): Promise<Page<TimelineEntry>> {
+  async read(context: RpcContext, { orderId, ...requested }: GetTimeline): Promise<Page<TimelineEntry>> {
+    const { principal } = context;
     const paging = new Paging('timeline', byStep, [String(orderId)]);
     const bounds = paging.bounds(requested);
     requireVisible(principal, orderId, await findOrder(this.database, orderId));
     const rows = await findTimeline(this.database, orderId, bounds, principal.permissions.includes('read:orders'));
-    return paging.page(rows, bounds, { entry: toTimelineEntry, position: ({ version, noteId }) => ({ version, noteId }) });
+    const names = maySeeOwners(context) ? await this.namesIn(context, rows) : undefined;
+    return paging.page(rows, bounds, { entry: (row) => toTimelineEntry(row, names), position: ({ version, noteId }) => ({ version, noteId }) });
+  }
+
+  /** Resolves the current names of actors and owners. Omits deleted users. */
+  private async namesIn(context: RpcContext, rows: readonly TimelineRow[]): Promise<ReadonlyMap<string, string>> {
+    const userIds = [...new Set(rows.flatMap(({ actor, ownerId }) => [actor, ownerId]).filter((id) => id !== storeActor))];
+    const users = userIds.length === 0 ? [] : await this.rpc.call(identity.resolveUserIds, { userIds }, context);
+    return new Map(users.map(({ userId, username }) => [userId, username]));
   }
 
   /** Adds a note of staff after the order's latest step. @throws DomainError `order-not-found` */
@@ -98,11 +112,15 @@ export class TimelineService {
   }
 }
 
-const toTimelineEntry = (row: TimelineRow): TimelineEntry => ({
+/** @param names usernames by user id; undefined: the reader may not see them */
+const toTimelineEntry = (row: TimelineRow, names: ReadonlyMap<string, string> | undefined): TimelineEntry => ({
   at: row.at.toISOString(),
   ...(row.previousStatus && { previousStatus: row.previousStatus }),
   newStatus: row.newStatus,
   actor: roleOf(row),
+  ...named('username', names?.get(row.actor)),
+  // Of other steps it is the one before.
+  ...((row.version === 1 || row.reason === transferred) && named('owner', names?.get(row.ownerId))),
   reason: row.reason,
   ...(row.note !== null && { note: row.note }),
   ...(row.carrier !== null && { carrier: row.carrier }),
@@ -110,6 +128,8 @@ const toTimelineEntry = (row: TimelineRow): TimelineEntry => ({
   ...(row.refundId !== null && { refundId: row.refundId }),
   ...(row.eventId !== null && { eventId: row.eventId }),
 });
+
+const named = <Name extends string>(member: Name, name: string | undefined): Partial<Record<Name, string>> => (name === undefined ? {} : ({ [member]: name } as Record<Name, string>));
 
 /** Shows the actor's role; internal user ids stay private. */
 function roleOf({ actor, ownerId, note }: TimelineRow): TimelineEntry['actor'] {

@@ -1085,7 +1085,7 @@ export interface paths {
         get: operations["getWebhook"];
         /**
          * Change, disable or enable a webhook
-         * @description Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and sent once it is enabled again. A webhook that was created with `read:orders` is changed only with it.
+         * @description Replaces all settings: clears the filters, the name and the description if they are absent. Events of a disabled webhook are held, and sent once it is enabled again. A webhook that was created with `read:orders` is changed only with it.
          */
         put: operations["replaceWebhook"];
         post?: never;
@@ -1168,7 +1168,7 @@ export interface paths {
         };
         /**
          * Read a delivery
-         * @description With the last attempt's request, and the receiver's answer if it was no 2xx.
+         * @description With each attempt's request and the beginning of its answer, and more of the last answer if it was no 2xx.
          */
         get: operations["getDelivery"];
         put?: never;
@@ -2043,6 +2043,10 @@ export interface components {
              * @enum {string}
              */
             actor: "owner" | "staff" | "store";
+            /** @description The current name of the user who took the step. Only with `read:orders`; absent for the store and deleted users. */
+            username?: string;
+            /** @description The current name of the owner from this step on. Only with `read:orders`, for placing and transfers. */
+            owner?: string;
             reason: string;
             /** @description Only with `read:orders`. */
             note?: string;
@@ -2402,6 +2406,8 @@ export interface components {
             lastUsedAt?: string;
             /** @description The User-Agent of the login request. */
             userAgent?: string;
+            /** @description Where the login came from: an IPv4 address, or the /64 network of an IPv6 address. */
+            network?: string;
             /**
              * @description `application`: a browser session, for granting access to applications.
              * @enum {string}
@@ -2491,6 +2497,8 @@ export interface components {
              * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
+            /** @description For people, to tell it from other webhooks. */
+            name?: string;
             /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
             eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
@@ -2511,6 +2519,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
+            name?: string;
             eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /** Format: int64 */
             orderId?: number;
@@ -2536,6 +2545,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             url: string;
+            name?: string;
             eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /** Format: int64 */
             orderId?: number;
@@ -2566,6 +2576,8 @@ export interface components {
              * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
+            /** @description For people, to tell it from other webhooks. */
+            name?: string;
             /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
             eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
@@ -2603,16 +2615,28 @@ export interface components {
              * @description The webhook-id that the receiver gets.
              */
             eventId: string;
+            /** @description Type of the event; `webhook.test` for a test. */
+            eventType?: string;
             /**
              * Format: int64
              * @description Absent for an event without an order.
              */
             orderId?: number;
+            /**
+             * Format: date-time
+             * @description When the event was logged; of a test, a resend or a replay: when it was asked for.
+             */
+            createdAt?: string;
             /** @enum {string} */
             state: "pending" | "held" | "delivered" | "failed";
             attempts: components["schemas"]["DeliveryAttempt"][];
             /** Format: date-time */
             nextAttemptAt?: string;
+            /**
+             * Format: int64
+             * @description Most attempts that follow, with the one under way. Only of a pending or held one.
+             */
+            attemptsLeft?: number;
         };
         DeliveryAttempt: {
             /** Format: date-time */
@@ -2632,27 +2656,52 @@ export interface components {
              * @description The webhook-id that the receiver gets.
              */
             eventId: string;
+            /** @description Type of the event; `webhook.test` for a test. */
+            eventType?: string;
             /**
              * Format: int64
              * @description Absent for an event without an order.
              */
             orderId?: number;
+            /**
+             * Format: date-time
+             * @description When the event was logged; of a test, a resend or a replay: when it was asked for.
+             */
+            createdAt?: string;
             /** @enum {string} */
             state: "pending" | "held" | "delivered" | "failed";
-            attempts: components["schemas"]["DeliveryAttempt"][];
+            attempts: components["schemas"]["DeliveryAttemptDetails"][];
             /** Format: date-time */
             nextAttemptAt?: string;
+            /**
+             * Format: int64
+             * @description Most attempts that follow, with the one under way. Only of a pending or held one.
+             */
+            attemptsLeft?: number;
             /** @description The last attempt's request. Absent before the first attempt, for other users' orders without `read:orders`, and for stock events without `read:stock`. */
             request?: components["schemas"]["DeliveryRequest"];
             /** @description The answer to it, with a status from 300 on; absent like the request. */
             response?: components["schemas"]["DeliveryResponse"];
         };
-        DeliveryRequest: {
-            /** @description By lower-case name. Signatures and secrets are redacted. */
+        DeliveryAttemptDetails: {
+            /** Format: date-time */
+            at: string;
+            /** @description The receiver's HTTP status, if it answered. */
+            status?: number;
+            /** Format: int64 */
+            durationMs: number;
+            /** @description Why the attempt failed. */
+            error?: string;
+            /** @description What the attempt sent with the delivery's body; absent like the delivery's `request`. */
+            request?: components["schemas"]["DeliveryAttemptRequest"];
+            /** @description Of the answer: ids of the request and up to 200 characters of the body; of a failure some more headers, and 400 characters. Absent if it had none of them. */
+            response?: components["schemas"]["DeliveryResponse"];
+        };
+        DeliveryAttemptRequest: {
+            /** @description By lower-case name. Signatures are those by secrets that the webhook still has. */
             headers: {
                 [key: string]: string;
             };
-            body: string;
         };
         DeliveryResponse: {
             /** @description By lower-case name. Signatures and secrets are redacted. */
@@ -2663,6 +2712,13 @@ export interface components {
             body: string;
             /** @description True if the body was longer, or did not end. */
             truncated?: boolean;
+        };
+        DeliveryRequest: {
+            /** @description By lower-case name. Signatures and secrets are redacted. */
+            headers: {
+                [key: string]: string;
+            };
+            body: string;
         };
         ReplayRange: {
             /** @description Events after this cursor, from the event stream or an earlier replay. Use instead of `since`. */
@@ -2741,6 +2797,8 @@ export interface components {
             otherCredentials?: components["schemas"]["OtherCredential"][];
             /** @description The id of the affected resource. */
             target: string;
+            /** @description The current name of the user whose id begins `target`, if there is one. */
+            targetUsername?: string;
         };
         UsedCredential: {
             kind: string;
@@ -5825,6 +5883,8 @@ export interface operations {
                      *         "at": "2026-04-30T17:45:12.345Z",
                      *         "newStatus": "placed",
                      *         "actor": "owner",
+                     *         "username": "ada",
+                     *         "owner": "ada",
                      *         "reason": "placed",
                      *         "eventId": "0190b6a2-5b0d-7c29-8e4a-1b3d5f7a9c0e"
                      *       },
@@ -5840,6 +5900,7 @@ export interface operations {
                      *         "at": "2026-04-30T18:02:00.000Z",
                      *         "newStatus": "approved",
                      *         "actor": "staff",
+                     *         "username": "grace",
                      *         "reason": "shipped",
                      *         "carrier": "DHL",
                      *         "trackingNumber": "00340434161094042557",
@@ -5849,6 +5910,7 @@ export interface operations {
                      *         "at": "2026-05-01T08:45:00.000Z",
                      *         "newStatus": "cancelled",
                      *         "actor": "staff",
+                     *         "username": "grace",
                      *         "reason": "refund due",
                      *         "refundId": 31,
                      *         "eventId": "0190b9d9-4b60-7f5c-b17d-4e608cae2f31"
@@ -8005,6 +8067,7 @@ export interface operations {
                      *         "expiresAt": "2026-04-02T08:00:00.000Z",
                      *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
                      *         "userAgent": "curl/8.9.1",
+                     *         "network": "203.0.113.7",
                      *         "kind": "token",
                      *         "current": true
                      *       }
@@ -8768,6 +8831,7 @@ export interface operations {
                      *       {
                      *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *         "url": "https://example.com/hooks/plants",
+                     *         "name": "Warehouse",
                      *         "eventTypes": [
                      *           "order.status_changed"
                      *         ],
@@ -8813,6 +8877,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "url": "https://example.com/hooks/plants",
+                 *       "name": "Warehouse",
                  *       "eventTypes": [
                  *         "order.status_changed"
                  *       ],
@@ -8842,6 +8907,7 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "url": "https://example.com/hooks/plants",
+                     *       "name": "Warehouse",
                      *       "eventTypes": [
                      *         "order.status_changed"
                      *       ],
@@ -8905,6 +8971,7 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "url": "https://example.com/hooks/plants",
+                     *       "name": "Warehouse",
                      *       "eventTypes": [
                      *         "order.status_changed"
                      *       ],
@@ -8963,6 +9030,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "url": "https://example.com/hooks/plants",
+                 *       "name": "Warehouse",
                  *       "eventTypes": [
                  *         "order.status_changed",
                  *         "order.placed"
@@ -8993,6 +9061,7 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "url": "https://example.com/hooks/plants",
+                     *       "name": "Warehouse",
                      *       "eventTypes": [
                      *         "order.status_changed",
                      *         "order.placed"
@@ -9170,9 +9239,12 @@ export interface operations {
                      * @example {
                      *       "id": 1000000043,
                      *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "eventType": "webhook.test",
+                     *       "createdAt": "2027-03-01T08:00:00.600Z",
                      *       "state": "pending",
                      *       "attempts": [],
-                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *       "attemptsLeft": 10
                      *     }
                      */
                     "application/json": components["schemas"]["Delivery"];
@@ -9230,7 +9302,9 @@ export interface operations {
                      *       {
                      *         "id": 1000000042,
                      *         "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *         "eventType": "order.status_changed",
                      *         "orderId": 1000000001,
+                     *         "createdAt": "2027-03-01T08:00:00.600Z",
                      *         "state": "pending",
                      *         "attempts": [
                      *           {
@@ -9240,7 +9314,8 @@ export interface operations {
                      *             "error": "The receiver answered 503."
                      *           }
                      *         ],
-                     *         "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *         "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *         "attemptsLeft": 9
                      *       }
                      *     ]
                      */
@@ -9291,17 +9366,35 @@ export interface operations {
                      * @example {
                      *       "id": 1000000042,
                      *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "eventType": "order.status_changed",
                      *       "orderId": 1000000001,
+                     *       "createdAt": "2027-03-01T08:00:00.600Z",
                      *       "state": "pending",
                      *       "attempts": [
                      *         {
                      *           "at": "2027-03-01T08:00:01.000Z",
                      *           "status": 503,
                      *           "durationMs": 12,
-                     *           "error": "The receiver answered 503."
+                     *           "error": "The receiver answered 503.",
+                     *           "request": {
+                     *             "headers": {
+                     *               "content-type": "application/json",
+                     *               "user-agent": "plant-shop-webhooks/1",
+                     *               "webhook-id": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *               "webhook-timestamp": "1803888001",
+                     *               "webhook-signature": "v1,RVhBTVBMRS1TSUdOQVRVUkUtTk9ULVJFQUwtMDAwMDA="
+                     *             }
+                     *           },
+                     *           "response": {
+                     *             "headers": {
+                     *               "content-type": "text/plain"
+                     *             },
+                     *             "body": "Down for maintenance."
+                     *           }
                      *         }
                      *       ],
                      *       "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *       "attemptsLeft": 9,
                      *       "request": {
                      *         "headers": {
                      *           "content-type": "application/json",
@@ -9372,10 +9465,13 @@ export interface operations {
                      * @example {
                      *       "id": 1000000044,
                      *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "eventType": "order.status_changed",
                      *       "orderId": 1000000001,
+                     *       "createdAt": "2027-03-01T08:00:00.600Z",
                      *       "state": "pending",
                      *       "attempts": [],
-                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z",
+                     *       "attemptsLeft": 10
                      *     }
                      */
                     "application/json": components["schemas"]["Delivery"];
@@ -9746,6 +9842,10 @@ export interface operations {
                 subject?: string;
                 /** @description The operation, as in `operation` of an entry. */
                 operation?: string;
+                /** @description Only entries from this time on. */
+                from?: string;
+                /** @description Only entries before this time. */
+                to?: string;
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */

@@ -106,6 +106,9 @@ export interface AuditEntry {
 export interface AuditLogRequest extends PageRequest {
   readonly subject?: string;
   readonly operation?: string;
+  /** Instants: from the first on, and before the second. */
+  readonly from?: string;
+  readonly to?: string;
 }
 
 interface AuditRow extends Omit<AuditEntry, 'at' | 'subject' | 'credentials' | 'otherCredentials'> {
@@ -179,15 +182,16 @@ export function auditAll(
 export async function readAuditLog(
   database: Pick<Database, 'query'>,
   service: string,
-  { subject, operation, limit = maxLimit, cursor }: AuditLogRequest,
+  { subject, operation, from, to, limit = maxLimit, cursor }: AuditLogRequest,
 ): Promise<Page<AuditEntry>> {
   const { before, beforeId } = boundsOf(service, cursor);
   const rows = await database.query<AuditRow>(
     `SELECT id, at, operation, request_id AS "requestId", subject, credentials, other_credentials AS "otherCredentials", target FROM audit_log
      WHERE (at, id) < ($1::timestamptz, $2::bigint)
+       AND at >= $6::timestamptz AND at < $7::timestamptz
        AND ($3::text IS NULL OR subject = $3) AND ($4::text IS NULL OR operation = $4)
      ORDER BY at DESC, id DESC LIMIT $5`,
-    [before, beforeId, subject ?? null, operation ?? null, limit + 1],
+    [before, beforeId, subject ?? null, operation ?? null, limit + 1, from ?? '-infinity', to ?? 'infinity'],
   );
   const entries = fitToPage(rows, limit, toEntry);
   const last = entries.at(-1);

@@ -18,6 +18,7 @@ interface Entry {
   readonly username?: string;
   readonly credentials: readonly string[];
   readonly target: string;
+  readonly targetUsername?: string;
 }
 
 const audit = (query: Record<string, string> = {}) =>
@@ -78,7 +79,8 @@ describe('the audit log', () => {
     const before = (await ok(audit({ subject: 'admin', limit: '1' })))[0];
     const plant = await createPlant();
     await ok(send('PUT', `/v3/store/inventory/${plant.id}`, { as: staff, json: { free: 1 } }));
-    await ok(send('PUT', `/v3/user/${(await newCustomer()).username}`, { as: staff, json: { phone: '2' } }));
+    const { username } = await newCustomer();
+    await ok(send('PUT', `/v3/user/${username}`, { as: staff, json: { phone: '2' } }));
     await ok(send('DELETE', `/v3/plant/${plant.id}`, { as: staff }));
     const seen: Entry[] = [];
     for (let query: Record<string, string> = { subject: 'admin', limit: '1' }; ; ) {
@@ -92,12 +94,18 @@ describe('the audit log', () => {
     }
     expect(seen.map(({ operation }) => operation)).toEqual(['catalog.deletePlant', 'identity.updateUser', 'store.setStock', 'catalog.createPlant']);
     expect(seen.map(({ at }) => at)).toEqual(seen.map(({ at }) => at).sort().reverse());
+    expect(seen.map(({ targetUsername }) => targetUsername)).toEqual([undefined, username, undefined, undefined]);
+    const [last, , third] = seen;
+    const since = await ok(audit({ subject: 'admin', from: third!.at }));
+    expect([since[0]?.id, since.every(({ at }) => at >= third!.at)]).toEqual([last!.id, true]);
+    expect((await ok(audit({ subject: 'admin', from: third!.at, to: last!.at }))).some(({ at }) => at >= last!.at)).toBe(false);
     expect((await ok(audit({ operation: 'store.setStock', limit: '1' })))[0]).toMatchObject({ target: String(plant.id) });
   });
 
   it('refuses invalid cursors and limits, and unknown usernames', async () => {
     await problem(audit({ cursor: 'x' }), 400, 'invalid-cursor');
     await problem(audit({ limit: '0' }), 400, 'invalid-input');
+    await problem(audit({ from: 'yesterday' }), 400, 'invalid-input');
     await problem(audit({ subject: fresh('nobody') }), 404, 'user-not-found');
   });
 

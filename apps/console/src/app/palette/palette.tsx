@@ -5,7 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { Fragment, type KeyboardEvent, type ReactNode, type RefObject, useEffect, useId, useRef, useState } from 'react';
 import { AdjustStock } from '../../pages/plants/adjust-stock.js';
 import { counted } from '../../ui/numbers.js';
-import { problemText } from '../../ui/problem.js';
+import { ProblemMessage } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import type { Go, Offer, OfferGroup } from './offers.js';
 import { useOwnOffers } from './own-offers.js';
@@ -156,7 +156,7 @@ function Result({ typed, count, isSearching, found: { failed, isMore } }: { read
     <div className={classes['result']}>
       {failed.map(({ name, error, again }) => (
         <Fragment key={name}>
-          <Text size="sm" c="var(--mantine-color-error)" role="alert">{name} could not be searched. {problemText(error).what}</Text>
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">{name} could not be searched. <ProblemMessage error={error} isShort /></Text>
           <Button size="compact-xs" variant="default" onClick={again}>Search {name.toLowerCase()} again</Button>
         </Fragment>
       ))}

@@ -6,6 +6,8 @@ import { Card } from '../../ui/card.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
+import { eventLabel } from '../webhooks/event-labels.js';
+import { nameOf } from '../webhooks/webhook-reads.js';
 import { useOrderDeliveries } from './queries.js';
 
 /** Deliveries of this order's events to the user's own webhooks. */
@@ -22,11 +24,14 @@ export function OrderDeliveries({ orderId }: { readonly orderId: number }): Reac
           <Table>
             <Table.Thead><Table.Tr><Table.Th>To</Table.Th><Table.Th>State</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th></Table.Tr></Table.Thead>
             <Table.Tbody>
-              {data.map(({ id, webhookUrl, state, attempts }) => {
+              {data.map(({ id, webhook, eventType, state, attempts }) => {
                 const last = attempts.at(-1);
                 return (
-                  <Table.Tr key={`${webhookUrl} ${id}`}>
-                    <Table.Td style={{ overflowWrap: 'anywhere' }}>{webhookUrl}</Table.Td>
+                  <Table.Tr key={`${webhook.id} ${id}`}>
+                    <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                      <AnchorLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} inherit>{nameOf(webhook)}</AnchorLink>
+                      {eventType !== undefined && <Text size="xs" c="dimmed">{eventLabel(eventType)}</Text>}
+                    </Table.Td>
                     <Table.Td><StatusBadge status={state} /></Table.Td>
                     <Table.Td><Time at={last?.at} /></Table.Td>
                     <Table.Td>{last?.status ?? last?.error ?? '–'}</Table.Td>

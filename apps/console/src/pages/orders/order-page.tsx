@@ -39,7 +39,7 @@ export function OrderPage(): ReactNode {
                 <OrderDeliveries orderId={id} />
               </Stack>
             </Grid.Col>
-            <Grid.Col span={{ base: 12, lg: 6 }}><OrderTimeline entries={timeline.data} error={timeline.error} /></Grid.Col>
+            <Grid.Col span={{ base: 12, lg: 6 }}><OrderTimeline orderId={id} entries={timeline.data} error={timeline.error} /></Grid.Col>
           </Grid>
         </Stack>
       )}

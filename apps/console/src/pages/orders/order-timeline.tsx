@@ -1,31 +1,92 @@
-import { Skeleton, Text, Timeline } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Button, Group, Skeleton, Stack, Text, Textarea, Timeline } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode, SubmitEvent } from 'react';
+import { useMay, useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
+import { sayDone } from '../../ui/done.js';
+import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
+import { useChange } from '../../ui/use-change.js';
+import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import type { TimelineEntry } from './queries.js';
 
-const actors: Readonly<Record<TimelineEntry['actor'], string>> = { owner: 'the owner', staff: 'staff', store: 'the shop' };
+/** What the shop's own reasons say. Others are what staff wrote. */
+const steps: Readonly<Record<string, string>> = {
+  placed: 'Placed',
+  'payment succeeded': 'Paid',
+  'payment succeeded (simulated)': 'Paid, in a simulation',
+  'payment failed': 'A payment failed',
+  shipped: 'Shipped',
+  delivered: 'Delivered',
+  'delivered (simulated)': 'Delivered, in a simulation',
+  cancelled: 'Cancelled',
+  'expired without payment': 'Cancelled: it was not paid in time',
+  transferred: 'Transferred',
+  'refund due': 'A refund is due',
+  refunded: 'Refunded',
+  note: 'Note',
+};
 
-export const OrderTimeline = ({ entries, error }: { readonly entries: readonly TimelineEntry[] | undefined; readonly error: unknown }): ReactNode => (
-  <Card title="Timeline">
-    <ProblemAlert error={error} title="The timeline could not be loaded" />
-    {!entries && !error && <Skeleton h={160} />}
-    {entries && (
-      <Timeline active={entries.length - 1} bulletSize={18} lineWidth={2} style={{ overflowWrap: 'anywhere' }}>
-        {entries.map((entry, n) => (
-          <Timeline.Item key={n} color={statusColors[entry.newStatus] ?? 'gray'} title={<Text fw={500} size="sm">{titleOf(entry)}</Text>}>
-            <Text size="sm" c="dimmed"><Time at={entry.at} /> · by {actors[entry.actor]}</Text>
-            {entry.carrier !== undefined && <Text size="sm">{entry.carrier}, <Text span inherit ff="monospace">{entry.trackingNumber}</Text></Text>}
-          </Timeline.Item>
-        ))}
-      </Timeline>
-    )}
-  </Card>
-);
+const actors: Readonly<Record<TimelineEntry['actor'], string>> = { owner: 'the customer', staff: 'staff', store: 'the shop' };
 
-function titleOf({ previousStatus, newStatus, reason }: TimelineEntry): string {
-  const why = reason.replaceAll('-', ' ');
-  return previousStatus === undefined ? why.charAt(0).toUpperCase() + why.slice(1) : `${previousStatus} → ${newStatus}: ${why}`;
+export function OrderTimeline({ orderId, entries, error }: { readonly orderId: number; readonly entries: readonly TimelineEntry[] | undefined; readonly error: unknown }): ReactNode {
+  const mayNote = useMay('manage:orders');
+  return (
+    <Card title="Timeline">
+      <ProblemAlert error={error} title="The timeline could not be loaded" />
+      {!entries && !error && <Skeleton h={160} />}
+      {entries && (
+        <Timeline active={entries.length - 1} bulletSize={18} lineWidth={2} style={{ overflowWrap: 'anywhere' }}>
+          {entries.map((entry, n) => (
+            <Timeline.Item key={n} color={entry.reason === 'note' ? 'yellow' : (statusColors[entry.newStatus] ?? 'gray')} title={<Text fw={500} size="sm">{titleOf(entry)}</Text>}>
+              {entry.note !== undefined && <Text size="sm" style={{ whiteSpace: 'pre-wrap' }}>{entry.note}</Text>}
+              <Text size="sm" c="dimmed">{entry.previousStatus !== undefined && `${entry.previousStatus} → ${entry.newStatus} · `}<Time at={entry.at} /> · by {actorOf(entry)}</Text>
+              {entry.carrier !== undefined && <Text size="sm">{entry.carrier}, <Text span inherit ff="monospace">{entry.trackingNumber}</Text></Text>}
+            </Timeline.Item>
+          ))}
+        </Timeline>
+      )}
+      {mayNote && entries && <NewNote orderId={orderId} />}
+    </Card>
+  );
+}
+
+function titleOf({ reason, newStatus, owner }: TimelineEntry): string {
+  if (reason === 'transferred') return owner === undefined ? 'Transferred' : `Transferred to ${owner}`;
+  return steps[reason] ?? (newStatus === 'cancelled' ? `Cancelled: ${reason}` : reason);
+}
+
+const actorOf = ({ actor, username }: TimelineEntry): string => (username === undefined ? actors[actor] : `${username}, ${actors[actor]}`);
+
+/** Adds a note that only staff see. */
+function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const draft = useDraft(`note on order ${orderId}`, { text: '' });
+  const { text } = draft.value;
+  const add = useChange({
+    isRepeatable: true,
+    mutationFn: () => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body: { text: text.trim() } }),
+    onSuccess: () => {
+      draft.clear();
+      sayDone('The note is added.');
+      return client.invalidateQueries({ queryKey: ['order', orderId, 'timeline'] });
+    },
+  });
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    add.mutate();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="xs" mt="md">
+        <RestoredDraft draft={draft} />
+        <Textarea label="Note" description="For staff: the customer does not see it." autosize minRows={2} maxRows={8} maxLength={2_000} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
+        <ProblemAlert error={add.error} title="The note was not added" />
+        <Group justify="flex-end"><Button type="submit" size="xs" variant="default" loading={add.isPending} disabled={text.trim() === ''}>Add the note</Button></Group>
+      </Stack>
+    </form>
+  );
 }

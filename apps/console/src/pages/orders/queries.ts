@@ -58,7 +58,7 @@ export function useRefunds(id: number, timeline: readonly TimelineEntry[] | unde
 const newestDeliveries = 1_000;
 
 export interface OrderDelivery extends Delivery {
-  readonly webhookUrl: string;
+  readonly webhook: Pick<Schemas['Webhook'], 'id' | 'name' | 'url'>;
 }
 
 /** Deliveries of the order's events to the person's own webhooks, among the newest of each: the API has no list of one order's. */
@@ -70,9 +70,9 @@ export function useOrderDeliveries(id: number): UseQueryResult<readonly OrderDel
     queryFn: async ({ signal }) => {
       const { data: webhooks } = await shop.GET('/webhooks', { params: { query: { limit: 100 } }, signal });
       const lists = await Promise.all(
-        webhooks.map(async ({ id: webhookId, url }) => {
-          const { data } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query: { limit: newestDeliveries } }, signal });
-          return data.filter(({ orderId }) => orderId === id).map((one) => ({ ...one, webhookUrl: url }));
+        webhooks.map(async (webhook) => {
+          const { data } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId: webhook.id }, query: { limit: newestDeliveries } }, signal });
+          return data.filter(({ orderId }) => orderId === id).map((one) => ({ ...one, webhook }));
         }),
       );
       return lists.flat();

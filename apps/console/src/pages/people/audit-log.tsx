@@ -1,16 +1,19 @@
-import { Anchor, Button, Center, Group, Paper, Select, Table, Text } from '@mantine/core';
+import { Anchor, Button, Center, Group, Paper, Select, Table, Text, TextInput } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { usePlantName } from '../../shop/plant-name.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
+import { localInput } from '../../ui/local-input.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
 import { UserField } from '../../ui/user-field.js';
-import { audited, wordsOf } from './audited.js';
-import { type AuditEntry, useAudit } from './people-reads.js';
+import { AuditExport } from './audit-export.js';
+import { actorText, audited, credentialText, targetOf, wordsOf } from './audited.js';
+import { type AuditEntry, useApplicationNames, useAudit } from './people-reads.js';
 import { type PeopleSearch, peopleSearch } from './people-search.js';
 
 const route = getRouteApi('/people');
@@ -19,19 +22,20 @@ const typingMs = 400;
 
 /** The audit log, newest first. */
 export function AuditLog(): ReactNode {
-  const { by, operation } = route.useSearch();
+  const { by, operation, from, to } = route.useSearch();
   const navigate = route.useNavigate();
-  const [typedBy, setTypedBy] = useState(by ?? '');
   const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
+  const [typedBy, setTypedBy] = useState(by ?? '');
   const applySoon = useAppliedSoon(apply, typingMs);
-  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit({ by, operation });
+  const filter = { by, operation, from, to };
+  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit(filter);
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
   // Also while the name is being typed.
   const isNobody = by !== undefined && error instanceof ShopProblem && error.is('user-not-found');
   return (
     <>
-      <Group align="flex-end" mb="sm">
-        <UserField label="Done by" placeholder="username" w={220} value={typedBy} onChange={(typed) => {
+      <Group align="flex-end" mb="sm" role="search" aria-label="Filters">
+        <UserField label="Done by" placeholder="Anyone" w={220} value={typedBy} onChange={(typed) => {
           setTypedBy(typed);
           applySoon({ by: typed.trim() });
         }} />
@@ -48,8 +52,11 @@ export function AuditLog(): ReactNode {
           value={operation ?? null}
           onChange={(value) => apply({ operation: value ?? undefined })}
         />
+        <TextInput type="date" label="From" w={160} value={from === undefined ? '' : dayOf(Date.parse(from))} onChange={({ currentTarget: { value } }) => apply({ from: startOf(value, 0) })} />
+        <TextInput type="date" label="To" w={160} value={to === undefined ? '' : dayOf(Date.parse(to) - 1)} onChange={({ currentTarget: { value } }) => apply({ to: startOf(value, 1) })} />
+        <AuditExport filter={filter} />
       </Group>
-      {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
+      {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole name." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
       {isPending && <Loading />}
       {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title="No entries" text="Actions that needed a permission are listed here, such as setting stock, cancelling a customer’s order or changing a role." />}
       {error === null && entries.length > 0 && <EntryTable entries={entries} />}
@@ -58,32 +65,54 @@ export function AuditLog(): ReactNode {
   );
 }
 
-const EntryTable = ({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode => (
-  <Paper withBorder>
-    <Table.ScrollContainer minWidth={760}>
-      <Table aria-label="Audit log">
-        <Table.Thead><Table.Tr><Table.Th>When</Table.Th><Table.Th>Who</Table.Th><Table.Th>What</Table.Th><Table.Th>To</Table.Th><Table.Th>By</Table.Th><Table.Th>Request</Table.Th></Table.Tr></Table.Thead>
-        <Table.Tbody>
-          {entries.map((entry) => (
-            <Table.Tr key={`${entry.operation}-${entry.id}`}>
-              <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={entry.at} /></Table.Td>
-              <Table.Td><Who entry={entry} /></Table.Td>
-              <Table.Td>{wordsOf(entry.operation)}</Table.Td>
-              <Table.Td maw={260} style={{ overflowWrap: 'anywhere' }}>{entry.target}</Table.Td>
-              <Table.Td>
-                {entry.credentials.map(({ kind, id }) => <Text key={id ?? kind} size="sm" title={id}>{kind}</Text>)}
-                {entry.otherCredentials?.map(({ kind, id, subject, username }) => <Text key={id} size="xs" c="dimmed">also presented: {kind} of {username ?? `a deleted user (${subject})`}</Text>)}
-              </Table.Td>
-              <Table.Td maw={180}><Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{entry.requestId}</Text></Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
-  </Paper>
-);
+/** Days are the reader's, and the last one counts. */
+const dayOf = (at: number): string => localInput(at).slice(0, 10);
 
-function Who({ entry: { subject, username } }: { readonly entry: AuditEntry }): ReactNode {
-  if (username !== undefined) return <Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">{username}</Anchor>;
-  return <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{subject === undefined ? 'an operator' : `a deleted user (${subject})`}</Text>;
+/** Returns when a day begins that is this many days later; undefined for a day that is not written to its end. */
+function startOf(day: string, later: number): string | undefined {
+  const [year = 0, month = 0, date = 0] = day.split('-').map(Number);
+  return year < 1_000 ? undefined : new Date(year, month - 1, date + later).toISOString();
 }
+
+function EntryTable({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
+  const applications = useApplicationNames();
+  return (
+    <Paper withBorder>
+      <Table.ScrollContainer minWidth={820}>
+        <Table aria-label="Audit log">
+          <Table.Thead><Table.Tr><Table.Th>When</Table.Th><Table.Th>Who</Table.Th><Table.Th>What</Table.Th><Table.Th>To</Table.Th><Table.Th>Before → after</Table.Th><Table.Th>With</Table.Th><Table.Th>Request</Table.Th></Table.Tr></Table.Thead>
+          <Table.Tbody>
+            {entries.map((entry) => (
+              <Table.Tr key={`${entry.operation}-${entry.id}`}>
+                <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={entry.at} /></Table.Td>
+                <Table.Td style={{ overflowWrap: 'anywhere' }}><Who entry={entry} /></Table.Td>
+                <Table.Td>{wordsOf(entry.operation)}</Table.Td>
+                <Table.Td maw={260} style={{ overflowWrap: 'anywhere' }}><Target entry={entry} applications={applications} /></Table.Td>
+                <Table.Td>{targetOf(entry, applications).change ?? <Text size="sm" c="dimmed">not recorded</Text>}</Table.Td>
+                <Table.Td>
+                  {entry.credentials.map((credential) => <Text key={credential.id ?? credential.kind} size="sm" title={credential.id}>{credentialText(credential, applications)}</Text>)}
+                  {entry.otherCredentials?.map((credential) => <Text key={credential.id} size="xs" c="dimmed">also presented: {credentialText(credential, applications)} of {actorText(credential)}</Text>)}
+                </Table.Td>
+                <Table.Td maw={180}><Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{entry.requestId}</Text></Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Paper>
+  );
+}
+
+function Who({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  if (entry.username === undefined) return <Text size="sm" c="dimmed" title={entry.subject}>{actorText(entry)}</Text>;
+  return <Anchor component={Link} to={`/people/${encodeURIComponent(entry.username)}`} size="sm">{entry.username}</Anchor>;
+}
+
+function Target({ entry, applications }: { readonly entry: AuditEntry; readonly applications: ReadonlyMap<string, string> }): ReactNode {
+  const { text, path } = targetOf(entry, applications);
+  if (path === undefined) return text;
+  const plantId = /^\/plants\/(\d+)$/.exec(path)?.[1];
+  return <Anchor component={Link} to={path} size="sm">{plantId === undefined ? text : <PlantName plantId={Number(plantId)} />}</Anchor>;
+}
+
+const PlantName = ({ plantId }: { readonly plantId: number }): ReactNode => usePlantName(plantId);

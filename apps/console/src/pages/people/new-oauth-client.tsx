@@ -84,7 +84,7 @@ function ClientForm({ draft, isBusy, error, onSubmit, onCancel }: {
               <Checkbox label="Public: it cannot keep a secret, for instance in a browser, and gets none" checked={isPublic} onChange={(change) => draft.change({ isPublic: change.currentTarget.checked })} />
             </>
           )}
-        <PermissionChoice label="Scopes" value={scopes} onChange={(value) => draft.change({ scopes: value })} error={faultOf(error, 'scopes')} />
+        <PermissionChoice label="It may" value={scopes} onChange={(value) => draft.change({ scopes: value })} error={faultOf(error, 'scopes')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

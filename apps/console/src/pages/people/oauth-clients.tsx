@@ -43,7 +43,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
   <Paper withBorder>
     <Table.ScrollContainer minWidth={740}>
       <Table aria-label="OAuth clients">
-        <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Client id</Table.Th><Table.Th>Grant types</Table.Th><Table.Th>Scopes</Table.Th><Table.Th>Created</Table.Th><Table.Th w={130}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+        <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Client id</Table.Th><Table.Th>Kind</Table.Th><Table.Th>It may</Table.Th><Table.Th>Created</Table.Th><Table.Th w={130}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
         <Table.Tbody>
           {clients.map((oauthClient) => (
             <Table.Tr key={oauthClient.clientId}>
@@ -53,7 +53,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
               </Table.Td>
               <Table.Td maw={190} style={{ overflowWrap: 'anywhere' }}><Code>{oauthClient.clientId}</Code></Table.Td>
               <Table.Td maw={260}>
-                <Group gap={4}>{oauthClient.public && <Badge variant="light" color="blue" size="sm" tt="none">public</Badge>}<Text size="sm">{oauthClient.grantTypes.join(', ')}</Text></Group>
+                <Group gap={4}>{oauthClient.public && <Badge variant="light" color="blue" size="sm" tt="none">public</Badge>}<Text size="sm">{oauthClient.grantTypes.includes('client_credentials') ? 'A program with tokens of its own' : 'People log in to it'}</Text></Group>
                 {oauthClient.redirectUris.map((uri) => <Text key={uri} size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{uri}</Text>)}
               </Table.Td>
               <Table.Td maw={240}><PermissionBadges of={oauthClient.scopes} /></Table.Td>

@@ -2,6 +2,7 @@ import type { components } from '@plant-shop/client';
 import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
+import type { PeopleSearch } from './people-search.js';
 
 export type User = components['schemas']['User'];
 export type Role = NonNullable<User['role']>;
@@ -42,15 +43,24 @@ export function useUsers({ q, role }: { readonly q: string | undefined; readonly
   });
 }
 
-export function useAudit({ by, operation }: { readonly by: string | undefined; readonly operation: string | undefined }): UseInfiniteQueryResult<InfiniteData<ListPage<AuditEntry>>> {
+/** Which entries of the audit log are wanted. */
+export type AuditFilter = { readonly [Name in 'by' | 'operation' | 'from' | 'to']: PeopleSearch[Name] | undefined };
+
+export const auditQuery = ({ by, operation, from, to }: AuditFilter): { subject?: string; operation?: string; from?: string; to?: string } => ({
+  ...(by !== undefined && { subject: by }),
+  ...(operation !== undefined && { operation }),
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
+});
+
+export function useAudit(filter: AuditFilter): UseInfiniteQueryResult<InfiniteData<ListPage<AuditEntry>>> {
   const shop = useShop();
   return useInfiniteQuery({
-    queryKey: ['audit', { by, operation }],
+    queryKey: ['audit', filter],
     refetchInterval: auditMs,
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam: cursor, signal }) => {
-      const query = { limit: pageSize, ...(by !== undefined && { subject: by }), ...(operation !== undefined && { operation }), ...(cursor !== undefined && { cursor }) };
-      const { data, response } = await shop.GET('/audit', { params: { query }, signal });
+      const { data, response } = await shop.GET('/audit', { params: { query: { limit: pageSize, ...auditQuery(filter), ...(cursor !== undefined && { cursor }) } }, signal });
       return { entries: data, next: nextCursor(response) };
     },
     getNextPageParam: ({ next }) => next,
@@ -85,4 +95,10 @@ export function useApiKeys(username: string): UseQueryResult<readonly ApiKey[]> 
 export function useOAuthClients(): UseQueryResult<readonly OAuthClient[]> {
   const shop = useShop();
   return useQuery({ queryKey: ['oauthClients'], queryFn: async ({ signal }) => (await shop.GET('/oauth/clients', { signal })).data });
+}
+
+/** Names of OAuth clients by their ids. */
+export function useApplicationNames(): ReadonlyMap<string, string> {
+  const { data } = useOAuthClients();
+  return new Map(data?.map(({ clientId, name }) => [clientId, name]));
 }

@@ -14,9 +14,12 @@ export interface PeopleSearch {
   /** Username of the actor in the audit log. */
   readonly by?: string;
   readonly operation?: string;
+  /** Instants: from the first on, and before the second. */
+  readonly from?: string;
+  readonly to?: string;
 }
 
-export function peopleSearch({ tab: askedTab, q, role: askedRole, by, operation }: Record<string, unknown>): PeopleSearch {
+export function peopleSearch({ tab: askedTab, q, role: askedRole, by, operation, from, to }: Record<string, unknown>): PeopleSearch {
   const tab = tabs.find((one) => one === askedTab);
   const role = roles.find((one) => one === askedRole);
   return {
@@ -25,7 +28,10 @@ export function peopleSearch({ tab: askedTab, q, role: askedRole, by, operation 
     ...(role && { role }),
     ...(isText(by) && { by }),
     ...(isText(operation) && { operation }),
+    ...(isInstant(from) && { from }),
+    ...(isInstant(to) && { to }),
   };
 }
 
+const isInstant = (value: unknown): value is string => typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) && !Number.isNaN(Date.parse(value));
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

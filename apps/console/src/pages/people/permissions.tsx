@@ -3,11 +3,25 @@ import { permissionMeanings } from '@plant-shop/client';
 import type { ReactNode } from 'react';
 import type { GrantedPermission } from './people-reads.js';
 
-/** All permissions, by their names in the API. */
+/** Each permission in a few words; `permissionMeanings` says it in a sentence. */
+const permissionNames: Readonly<Record<GrantedPermission, string>> = {
+  'write:plants': 'change plants',
+  'read:plants': 'see plants',
+  'read:stock': 'see stock',
+  'write:stock': 'set stock',
+  'read:orders': 'see all orders',
+  'write:orders': 'place orders',
+  'manage:orders': 'transfer and cancel orders',
+  'write:payments': 'report payments',
+  'write:shipments': 'report shipments',
+  'write:users': 'manage people',
+  webhooks: 'webhooks',
+};
+
 const allPermissions = Object.keys(permissionMeanings) as readonly GrantedPermission[];
 
 export const PermissionBadges = ({ of }: { readonly of: readonly GrantedPermission[] }): ReactNode =>
-  of.length === allPermissions.length ? <Text size="sm">all</Text> : <Group gap={4}>{of.map((one) => <Badge key={one} title={permissionMeanings[one]} variant="default" tt="none" fw={500} size="sm">{one}</Badge>)}</Group>;
+  of.length === allPermissions.length ? <Text size="sm">all</Text> : <Group gap={4}>{of.map((one) => <Badge key={one} title={permissionMeanings[one]} variant="default" tt="none" fw={500} size="sm" miw="max-content">{permissionNames[one]}</Badge>)}</Group>;
 
 export const PermissionChoice = ({ label, value, onChange, error }: {
   readonly label: string;
@@ -16,6 +30,6 @@ export const PermissionChoice = ({ label, value, onChange, error }: {
   readonly error?: string | undefined;
 }): ReactNode => (
   <Checkbox.Group label={label} value={[...value]} onChange={(chosen) => onChange(allPermissions.filter((one) => chosen.includes(one)))} error={error}>
-    <SimpleGrid cols={2} spacing={6} my={4}>{allPermissions.map((one) => <Checkbox key={one} value={one} label={permissionMeanings[one]} description={one} />)}</SimpleGrid>
+    <SimpleGrid cols={{ base: 1, xs: 2 }} spacing={6} my={4}>{allPermissions.map((one) => <Checkbox key={one} value={one} label={permissionMeanings[one]} />)}</SimpleGrid>
   </Checkbox.Group>
 );

@@ -4,6 +4,7 @@ import { IconArrowLeft, IconTrash } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../../auth/session.js';
+import { AnchorLink } from '../../ui/anchor-link.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
@@ -30,6 +31,8 @@ function Person({ username }: { readonly username: string }): ReactNode {
     <>
       <Anchor component={Link} to="/people" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>
       <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
+        <AnchorLink to="/orders" search={{ owner: username }} size="sm">Orders</AnchorLink>
+        <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>
         {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}
       </PageHeader>
       <ProblemAlert error={error} title="The user could not be loaded" />

@@ -8,6 +8,7 @@ import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
+import { deviceOf } from './device.js';
 import { type OpenSession, useSessions } from './people-reads.js';
 
 const kinds: Readonly<Record<OpenSession['kind'], string>> = { token: 'Program', application: 'Browser' };
@@ -32,18 +33,19 @@ export function Sessions({ username }: { readonly username: string }): ReactNode
 }
 
 const SessionTable = ({ sessions, onEnd }: { readonly sessions: readonly OpenSession[]; readonly onEnd: (session: OpenSession) => void }): ReactNode => (
-  <Table.ScrollContainer minWidth={640}>
+  <Table.ScrollContainer minWidth={720}>
     <Table aria-labelledby="sessions">
-      <Table.Thead><Table.Tr><Table.Th>Kind</Table.Th><Table.Th>Program</Table.Th><Table.Th>Started</Table.Th><Table.Th>Last used</Table.Th><Table.Th>Expires</Table.Th><Table.Th w={90}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+      <Table.Thead><Table.Tr><Table.Th>Kind</Table.Th><Table.Th>Device</Table.Th><Table.Th>Network</Table.Th><Table.Th>Started</Table.Th><Table.Th>Last used</Table.Th><Table.Th>Expires</Table.Th><Table.Th w={90}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
       <Table.Tbody>
         {sessions.map((session) => (
           <Table.Tr key={session.id}>
             <Table.Td><Group gap={6} wrap="nowrap">{kinds[session.kind]}{session.current && <Badge variant="light" color="green" tt="none">this one</Badge>}</Group></Table.Td>
-            <Table.Td maw={280}><Text size="sm" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>{session.userAgent ?? 'unknown'}</Text></Table.Td>
+            <Table.Td maw={280}><Text size="sm" lineClamp={2} title={session.userAgent} style={{ overflowWrap: 'anywhere' }}>{deviceOf(session.userAgent)}</Text></Table.Td>
+            <Table.Td style={{ overflowWrap: 'anywhere' }}>{session.network ?? 'unknown'}</Table.Td>
             <Table.Td><Time at={session.createdAt} /></Table.Td>
             <Table.Td><Time at={session.lastUsedAt} /></Table.Td>
             <Table.Td><Time at={session.expiresAt} isPlanned /></Table.Td>
-            <Table.Td><Button size="compact-sm" variant="default" aria-label={`End the session of ${session.userAgent ?? 'an unknown program'}`} onClick={() => onEnd(session)}>End</Button></Table.Td>
+            <Table.Td><Button size="compact-sm" variant="default" aria-label={`End the session of ${deviceOf(session.userAgent)}`} onClick={() => onEnd(session)}>End</Button></Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>
@@ -69,7 +71,7 @@ function EndSession({ username, ending, onClose }: { readonly username: string; 
   });
   return (
     <ConfirmDialog title={isAll ? `Log ${username} out everywhere?` : 'End the session?'} action={isAll ? 'Log out everywhere' : 'End the session'} isOpen isBusy={end.isPending} error={end.error} onConfirm={() => end.mutate()} onClose={onClose}>
-      <Text size="sm">{isAll ? 'All sessions and consents end. API keys stay valid.' : 'It is refused within a second.'}</Text>
+      <Text size="sm">{isAll ? 'All sessions and consents end. API keys stay valid.' : `${deviceOf(ending.userAgent)}, ${ending.network === undefined ? 'from an unknown network' : `from ${ending.network}`}: it is refused within a second.`}</Text>
       {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: this page may be logged out, too.</Text>}
     </ConfirmDialog>
   );

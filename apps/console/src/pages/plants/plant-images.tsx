@@ -7,7 +7,7 @@ import { Card } from '../../ui/card.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { FileDropZone } from '../../ui/file-drop-zone.js';
 import { formatBytes } from '../../ui/numbers.js';
-import { problemText } from '../../ui/problem.js';
+import { problemText } from '../../ui/problem-text.js';
 import { useChange } from '../../ui/use-change.js';
 import { ownImage, webAddress } from './plant-picture.js';
 import classes from './plant-images.module.css';

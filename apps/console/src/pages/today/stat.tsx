@@ -3,7 +3,7 @@ import type { IconProps } from '@tabler/icons-react';
 import type { ComponentType, ReactNode } from 'react';
 import type { OrderFilter } from '../orders/order-filter.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
-import { problemText } from '../../ui/problem.js';
+import { ProblemMessage } from '../../ui/problem-alert.js';
 
 /** A key figure with its label. */
 export function Stat({ label, value, text, icon: Icon, tone, href, search, error }: {
@@ -23,7 +23,7 @@ export function Stat({ label, value, text, icon: Icon, tone, href, search, error
         <Stack gap={2}>
           <Text size="sm" fw={500}>{search ? <AnchorLink to="/orders" search={search} c="inherit" inherit>{label}</AnchorLink> : href === undefined ? label : <AnchorLink to={href} c="inherit" inherit>{label}</AnchorLink>}</Text>
           <Text className="numbers" fz={30} fw={650} lh={1.15}>{value}</Text>
-          <Text size="xs" c="dimmed">{error === null || error === undefined ? text : problemText(error).what}</Text>
+          <Text size="xs" c="dimmed">{error === null || error === undefined ? text : <ProblemMessage error={error} isShort />}</Text>
         </Stack>
         <ThemeIcon variant="light" color={tone} size="lg" aria-hidden><Icon size={20} stroke={1.75} /></ThemeIcon>
       </Group>

@@ -8,7 +8,8 @@ import { sayDone } from '../../ui/done.js';
 import { useChange } from '../../ui/use-change.js';
 import type { Webhook } from './webhook-reads.js';
 
-export function DeleteWebhook({ webhook: { id: webhookId, url }, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
+export function DeleteWebhook({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
+  const { id: webhookId, name, url } = webhook;
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -23,7 +24,7 @@ export function DeleteWebhook({ webhook: { id: webhookId, url }, onClose }: { re
   });
   return (
     <ConfirmDialog title="Delete the webhook?" action="Delete the webhook" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
-      <Text size="sm">The shop stops sending events to <b style={{ overflowWrap: 'anywhere' }}>{url}</b>. Pending events are never sent, and the record of past deliveries is deleted.</Text>
+      <Text size="sm">The shop stops sending events to <b style={{ overflowWrap: 'anywhere' }}>{name === undefined ? url : `${name} (${url})`}</b>. Pending events are never sent, and the record of past deliveries is deleted.</Text>
     </ConfirmDialog>
   );
 }

@@ -1,29 +1,35 @@
-import { Button, Center, Group, Paper, SegmentedControl, Table, Title, VisuallyHidden } from '@mantine/core';
+import { Button, Center, Checkbox, Group, Paper, SegmentedControl, Table, Text, Title, VisuallyHidden } from '@mantine/core';
 import { IconMailFast } from '@tabler/icons-react';
 import { getRouteApi } from '@tanstack/react-router';
 import { Fragment, type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
+import { formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { Attempts } from './attempts.js';
 import { deliveryStates } from './deliveries-search.js';
+import { DeliveryDetails } from './delivery-details.js';
 import { DeliveryRow } from './delivery-row.js';
+import { ResendDialog, ResendFailed } from './resend-dialog.js';
+import { mostResent, ResendRun } from './resend-run.js';
 import { type Delivery, type DeliveryState, useDeliveries, type Webhook } from './webhook-reads.js';
 
 const route = getRouteApi('/webhooks/$webhookId');
 
-const columns = 6;
+const columns = 7;
 
 /** The webhook's deliveries, newest first, updated continuously. */
 export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNode {
   const { state } = route.useSearch();
   const navigate = route.useNavigate();
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useDeliveries(webhook.id, state);
+  const [isFinding, setFinding] = useState(false);
   const deliveries = data?.pages.flatMap((page) => page.deliveries) ?? [];
   return (
     <section aria-labelledby="deliveries">
       <Group justify="space-between" mb="sm">
         <Title order={2} size="h4" id="deliveries">Deliveries</Title>
+        <Button size="xs" variant="default" ml="auto" onClick={() => setFinding(true)}>Send again what failed</Button>
         <SegmentedControl
           size="xs"
           aria-label="State of the deliveries"
@@ -32,6 +38,7 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
           onChange={(value) => void navigate({ search: value === 'all' ? {} : { state: value }, replace: true })}
         />
       </Group>
+      {isFinding && <ResendFailed webhook={webhook} onClose={() => setFinding(false)} />}
       <ProblemAlert error={error} title="The deliveries could not be loaded" />
       {isPending && <Loading />}
       {data !== undefined && deliveries.length === 0 && <None state={state} />}
@@ -47,24 +54,46 @@ const None = ({ state }: { readonly state: DeliveryState | undefined }): ReactNo
 
 function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly deliveries: readonly Delivery[] }): ReactNode {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const toggle = (id: number): void => setOpen((before) => (before.has(id) ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id])));
+  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
+  const [run, setRun] = useState<ResendRun>();
+  const shop = useShop();
+  const chosen = deliveries.filter(({ id }) => selected.has(id)).slice(0, mostResent);
   return (
+    <>
+    <Group gap="xs" mb="xs" mih={30} role="group" aria-label="Selected deliveries">
+      <Text size="sm" role="status" {...(chosen.length === 0 && { c: 'dimmed' })}>{chosen.length === 0 ? 'Select deliveries to send several again.' : `${formatNumber(chosen.length)} selected`}</Text>
+      {chosen.length > 0 && <Button size="xs" onClick={() => setRun(new ResendRun(shop, webhook.id, chosen))}>Send them again</Button>}
+      {chosen.length > 0 && <Button size="xs" variant="subtle" onClick={() => setSelected(new Set())}>Select none</Button>}
+    </Group>
+    {run && (
+      <ResendDialog
+        webhook={webhook}
+        run={run}
+        onClose={() => {
+          if (run.state.get().isBegun) setSelected(new Set());
+          setRun(undefined);
+        }}
+      />
+    )}
     <Paper withBorder>
       <Table.ScrollContainer minWidth={760}>
         <Table aria-labelledby="deliveries">
           <Table.Thead>
-            <Table.Tr><Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th><Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr>
+            <Table.Tr><Table.Th w={36}><Checkbox size="xs" aria-label="Select all that are shown" checked={chosen.length === deliveries.length} indeterminate={chosen.length > 0 && chosen.length < deliveries.length} onChange={() => setSelected(new Set(chosen.length === deliveries.length ? [] : deliveries.map(({ id }) => id)))} /></Table.Th><Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th><Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {deliveries.map((delivery) => (
               <Fragment key={delivery.id}>
-                <DeliveryRow webhook={webhook} delivery={delivery} isOpen={open.has(delivery.id)} onToggle={() => toggle(delivery.id)} />
-                {open.has(delivery.id) && <Table.Tr><Table.Td colSpan={columns} id={`attempts-${delivery.id}`}><Attempts delivery={delivery} /></Table.Td></Table.Tr>}
+                <DeliveryRow webhook={webhook} delivery={delivery} isOpen={open.has(delivery.id)} isSelected={selected.has(delivery.id)} onToggle={() => setOpen(toggled(open, delivery.id))} onSelect={() => setSelected(toggled(selected, delivery.id))} />
+                {open.has(delivery.id) && <Table.Tr><Table.Td colSpan={columns} id={`attempts-${delivery.id}`}><DeliveryDetails webhook={webhook} delivery={delivery} /></Table.Td></Table.Tr>}
               </Fragment>
             ))}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
     </Paper>
+    </>
   );
 }
+
+const toggled = (ids: ReadonlySet<number>, id: number): ReadonlySet<number> => (ids.has(id) ? new Set([...ids].filter((one) => one !== id)) : new Set([...ids, id]));

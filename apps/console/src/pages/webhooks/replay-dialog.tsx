@@ -5,8 +5,9 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
 import { TimeInput } from '../../ui/time-input.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
-import { useWaiting, type Waiting, type Webhook } from './webhook-reads.js';
-import { type ReplayRange, useReplay } from './use-replay.js';
+import { eventLabel } from './event-labels.js';
+import { nameOf, useWaiting, type Waiting, type Webhook } from './webhook-reads.js';
+import { type ReplayCount, type ReplayRange, useReplay, useReplayPreview } from './use-replay.js';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -19,7 +20,7 @@ export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; 
   const isAsking = replay.state === 'idle' || replay.error !== undefined;
   return (
     <Modal opened onClose={onClose} title="Replay a period" size="lg">
-      {isAsking ? <PeriodForm draft={draft} error={replay.error} onStart={replay.start} onCancel={onClose} /> : <ReplayProgress webhook={webhook} {...replay} onClose={onClose} />}
+      {isAsking ? <PeriodForm webhook={webhook} draft={draft} error={replay.error} onStart={replay.start} onCancel={onClose} /> : <ReplayProgress webhook={webhook} {...replay} onClose={onClose} />}
     </Modal>
   );
 }
@@ -32,15 +33,15 @@ interface PeriodValues {
   readonly onlyFailed: boolean;
 }
 
-function PeriodForm({ draft, error, onStart, onCancel }: { readonly draft: Draft<PeriodValues>; readonly error: unknown; readonly onStart: (range: ReplayRange) => void; readonly onCancel: () => void }): ReactNode {
+function PeriodForm({ webhook, draft, error, onStart, onCancel }: { readonly webhook: Webhook; readonly draft: Draft<PeriodValues>; readonly error: unknown; readonly onStart: (range: ReplayRange) => void; readonly onCancel: () => void }): ReactNode {
   const { since, until, from, cursor, onlyFailed } = draft.value;
+  const range = rangeOf(draft.value);
+  const preview = useReplayPreview(webhook.id, range);
+  const { data: found } = preview;
+  const refusal = error ?? preview.error;
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    onStart({
-      ...(from === 'time' ? since !== undefined && { since } : { fromCursor: cursor.trim() }),
-      ...(until !== undefined && { until }),
-      onlyFailed,
-    });
+    if (range && found) onStart(range);
   };
   return (
     <form onSubmit={submit}>
@@ -51,18 +52,38 @@ function PeriodForm({ draft, error, onStart, onCancel }: { readonly draft: Draft
           <Group mt={4}><Radio value="time" label="a time" /><Radio value="cursor" label="a cursor of the stream" /></Group>
         </Radio.Group>
         {from === 'time'
-          ? <TimeInput label="Since" required data-autofocus value={since} onChange={(value) => draft.change({ since: value })} error={faultOf(error, 'since')} />
-          : <TextInput label="After the cursor" required value={cursor} onChange={(change) => draft.change({ cursor: change.currentTarget.value })} error={faultOf(error, 'fromCursor')} />}
-        <TimeInput label="Before" description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(error, 'until')} />
+          ? <TimeInput label="Since" required data-autofocus value={since} onChange={(value) => draft.change({ since: value })} error={faultOf(refusal, 'since')} />
+          : <TextInput label="After the cursor" required value={cursor} onChange={(change) => draft.change({ cursor: change.currentTarget.value })} error={faultOf(refusal, 'fromCursor')} />}
+        <TimeInput label="Before" description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(refusal, 'until')} />
         <Checkbox label="Only deliveries that failed" checked={onlyFailed} onChange={(change) => draft.change({ onlyFailed: change.currentTarget.checked })} />
-        <ProblemAlert error={error} title="Nothing more was scheduled" />
+        <Text size="sm" fw={500} role="status">{found ? previewText(webhook, found) : range && !refusal ? 'Counting the events …' : ''}</Text>
+        <ProblemAlert error={refusal} title={error === undefined ? 'The events could not be counted' : 'Nothing more was scheduled'} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>
-          <Button type="submit">Replay</Button>
+          <Button type="submit" disabled={!found || found.count === 0}>{found ? `Replay ${countText(found)}` : 'Replay'}</Button>
         </Group>
       </Stack>
     </form>
   );
+}
+
+/** The range that the form asks for; undefined while it is incomplete. */
+function rangeOf({ since, until, from, cursor, onlyFailed }: PeriodValues): ReplayRange | undefined {
+  if (from === 'time' ? since === undefined : cursor.trim() === '') return undefined;
+  return {
+    ...(from === 'time' ? since !== undefined && { since } : { fromCursor: cursor.trim() }),
+    ...(until !== undefined && { until }),
+    onlyFailed,
+  };
+}
+
+const countText = ({ count, isMore }: ReplayCount): string => `${counted(count, 'event')}${isMore ? ' or more' : ''}`;
+
+function previewText(webhook: Webhook, found: ReplayCount): string {
+  if (found.count === 0) return 'No event of the period would be sent.';
+  const { eventTypes, orderId, plantId, newStatuses } = webhook;
+  const only = [orderId === undefined ? '' : ` of order ${orderId}`, plantId === undefined ? '' : ` of plant ${plantId}`, newStatuses === undefined ? '' : `, changes only to ${newStatuses.join(', ')}`].join('');
+  return `${nameOf(webhook)} would get ${countText(found)}: ${eventTypes.map((type) => eventLabel(type).toLowerCase()).join('; ')}${only}.`;
 }
 
 function ReplayProgress({ webhook, state, scheduled, stop, onClose }: {

@@ -1,5 +1,6 @@
 import type { components } from '@plant-shop/client';
-import { useQueryClient } from '@tanstack/react-query';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 
@@ -49,6 +50,40 @@ export function useReplay(webhookId: string, onDone: () => void): ReplayRun {
     }
   };
   return { ...run, start: (range) => void follow(range), stop: () => stopping.current.abort() };
+}
+
+/** How many events a replay would send. */
+export interface ReplayCount {
+  readonly count: number;
+  /** Whether counting stopped before the end. */
+  readonly isMore: boolean;
+}
+
+const typingMs = 400;
+/** Answers that a count may take, each of up to 10,000 events. */
+const mostAnswers = 10;
+
+/** Counts what a replay of the range would send. Counts anew when the range has not changed for a moment. @param range undefined: counts nothing */
+export function useReplayPreview(webhookId: string, range: ReplayRange | undefined): Pick<UseQueryResult<ReplayCount>, 'data' | 'error'> {
+  const shop = useShop();
+  const wanted = JSON.stringify(range ?? null);
+  const [settled] = useDebouncedValue(wanted, typingMs);
+  const { data, error } = useQuery({
+    queryKey: ['webhook', webhookId, 'preview', settled],
+    enabled: settled !== 'null',
+    queryFn: async ({ signal }) => {
+      let query = JSON.parse(settled) as ReplayRange;
+      let count = 0;
+      for (let answers = 0; answers < mostAnswers; answers++) {
+        const { data: part }: { data: Replay } = await shop.GET('/webhooks/{webhookId}/replay', { params: { path: { webhookId }, query }, signal });
+        count += part.scheduled;
+        if (part.cursor === undefined) return { count, isMore: false };
+        query = nextStretch(query, part.cursor);
+      }
+      return { count, isMore: true };
+    },
+  });
+  return settled === wanted && settled !== 'null' ? { data, error } : { data: undefined, error: null };
 }
 
 /** A replay starts at a time or after a cursor. */

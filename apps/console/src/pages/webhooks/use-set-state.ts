@@ -12,9 +12,9 @@ export function useSetState(webhook: Webhook, etag: string | undefined): Change<
   return useChange({
     isRepeatable: true,
     mutationFn: async (state: Webhook['state']) => {
-      const { url, eventTypes, orderId, plantId, newStatuses, description } = webhook;
+      const { url, name, eventTypes, orderId, plantId, newStatuses, description } = webhook;
       const filters = { ...(orderId !== undefined && { orderId }), ...(plantId !== undefined && { plantId }), ...(newStatuses !== undefined && { newStatuses }) };
-      const body = { url, eventTypes, state, ...filters, ...(description !== undefined && { description }) };
+      const body = { url, eventTypes, state, ...filters, ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
       return (await shop.PUT('/webhooks/{webhookId}', { params: { path: { webhookId }, header: etag === undefined ? {} : { 'If-Match': etag } }, body })).data;
     },
     onSuccess: ({ state }) => sayDone(state === 'enabled' ? 'The webhook is enabled. Held events are being sent.' : 'The webhook is disabled. Its events are held for 30 days.'),

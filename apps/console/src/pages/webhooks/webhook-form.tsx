@@ -6,24 +6,16 @@ import { PlantField } from '../../ui/plant-field.js';
 import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { orderStatuses } from '../orders/order-filter.js';
-import type { EventType, Webhook } from './webhook-reads.js';
+import { eventLabel, eventLabels, eventTypes as allTypes } from './event-labels.js';
+import { nameOf, type Webhook } from './webhook-reads.js';
 
 /** The webhook's fields that users set. */
-export type WebhookInput = Pick<Webhook, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'newStatuses' | 'description'>;
-
-const events: readonly { readonly type: EventType; readonly label: string; readonly text: string }[] = [
-  { type: 'order.status_changed', label: 'An order changes its status', text: 'order.status_changed' },
-  { type: 'order.placed', label: 'An order is placed', text: 'order.placed' },
-  { type: 'order.shipped', label: 'An order is shipped', text: 'order.shipped' },
-  { type: 'refund.due', label: 'A refund becomes due', text: 'refund.due' },
-  { type: 'stock.low', label: 'A plant is low on stock', text: 'stock.low' },
-  { type: 'stock.out', label: 'A plant is out of stock', text: 'stock.out' },
-  { type: 'stock.back', label: 'A plant is in stock again', text: 'stock.back' },
-];
+export type WebhookInput = Pick<Webhook, 'url' | 'name' | 'eventTypes' | 'orderId' | 'plantId' | 'newStatuses' | 'description'>;
 
 /** The form's values, as typed. */
 export interface WebhookValues {
   readonly url: string;
+  readonly name: string;
   readonly eventTypes: string[];
   readonly orderId: string;
   readonly plantId?: number | undefined;
@@ -33,8 +25,8 @@ export interface WebhookValues {
   readonly description: string;
 }
 
-export const valuesOf = ({ url, eventTypes, orderId, plantId, newStatuses = [], description = '' }: WebhookInput): WebhookValues =>
-  ({ url, eventTypes, orderId: String(orderId ?? ''), plantId, newStatuses, description });
+export const valuesOf = ({ url, name = '', eventTypes, orderId, plantId, newStatuses = [], description = '' }: WebhookInput): WebhookValues =>
+  ({ url, name, eventTypes, orderId: String(orderId ?? ''), plantId, newStatuses, description });
 
 export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, onCancel }: {
   readonly draft: Draft<WebhookValues>;
@@ -46,13 +38,14 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
   readonly onSubmit: (input: WebhookInput) => void;
   readonly onCancel: () => void;
 }): ReactNode {
-  const { url, eventTypes, orderId, plantId, plantText, newStatuses, description } = draft.value;
+  const { url, name, eventTypes, orderId, plantId, plantText, newStatuses, description } = draft.value;
 
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     onSubmit({
       url: url.trim(),
-      eventTypes: events.flatMap(({ type }) => (eventTypes.includes(type) ? [type] : [])),
+      ...(name.trim() !== '' && { name: name.trim() }),
+      eventTypes: allTypes.filter((type) => eventTypes.includes(type)),
       ...(orderId.trim() !== '' && { orderId: Number(orderId) }),
       ...(plantId !== undefined && { plantId }),
       ...(newStatuses.length > 0 && { newStatuses: orderStatuses.filter((one) => newStatuses.includes(one)) }),
@@ -65,9 +58,10 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
       <Stack>
         <RestoredDraft draft={draft} />
         <TextInput label="Address" description="The shop sends each event to it by POST." type="url" placeholder="https://example.com/hooks/plants" required data-autofocus value={url} onChange={(change) => draft.change({ url: change.currentTarget.value })} error={faultOf(error, 'url')} />
+        <TextInput label="Name" description="To tell it from other webhooks." maxLength={100} value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
         <Checkbox.Group label="Events" value={eventTypes} onChange={(value) => draft.change({ eventTypes: value })} error={eventTypes.length === 0 ? 'Choose at least one.' : faultOf(error, 'eventTypes')}>
           <Stack gap={6} mt={4}>
-            {events.map(({ type, label, text }) => <Checkbox key={type} value={type} label={<>{label} <Text span c="dimmed" size="sm">{text}</Text></>} />)}
+            {allTypes.map((type) => <Checkbox key={type} value={type} label={<>{eventLabels[type]} <Text span c="dimmed" size="sm">{type}</Text></>} />)}
           </Stack>
         </Checkbox.Group>
         <Group grow align="flex-start">
@@ -89,7 +83,7 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
 /** Shows the current version after an edit conflict. */
 export const ChangedMeanwhile = ({ now }: { readonly now: Webhook }): ReactNode => (
   <Alert color="yellow" variant="light" title="Someone else has changed it" role="alert">
-    <Text size="sm">It is now: {now.url}, {now.eventTypes.join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}{now.newStatuses === undefined ? '' : `, to ${now.newStatuses.join(', ')}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}.</Text>
+    <Text size="sm">It is now: {now.name === undefined ? '' : `${nameOf(now)}, `}{now.url}, {now.eventTypes.map(eventLabel).join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}{now.newStatuses === undefined ? '' : `, to ${now.newStatuses.join(', ')}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}.</Text>
     <Text size="sm">Save again to replace it with your version, or cancel to keep it.</Text>
   </Alert>
 );

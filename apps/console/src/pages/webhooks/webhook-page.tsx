@@ -60,7 +60,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
   const isEnabled = webhook.state === 'enabled';
   return (
     <>
-      <PageHeader title={`Webhook ${hostOf(webhook.url)}`} text={webhook.url}>
+      <PageHeader title={webhook.name ?? `Webhook ${hostOf(webhook.url)}`} text={webhook.url}>
         <Button variant="default" leftSection={<IconSend size={16} />} loading={test.isPending} onClick={() => test.mutate()}>Send a test</Button>
         <Button variant="default" leftSection={<IconRepeat size={16} />} onClick={() => setDialog('replay')}>Replay</Button>
         <Button variant="default" leftSection={<IconPencil size={16} />} onClick={() => setDialog('edit')}>Edit</Button>

@@ -1,12 +1,16 @@
 import type { components, Shop } from '@plant-shop/client';
-import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { type InfiniteData, keepPreviousData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 
 export type Webhook = components['schemas']['Webhook'];
 export type Delivery = components['schemas']['Delivery'];
+export type DetailedDelivery = components['schemas']['DeliveryDetails'];
 export type DeliveryState = Delivery['state'];
 export type EventType = Webhook['eventTypes'][number];
+
+/** What people call the webhook: its name, or without one its address. */
+export const nameOf = ({ name, url }: Pick<Webhook, 'name' | 'url'>): string => name ?? url.replace(/^https?:\/\//, '');
 
 /** A webhook with its ETag, for conditional requests. */
 export interface SeenWebhook {
@@ -29,7 +33,7 @@ const endpointsMs = 5_000;
 const deliveriesMs = 3_000;
 /** The newest deliveries, which determine an endpoint's health. */
 const recent = 100;
-const waitingLimit = 1_000;
+const mostListed = 1_000;
 
 export function useWebhooks(): UseQueryResult<readonly Webhook[]> {
   const shop = useShop();
@@ -72,6 +76,27 @@ export function useDeliveries(webhookId: string, state: DeliveryState | undefine
   });
 }
 
+/** What was sent and answered; read again when there is another attempt. */
+export function useDelivery(webhookId: string, { id: deliveryId, attempts, state }: Delivery): UseQueryResult<DetailedDelivery> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['webhook', webhookId, 'delivery', deliveryId, { attempts: attempts.length, state }],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => (await shop.GET('/webhooks/{webhookId}/deliveries/{deliveryId}', { params: { path: { webhookId, deliveryId } }, signal })).data,
+  });
+}
+
+/** The newest deliveries, among them those that were just asked for. */
+export function useNewestDeliveries(webhookId: string, { enabled }: { readonly enabled: boolean }): UseQueryResult<readonly Delivery[]> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['webhook', webhookId, 'newest'],
+    refetchInterval: deliveriesMs,
+    enabled,
+    queryFn: async ({ signal }) => (await readDeliveries(shop, webhookId, { limit: mostListed }, signal)).deliveries,
+  });
+}
+
 export function useWaiting(webhookId: string, { enabled }: { readonly enabled: boolean }): UseQueryResult<Waiting> {
   const shop = useShop();
   return useQuery({
@@ -79,7 +104,7 @@ export function useWaiting(webhookId: string, { enabled }: { readonly enabled: b
     refetchInterval: deliveriesMs,
     enabled,
     queryFn: async ({ signal }) => {
-      const { deliveries, next } = await readDeliveries(shop, webhookId, { state: 'pending', limit: waitingLimit }, signal);
+      const { deliveries, next } = await readDeliveries(shop, webhookId, { state: 'pending', limit: mostListed }, signal);
       return { count: deliveries.length, isMore: next !== undefined };
     },
   });

@@ -10,6 +10,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { CreateWebhook } from './create-webhook.js';
 import { HealthBadge } from './health-badge.js';
+import { eventLabel } from './event-labels.js';
 import { useWebhooks, type Webhook } from './webhook-reads.js';
 
 export function WebhooksPage(): ReactNode {
@@ -33,13 +34,14 @@ const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): Rea
     <Table.ScrollContainer minWidth={720}>
       <Table verticalSpacing="sm" aria-label="Webhooks">
         <Table.Thead>
-          <Table.Tr><Table.Th>Address</Table.Th><Table.Th>Health</Table.Th><Table.Th>Events</Table.Th><Table.Th>Created</Table.Th></Table.Tr>
+          <Table.Tr><Table.Th>Webhook</Table.Th><Table.Th>Health</Table.Th><Table.Th>Events</Table.Th><Table.Th>Created</Table.Th></Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {webhooks.map((webhook) => (
             <Table.Tr key={webhook.id}>
               <Table.Td maw={340}>
-                <Anchor component={Link} to={`/webhooks/${webhook.id}`} size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Anchor>
+                <Anchor component={Link} to={`/webhooks/${webhook.id}`} size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>{webhook.name ?? webhook.url}</Anchor>
+                {webhook.name !== undefined && <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Text>}
                 {webhook.description !== undefined && <Text size="sm" c="dimmed" lineClamp={2}>{webhook.description}</Text>}
               </Table.Td>
               <Table.Td maw={320}><HealthBadge webhook={webhook} /></Table.Td>
@@ -56,7 +58,7 @@ const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): Rea
 /** The events that a webhook receives. */
 export const EventsOf = ({ webhook: { eventTypes, orderId, plantId, newStatuses } }: { readonly webhook: Webhook }): ReactNode => (
   <Group gap={4}>
-    {eventTypes.map((type) => <Badge key={type} variant="default" tt="none" fw={500} miw="max-content">{type}</Badge>)}
+    {eventTypes.map((type) => <Badge key={type} title={type} variant="default" tt="none" fw={500} miw="max-content">{eventLabel(type)}</Badge>)}
     {orderId !== undefined && <Text size="sm">of order {orderId}</Text>}
     {plantId !== undefined && <Text size="sm">of plant {plantId}</Text>}
     {newStatuses !== undefined && <Text size="sm">to {newStatuses.join(', ')}</Text>}

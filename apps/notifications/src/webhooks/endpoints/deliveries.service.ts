@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { isStockEvent } from '@plant-shop/contracts/events';
 import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import type { Delivery, DeliveryDetails, ListDeliveries, PreviewReplay, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
+import { Cipher } from '@plant-shop/platform/cipher';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { SemaphoreByKey } from '@plant-shop/platform/patterns/semaphore';
@@ -25,7 +26,7 @@ import { previewReplay, replayEvents } from '../queue/replay.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type PendingLimits } from '../../options.js';
 import type { WebhookEntity } from '../../database.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
-import { fixedHeaders, signedHeaders } from './signing-secrets.js';
+import { fixedHeaders, secretsAt, signedHeaders } from './signing-secrets.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
 
 /** Connections of the database that `schedule` may take: a replay holds one for as long as it takes to insert 10,000 deliveries. */
@@ -41,6 +42,7 @@ export class DeliveriesService {
     private readonly database: Database,
     private readonly clock: QueueClock,
     private readonly due: DueSignal,
+    private readonly cipher: Cipher,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
   ) {
     this.limits = webhooks.pending;
@@ -69,14 +71,21 @@ export class DeliveriesService {
     assertMayUseWebhooks(principal);
     const { id } = existingWebhook(await findWebhook(this.database, principal.subject, webhookId));
     const delivery = existingDelivery(await findDelivery(this.database, id, deliveryId));
-    const { eventId, body, response, attempts } = delivery;
+    const { eventId, body, response, refusals, acceptance, attempts } = delivery;
     const last = attempts.at(-1);
     const isHidden = isStockEvent((JSON.parse(body) as { event: string }).event)
       ? !permits(readingStock, principal)
       : delivery.ofOthers && !principal.permissions.includes('read:orders');
     if (!last || isHidden) return toDelivery(delivery);
     const headers = { ...fixedHeaders, ...signedHeaders(eventId, new Date(last.at), body, []), 'webhook-signature': '[redacted]' };
-    return { ...toDelivery(delivery), request: { headers, body }, ...(response && { response }) };
+    const secretsOf = await secretsAt(this.database, this.cipher, id);
+    const detailed = attempts.map((attempt, n) => {
+      const { 'webhook-signature': signature, ...signed } = signedHeaders(eventId, new Date(attempt.at), body, secretsOf(new Date(attempt.at)));
+      const sent = { ...fixedHeaders, ...signed, ...(signature && { 'webhook-signature': signature }) };
+      const answer = attempt.error === undefined ? acceptance : refusals?.[n + 1];
+      return { ...attempt, request: { headers: sent }, ...(answer && { response: { headers: {}, body: '', ...answer } }) };
+    });
+    return { ...toDelivery(delivery), attempts: detailed, request: { headers, body }, ...(response && { response }) };
   }
 
   /** Sends an event again at once, as a new delivery outside the order's lane: it waits for none, and none waits for it. */

@@ -60,6 +60,19 @@ export async function countOutdatedSecrets(db: Pick<Transaction, 'query'>, keyId
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }
 
+/** How far the clocks of attempts and of this database may differ. A signature that was not sent misleads less than one that is missing. */
+const clockSlackMs = 30_000;
+
+/** Decrypts an endpoint's secrets. Returns a function that gives those which signed at a time and are not deleted, newest first. */
+export async function secretsAt(db: Pick<Transaction, 'query'>, cipher: Cipher, webhookId: string): Promise<(at: Date) => string[]> {
+  const rows = await db.query<{ bytes: Buffer; createdAt: Date | null; endsAt: Date | null }>(
+    `SELECT encrypted AS bytes, created_at AS "createdAt", nullif(ends_at, 'infinity') AS "endsAt" FROM webhook_secrets WHERE webhook_id = $1 ORDER BY id DESC`,
+    [webhookId],
+  );
+  const secrets = rows.map(({ bytes, createdAt, endsAt }) => ({ secret: cipher.decrypt(bytes, webhookId), from: (createdAt?.getTime() ?? -Infinity) - clockSlackMs, to: (endsAt?.getTime() ?? Infinity) + clockSlackMs }));
+  return (at) => secrets.flatMap(({ secret, from, to }) => (from <= at.getTime() && at.getTime() < to ? [secret] : []));
+}
+
 /** Headers of every attempt. */
 export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'plant-shop-webhooks/1' };
 

@@ -10,11 +10,12 @@ import { hostOf } from './target-guard.js';
 export const defaultGraceSeconds = 86_400;
 
 /** The fields that the owner sets. */
-export type WebhookInput = Pick<WebhookEntity, 'url' | 'host' | 'eventTypes' | 'orderId' | 'plantId' | 'newStatuses' | 'description' | 'seesStock'>;
+export type WebhookInput = Pick<WebhookEntity, 'url' | 'name' | 'host' | 'eventTypes' | 'orderId' | 'plantId' | 'newStatuses' | 'description' | 'seesStock'>;
 
-/** Applies defaults: no filters, no description, and the default event type. */
-export const toInput = ({ url, eventTypes = [defaultEventType], orderId, plantId, newStatuses, description }: NewWebhook): WebhookInput => ({
+/** Applies defaults: no filters, no name, no description, and the default event type. */
+export const toInput = ({ url, name, eventTypes = [defaultEventType], orderId, plantId, newStatuses, description }: NewWebhook): WebhookInput => ({
   url,
+  name: name ?? null,
   host: networkOf(hostOf(new URL(url))),
   eventTypes,
   orderId: orderId ?? null,
@@ -29,6 +30,7 @@ export const toInput = ({ url, eventTypes = [defaultEventType], orderId, plantId
 export const toWebhook = (record: WebhookEntity, isBehind = false): Webhook => ({
   id: record.id,
   url: record.url,
+  ...(record.name !== null && { name: record.name }),
   eventTypes: record.eventTypes,
   ...(record.orderId !== null && { orderId: record.orderId }),
   ...(record.plantId !== null && { plantId: record.plantId }),

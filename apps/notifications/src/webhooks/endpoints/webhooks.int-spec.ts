@@ -12,8 +12,8 @@ describe('endpoints', () => {
   const owner = WebhookOwner.ofEachTest();
 
   it('are read and listed as they were created, newest first, without the secret', async () => {
-    const { secret, ...first } = await owner.create({ orderId: 5, plantId: 7, newStatuses: ['approved', 'cancelled'] });
-    expect(first).toMatchObject({ newStatuses: ['approved', 'cancelled'] });
+    const { secret, ...first } = await owner.create({ name: ' Warehouse ', orderId: 5, plantId: 7, newStatuses: ['approved', 'cancelled'] });
+    expect(first).toMatchObject({ name: 'Warehouse', newStatuses: ['approved', 'cancelled'] });
     const { secret: another, ...second } = await owner.create();
     expect(secret).not.toBe(another);
     expect(await owner.get(first.id)).toEqual(first);
@@ -22,7 +22,7 @@ describe('endpoints', () => {
   });
 
   it('are replaced completely, and only at the version that was read', async () => {
-    const webhook = await owner.create({ orderId: 5, plantId: 7, newStatuses: ['approved'], description: 'Old' });
+    const webhook = await owner.create({ name: 'Old', orderId: 5, plantId: 7, newStatuses: ['approved'], description: 'Old' });
     const replaced = await owner.replace(webhook, { plantId: 8 });
     expect(replaced).toEqual({ id: webhook.id, url: webhook.url, eventTypes: webhook.eventTypes, plantId: 8, state: 'enabled', createdAt: webhook.createdAt });
     const input = { url: webhook.url, eventTypes: [...webhook.eventTypes] };
@@ -114,7 +114,7 @@ describe('endpoints', () => {
     const same = <Payload, Answer>(operation: Operation<Payload, Answer>, answer: Answer): void => {
       expect([operation.name, shapeOf(answer)]).toEqual([operation.name, shapeOf(sampleOf(operation).answer)]);
     };
-    const webhook = await owner.create({ plantId: 7, newStatuses: ['approved'], description: 'To the warehouse' });
+    const webhook = await owner.create({ name: 'Warehouse', plantId: 7, newStatuses: ['approved'], description: 'To the warehouse' });
     same(notifications.createWebhook, webhook);
     same(notifications.getWebhook, await owner.get(webhook.id));
     same(notifications.rotateWebhookSecret, await owner.rotate(webhook.id));

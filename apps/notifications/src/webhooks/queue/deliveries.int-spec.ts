@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Delivery, type DeliveryDetails, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
+import { type CreatedWebhook, type Delivery, type DeliveryDetails, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
+import { Webhook } from 'standardwebhooks';
 import { type Change, customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const fiveDays = 5 * 86_400_000;
@@ -13,7 +14,7 @@ let receiver: Receiver;
 /** Each test has its own customer. */
 let owner = 0;
 let principal: Principal;
-let webhook: Endpoint;
+let webhook: CreatedWebhook;
 
 const running = (timeScale: number): void => {
   beforeAll(async () => {
@@ -80,16 +81,44 @@ describe('deliveries, 250 times as fast', () => {
     const [event] = happen({ orderId: 1 });
     await until(async () => (await deliveries())[0]?.attempts.length === 2);
     const { request, response, ...delivery } = await details();
-    expect([delivery]).toEqual(await deliveries());
+    expect([delivery]).toEqual([{ ...(await deliveries())[0], attempts: delivery.attempts }]);
     const { headers, body } = receiver.received[1]!;
     expect(request?.headers).toEqual({ ...Object.fromEntries(Object.keys(request?.headers ?? {}).map((name) => [name, headers[name]])), 'webhook-signature': '[redacted]' });
     expect(Object.keys(request?.headers ?? {})).toEqual(['content-type', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
     expect([request?.body, body]).toEqual([event!.body, event!.body]);
     expect(response).toMatchObject({ headers: { 'x-count': '2', 'set-cookie': '[redacted]' }, body: 'answer 2' });
     await allDelivered(1);
-    expect(await details()).toEqual({ ...(await deliveries())[0], request: expect.objectContaining({ body: event!.body }) });
+    expect(await details()).toEqual({ ...(await deliveries())[0], attempts: expect.any(Array), request: expect.objectContaining({ body: event!.body }) });
     const resent = await shop.call(notifications.resendDelivery, { webhookId: webhook.id, deliveryId: delivery.id }, principal);
     expect(resent).not.toHaveProperty('request');
+  });
+
+  it('show each attempt with what it sent, signed, and the beginning of its answer', async () => {
+    receiver.answer = (_received, response) => {
+      const count = receiver.received.length;
+      if (count === 2) response.writeHead(503).end();
+      else response.writeHead(count < 3 ? 500 : 200, { 'x-request-id': `r-${count}`, 'x-count': count, 'set-cookie': 'a=1', 'content-length': 8 }).end(`answer ${count}`);
+    };
+    happen({ orderId: 1 });
+    await allDelivered(1);
+    const [{ id, ...listed }] = (await deliveries()) as [Delivery];
+    expect(listed).toMatchObject({ eventType: 'order.status_changed', createdAt: expect.any(String) });
+    expect(listed).not.toHaveProperty('attemptsLeft');
+    const { attempts } = await shop.call(notifications.getDelivery, { webhookId: webhook.id, deliveryId: id }, principal);
+    expect(attempts).toMatchObject(listed.attempts);
+    const { headers } = attempts[0]!.request!;
+    expect(Object.keys(headers)).toEqual(['content-type', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
+    expect(receiver.received[0]!.headers).toMatchObject(headers);
+    for (const [n, { request }] of attempts.entries()) new Webhook(webhook.secret).verify(receiver.received[n]!.body, request!.headers);
+    expect(attempts.map(({ response }) => response)).toEqual([
+      { headers: { 'x-request-id': 'r-1' }, body: 'answer 1' },
+      undefined,
+      { headers: { 'x-request-id': 'r-3' }, body: 'answer 3' },
+    ]);
+    await shop.call(notifications.rotateWebhookSecret, { webhookId: webhook.id, rotation: { graceSeconds: 0 } }, principal);
+    await shop.sql.query(`UPDATE webhook_secrets SET created_at = created_at + interval '1 minute' WHERE webhook_id = $1`, [webhook.id]);
+    const [later] = (await shop.call(notifications.getDelivery, { webhookId: webhook.id, deliveryId: id }, principal)).attempts;
+    expect(later!.request!.headers).not.toHaveProperty('webhook-signature');
   });
 
   it('hide other users’ orders from a credential that may not read them', async () => {
@@ -103,6 +132,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(await read(clerk)).toMatchObject({ request: { body: expect.any(String) }, response: { body: '' } });
     const without = await read(principal);
     expect([without.request, without.response]).toEqual([undefined, undefined]);
+    expect(without.attempts).toEqual((await shop.deliveries(all, clerk))[0]!.attempts);
     await expect(read(customer(998))).rejects.toMatchObject({ code: 'webhook-not-found' });
     await expect(shop.call(notifications.getDelivery, { webhookId: all.id, deliveryId: 999_999 }, clerk)).rejects.toMatchObject({ code: 'delivery-not-found' });
   });
@@ -111,8 +141,8 @@ describe('deliveries, 250 times as fast', () => {
     answer(500);
     happen({ orderId: 1 });
     await until(async () => (await deliveries())[0]?.attempts.length === 2);
-    const [{ attempts, nextAttemptAt, state }] = (await deliveries()) as [Delivery];
-    expect(state).toBe('pending');
+    const [{ attempts, nextAttemptAt, attemptsLeft, state }] = (await deliveries()) as [Delivery];
+    expect([state, attemptsLeft]).toEqual(['pending', 8]);
     const pause = Date.parse(nextAttemptAt!) - Date.parse(attempts[1]!.at);
     expect(pause).toBeGreaterThanOrEqual(1_080);
   });

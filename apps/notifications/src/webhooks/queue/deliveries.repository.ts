@@ -5,6 +5,7 @@ import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { bringForward, isStockType } from './queue.repository.js';
+import { maxAttempts } from './turn.js';
 import { queueAhead, queueNow } from './queue-clock.js';
 import { type EndpointProgress, longerPause, type OwnRange } from './positions.repository.js';
 
@@ -12,7 +13,9 @@ import { type EndpointProgress, longerPause, type OwnRange } from './positions.r
 export interface DeliveryRecord {
   readonly id: number;
   readonly eventId: string;
+  readonly eventType: string;
   readonly orderId: number | null;
+  readonly createdAt: Date;
   readonly state: DeliveryState;
   readonly attempts: readonly DeliveryAttempt[];
   /** Null unless the delivery waits for this time: it is being sent, waits for a predecessor, is held, or has ended. */
@@ -22,10 +25,14 @@ export interface DeliveryRecord {
 export const toDelivery = (record: DeliveryRecord): Delivery => ({
   id: record.id,
   eventId: record.eventId,
+  eventType: record.eventType,
   ...(record.orderId !== null && { orderId: record.orderId }),
+  createdAt: record.createdAt.toISOString(),
   state: record.state,
   attempts: record.attempts,
   ...(record.nextAttemptAt !== null && { nextAttemptAt: record.nextAttemptAt.toISOString() }),
+  // A pending one gets another attempt, even one that a 410 held after the last of the schedule.
+  ...((record.state === 'pending' || record.state === 'held') && { attemptsLeft: Math.max(maxAttempts - record.attempts.length, 1) }),
 });
 
 /** Throws `delivery-not-found` if there is no delivery. */
@@ -223,20 +230,24 @@ export async function insertCopy(tx: Transaction, webhookId: string, deliveryId:
   return onlyRow(inserted).id;
 }
 
-const publicColumns = `d.id, d.event_id AS "eventId", d.order_id AS "orderId", d.attempts,
+const publicColumns = `d.id, d.event_id AS "eventId", d.body::jsonb ->> 'event' AS "eventType", d.order_id AS "orderId", d.created_at AS "createdAt", d.attempts,
   CASE WHEN d.state = 'pending' AND w.state = 'disabled' THEN 'held' ELSE d.state END AS state,
   CASE WHEN w.state = 'enabled' AND d.lease IS NULL THEN d.due_at - ${queueAhead} END AS "nextAttemptAt"`;
 
-/** A delivery with what its last attempt sent and received. */
+/** A delivery with what its attempts sent and received. */
 export interface DeliveryDetailsRecord extends DeliveryRecord {
   readonly ofOthers: boolean;
   readonly body: string;
   readonly response: DeliveryResponse | null;
+  /** Answers to attempts that failed, by number from 1. */
+  readonly refusals: Readonly<Record<string, Partial<DeliveryResponse>>> | null;
+  /** The answer to the attempt that succeeded. */
+  readonly acceptance: Partial<DeliveryResponse> | null;
 }
 
 export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryDetailsRecord | undefined> {
   const [delivery] = await db.query<DeliveryDetailsRecord>(
-    `SELECT ${publicColumns}, d.of_others AS "ofOthers", d.body, d.response FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+    `SELECT ${publicColumns}, d.of_others AS "ofOthers", d.body, d.response, d.refusals, d.acceptance FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
      WHERE d.id = $2 AND d.webhook_id = $1 AND (w.sees_all OR NOT d.of_others)`,
     [webhookId, id],
   );

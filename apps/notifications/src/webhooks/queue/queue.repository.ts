@@ -161,6 +161,8 @@ export interface Outcome {
   readonly lease: string;
   readonly attempt: DeliveryAttempt;
   readonly response?: DeliveryResponse;
+  /** What is kept of any answer. */
+  readonly excerpt?: Partial<DeliveryResponse>;
   /** A `pending` delivery is due again after `pauseMs`. */
   readonly state: 'delivered' | 'failed' | 'pending';
   readonly pauseMs: number;
@@ -181,9 +183,13 @@ const record: Statement = {
   name: 'webhooks-record-outcomes',
   text: `
     UPDATE webhook_deliveries d SET state = t.state, attempts = d.attempts || t.attempt, response = t.response, lease = NULL,
+      acceptance = CASE WHEN t.state = 'delivered' THEN t.excerpt END,
+      refusals = CASE WHEN t.state = 'delivered' OR t.excerpt IS NULL THEN d.refusals
+        ELSE coalesce(d.refusals, '{}') || jsonb_build_object(jsonb_array_length(d.attempts) + 1, t.excerpt) END,
       due_at = CASE WHEN t.state = 'pending' THEN ${queueNow} + t.pause_ms * interval '1 millisecond' END,
       ended_at = CASE WHEN t.state <> 'pending' THEN now() END
-    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[], $6::jsonb[]) AS t (id, lease, state, attempt, pause_ms, response)
+    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[], $6::jsonb[], $7::jsonb[])
+      AS t (id, lease, state, attempt, pause_ms, response, excerpt)
     WHERE d.id = t.id AND d.lease = t.lease RETURNING d.id`,
 };
 
@@ -219,6 +225,7 @@ export function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): (
     outcomes.map((one) => JSON.stringify(one.attempt)),
     outcomes.map((one) => one.pauseMs),
     outcomes.map(({ response }) => (response ? JSON.stringify(response) : null)),
+    outcomes.map(({ excerpt }) => (excerpt ? JSON.stringify(excerpt) : null)),
   ]);
   advanceLanes(tx, lanes);
   return () => new Set(written().map((row) => row.id));

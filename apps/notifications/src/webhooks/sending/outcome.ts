@@ -1,7 +1,7 @@
 import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import type { ClaimedDelivery, Health, Outcome } from '../queue/queue.repository.js';
+import { pauseAfter } from '../queue/turn.js';
 import { type SendResult } from './webhook-sender.js';
-import { pauseAfter } from './schedule.js';
 
 /** The receiver wants no more deliveries. */
 const goneStatus = 410;
@@ -19,7 +19,7 @@ const askedPauseMs = ({ status, retryAfterMs = 0 }: SendResult): number =>
 
 /** @param random from 0 to 1 */
 export function outcomeOf(delivery: ClaimedDelivery, lease: string, sent: SendResult, timeScale: number, random: number): Outcome {
-  const base = { delivery, lease, attempt: toAttempt(sent), ...(sent.response && { response: sent.response }) };
+  const base = { delivery, lease, attempt: toAttempt(sent), ...(sent.response && { response: sent.response }), ...(sent.excerpt && { excerpt: sent.excerpt }) };
   if (isDelivered(sent)) return { ...base, state: 'delivered', pauseMs: 0 };
   const pauseMs = pauseAfter(delivery.recordedAttempts + 1, timeScale, random);
   // After a 410 the endpoint is disabled, and the delivery is held like later ones.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { AgreedTime, maxRetryAfterMs, pauseAfter, retryAfterMs } from './schedule.js';
+import { pauseAfter } from '../queue/turn.js';
+import { AgreedTime, maxRetryAfterMs, retryAfterMs } from './schedule.js';
 
 const now = new Date('2027-03-01T08:00:00.000Z');
 

@@ -1,23 +1,5 @@
-/**
- * Pauses before each attempt, in milliseconds: none, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, three days in
- * total. Source: the example schedule of Standard Webhooks 1.0.
- */
-const pauses = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((seconds) => seconds * 1_000);
-/** Random part of a pause, so that deliveries that failed together are not retried together. */
-const jitter = 0.1;
-
 /** Maximum Retry-After that is honoured. */
 export const maxRetryAfterMs = 86_400_000;
-
-/**
- * Returns the pause after an attempt in milliseconds, undefined if it was the last.
- * @param attempts number of attempts, that one included
- * @param random from 0 to 1
- */
-export function pauseAfter(attempts: number, timeScale: number, random: number): number | undefined {
-  const pause = pauses[attempts];
-  return pause === undefined ? undefined : pause * timeScale * (1 + jitter * (2 * random - 1));
-}
 
 /** Parses Retry-After (RFC 9110, 10.2.3): seconds or a date. Returns undefined for anything else. */
 export function retryAfterMs(header: string | undefined, now: Date): number | undefined {

@@ -54,13 +54,25 @@ describe('the webhook sender', () => {
     expect(await send()).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status });
   });
 
+  it('keeps the beginning of any answer, with the headers that help, without secrets', async () => {
+    receiver.answer = (_received, response) => response.writeHead(200, { 'content-type': 'text/plain', 'X-Amzn-RequestId': 'r-1', 'request-id': 'whsec_hunter2', authorization: 'a', 'set-cookie': 'b=1', 'x-odd': 'odd', via: 'v' }).end(`${'o'.repeat(196)} token=hunter2 ${'x'.repeat(9_000)}`);
+    const { excerpt, ...sent } = await send();
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status: 200 });
+    expect(excerpt).toEqual({ headers: { 'x-amzn-requestid': 'r-1', 'request-id': '[redacted]' }, body: `${'o'.repeat(196)} tok`, truncated: true });
+    receiver.answer = (_received, response) => response.writeHead(500, { 'content-type': 'text/plain', authorization: 'a', 'set-cookie': 'b=1', 'x-odd': 'odd', via: 'v'.repeat(300) }).end(`${'o'.repeat(396)} token=hunter2 ${'x'.repeat(9_000)}`);
+    expect((await send()).excerpt).toEqual({ headers: { 'content-type': 'text/plain', via: 'v'.repeat(120) }, body: `${'o'.repeat(396)} tok`, truncated: true });
+    receiver.answer = (_received, response) => response.writeHead(204).end();
+    expect(await send()).not.toHaveProperty('excerpt');
+  });
+
   it.each([400, 401, 404, 410, 429, 500, 503])('counts %i as a failure, with the text of the receiver only in its response', async (status) => {
     receiver.answer = (_received, response) => response.writeHead(status, 'odd reason', { 'x-odd': 'odd' }).end('odd text of the receiver');
-    const { response, ...sent } = await send();
+    const { response, excerpt, ...sent } = await send();
     expect(sent).toMatchObject({ status, error: `The receiver answered ${status}.` });
     expect(JSON.stringify(sent)).not.toContain('odd');
     expect(response).toMatchObject({ headers: { 'x-odd': 'odd' }, body: 'odd text of the receiver' });
     expect(response).not.toHaveProperty('truncated');
+    expect(excerpt).toEqual({ body: 'odd text of the receiver' });
   });
 
   it('keeps the beginning of a long failure, as text that Postgres stores', async () => {
@@ -126,7 +138,7 @@ describe('the webhook sender', () => {
       pour();
     };
     const sent = await send();
-    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, ...(error && { error, response: expect.objectContaining({ body: '\ufffd'.repeat(4_096), truncated: true }) }) });
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, excerpt: expect.objectContaining({ truncated: true }), ...(error && { error, response: expect.objectContaining({ body: '\ufffd'.repeat(4_096), truncated: true }) }) });
     await until(() => !isOpen);
     // What the buffers of the two sockets hold, and no more.
     expect(written).toBeLessThan(16 * 1024 * 1024);
@@ -178,7 +190,7 @@ describe('the webhook sender', () => {
       response.flushHeaders();
     };
     const sent = await send(receiver.url, { bodyLimitMs: 200 });
-    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, isUnfinished: true, ...(error && { error, response: expect.objectContaining({ truncated: true }) }) });
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, isUnfinished: true, excerpt: expect.objectContaining({ truncated: true }), ...(error && { error, response: expect.objectContaining({ truncated: true }) }) });
     expect(sent.durationMs).toBeGreaterThanOrEqual(190);
     expect(sent.durationMs).toBeLessThan(4_000);
     await until(() => !isOpen);

@@ -27,6 +27,8 @@ export interface SendResult {
   readonly retryAfterMs?: number;
   /** Of a failure, for the endpoint's owner. Must not be logged. */
   readonly response?: DeliveryResponse;
+  /** Of any answer, for the endpoint's owner. Must not be logged. */
+  readonly excerpt?: Partial<DeliveryResponse>;
   /** Set if the body of the response had not ended within its time limit. */
   readonly isUnfinished?: true;
   /** Set if `signal` or `mayBegin` ended the attempt before a response: it says nothing about the receiver. */
@@ -47,10 +49,23 @@ export interface Post {
 
 /** The response body is discarded; reading it to the end lets the connection be reused. */
 const maxResponseBytes = 64 * 1024;
-/** Characters of a response that are shown. */
-const shownChars = { headers: 2_048, header: 256, body: 4_096 };
+/** Which part of a response is shown, in characters. */
+interface Extent {
+  readonly headers: number;
+  readonly header: number;
+  readonly body: number;
+  /** Undefined: all headers. */
+  readonly only?: RegExp;
+}
+/** Of the last attempt, if it failed. */
+const wholeExtent: Extent = { headers: 2_048, header: 256, body: 4_096 };
+const ids = '(?:^|-)(?:request|correlation|trace)-?id$|^cf-ray$';
+/** Of each attempt that failed. */
+const refusalExtent: Extent = { headers: 400, header: 120, body: 400, only: new RegExp(`^(?:content-type|location|retry-after|server|via)$|${ids}`) };
+/** Of a success: enough to find it in the receiver's logs, and small beside the event. */
+const acceptanceExtent: Extent = { headers: 200, header: 120, body: 200, only: new RegExp(ids) };
 /** Bytes kept of a response: more than is shown, so that a secret is redacted before it is cut. */
-const keptBytes = 2 * shownChars.body;
+const keptBytes = ({ body }: Extent): number => 2 * body;
 
 const timedOut = new Error('time limit');
 const tooLong = new Error('response too long');
@@ -100,8 +115,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   private status: number | undefined;
   private retryAfterMs: number | undefined;
   private bytes = 0;
-  /** Of a response that is no success. */
   private headers: IncomingHttpHeaders | undefined;
+  private extent = wholeExtent;
   private readonly chunks: Buffer[] = [];
 
   constructor(
@@ -143,7 +158,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.status = status;
-    if (status >= 300) this.headers = headers;
+    this.headers = headers;
+    this.extent = status < 300 ? acceptanceExtent : wholeExtent;
     this.retryAfterMs = retryAfterMs(headers['retry-after'], new Date(this.post.at.getTime() + performance.now() - this.startedAt));
     // The status decides. The body is read only to reuse the connection, within its own limit: a receiver that sends it slowly must not
     // occupy the slot.
@@ -153,7 +169,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.headers && this.bytes < keptBytes) this.chunks.push(chunk);
+    if (this.bytes < keptBytes(this.extent)) this.chunks.push(chunk);
     this.bytes += chunk.length;
     if (this.bytes > maxResponseBytes) this.stop(tooLong);
   }
@@ -175,7 +191,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.isSettled) return;
     this.isSettled = true;
     clearTimeout(this.timer);
-    const { status } = this;
+    const { status, headers } = this;
     if (status === undefined && error === cut) {
       this.done({ at: this.post.at, durationMs: Math.round(performance.now() - this.startedAt), isCut: true });
       return;
@@ -188,10 +204,27 @@ class Attempt implements Dispatcher.DispatchHandler {
       ...(status !== undefined && { status }),
       ...(text !== undefined && { error: text }),
       ...(this.retryAfterMs !== undefined && { retryAfterMs: this.retryAfterMs }),
-      ...(this.headers && { response: shown(this.headers, this.chunks, error === undefined && this.bytes <= keptBytes) }),
+      ...(headers && this.shown(headers, error === undefined)),
       ...(status !== undefined && error === timedOut && { isUnfinished: true }),
     });
   }
+
+  /** @param hasEnded whether the body was read to its end */
+  private shown(headers: IncomingHttpHeaders, hasEnded: boolean): Pick<SendResult, 'response' | 'excerpt'> {
+    const [first = Buffer.alloc(0), ...rest] = this.chunks;
+    const bytes = rest.length === 0 ? first : Buffer.concat(this.chunks);
+    const partOf = (extent: Extent): DeliveryResponse => shown(headers, bytes.subarray(0, keptBytes(extent)), hasEnded && this.bytes <= keptBytes(extent), extent);
+    if (this.extent === wholeExtent) return { response: partOf(wholeExtent), ...withoutEmpty(partOf(refusalExtent)) };
+    return withoutEmpty(partOf(acceptanceExtent));
+  }
+}
+
+/** Omits what is empty: it is kept for each delivery. */
+function withoutEmpty({ headers, body, truncated }: DeliveryResponse): Pick<SendResult, 'excerpt'> {
+  const hasHeaders = Object.keys(headers).length > 0;
+  if (body === '') return hasHeaders ? { excerpt: { headers } } : {};
+  if (truncated) return { excerpt: { ...(hasHeaders && { headers }), body, truncated } };
+  return { excerpt: hasHeaders ? { headers, body } : { body } };
 }
 
 const censored = '[redacted]';
@@ -201,20 +234,23 @@ const secretMembers = /("[^"]{0,64}(?:password|secret|token|api[-_]?key|signatur
 const secretParameters = /((?:password|secret|token|api[-_]?key|signature)=)[^&\s"']{1,1024}/gi;
 const userInfo = /(:\/\/)[^\s"'<>@/]{1,256}@/g;
 const secrets = /whsec_[\w+/=]{1,1024}|(?<![\w+/])[\w+/]{43}=|\bBearer\s{1,8}\S{1,1024}|(?<![\w.-])eyJ[\w-]{1,1024}\.[\w-]{1,1024}\.[\w-]{0,1024}/g;
+/** What each of the above begins with or contains: most answers have none of it, and one search costs less than four. */
+const traces = /password|secret|token|key|signature|:\/\/|whsec_|Bearer|eyJ|[\w+/]{43}=/i;
 const withoutSecrets = (text: string): string =>
-  text.replaceAll(secretMembers, `$1${censored}`).replaceAll(secretParameters, `$1${censored}`).replaceAll(userInfo, `$1${censored}@`).replaceAll(secrets, censored);
+  !traces.test(text) ? text : text.replaceAll(secretMembers, `$1${censored}`).replaceAll(secretParameters, `$1${censored}`).replaceAll(userInfo, `$1${censored}@`).replaceAll(secrets, censored);
 
 /** Returns the beginning of a response without what may be secret. Postgres stores no NUL. */
-function shown(received: IncomingHttpHeaders, chunks: readonly Buffer[], isWhole: boolean): DeliveryResponse {
+function shown(received: IncomingHttpHeaders, bytes: Uint8Array, isWhole: boolean, extent: Extent): DeliveryResponse {
   const headers: Record<string, string> = {};
-  let left = shownChars.headers;
+  let left = extent.headers;
   for (const [name, value = ''] of Object.entries(received)) {
-    const text = secretHeader.test(name) ? censored : withoutSecrets([value].flat().join(', ').slice(0, 2 * shownChars.header)).slice(0, shownChars.header);
+    if (extent.only?.test(name) === false) continue;
+    const text = secretHeader.test(name) ? censored : withoutSecrets([value].flat().join(', ').slice(0, 2 * extent.header)).slice(0, extent.header);
     if ((left -= name.length + text.length) < 0) break;
     headers[name] = text;
   }
-  const all = withoutSecrets(new TextDecoder().decode(Buffer.concat(chunks).subarray(0, keptBytes), { stream: true }));
-  const body = all.slice(0, shownChars.body).toWellFormed().replaceAll('\0', '\ufffd');
+  const all = bytes.length === 0 ? '' : withoutSecrets(new TextDecoder().decode(bytes, { stream: true }));
+  const body = all.slice(0, extent.body).toWellFormed().replaceAll('\0', '\ufffd');
   return { headers, body, ...((!isWhole || all.length > body.length) && { truncated: true }) };
 }
 

@@ -1,7 +1,7 @@
 import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
 import type { Order } from '../../../shop/day.js';
-import { problemText } from '../../../ui/problem.js';
+import { problemText } from '../../../ui/problem-text.js';
 
 export type BulkKind = 'ship' | 'deliver' | 'cancel';
 

@@ -1,0 +1,111 @@
+import { Button, Group, Modal, Progress, Stack, Text, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { useCell, useShop } from '../../auth/session.js';
+import { localInput } from '../../ui/local-input.js';
+import { counted, formatNumber } from '../../ui/numbers.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { useChange } from '../../ui/use-change.js';
+import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { useStayHere } from '../../ui/use-stay-here.js';
+import { attemptText } from './delivery-details.js';
+import { eventLabel } from './event-labels.js';
+import classes from './resend-dialog.module.css';
+import { findFailures, type FoundFailures, mostResent, ResendRun, type ResendRow } from './resend-run.js';
+import { type Delivery, nameOf, useNewestDeliveries, type Webhook } from './webhook-reads.js';
+
+const dayMs = 86_400_000;
+
+/** Asks for a period, and sends again what failed in it. */
+export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const [yesterday] = useState(() => localInput(Date.now() - dayMs));
+  const draft = useDraft(`failed deliveries of webhook ${webhook.id}`, { since: yesterday, until: '' });
+  const { since, until } = draft.value;
+  const [found, setFound] = useState<FoundFailures & { readonly run: ResendRun }>();
+  const find = useChange({
+    isRepeatable: true,
+    mutationFn: () => findFailures(shop, webhook.id, new Date(since), until === '' ? undefined : new Date(until)),
+    onSuccess: (failures) => {
+      draft.clear();
+      setFound({ ...failures, run: new ResendRun(shop, webhook.id, failures.failures) });
+    },
+  });
+  if (found && found.failures.length > 0) return <ResendDialog webhook={webhook} run={found.run} note={found.isCut ? `There may be more: these are the newest, at most ${formatNumber(mostResent)}.` : ''} onClose={onClose} />;
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    find.mutate();
+  };
+  return (
+    <Modal opened onClose={onClose} title="Send again what failed" centered>
+      <form onSubmit={submit}>
+        <Stack>
+          <RestoredDraft draft={draft} />
+          <Text size="sm">Finds the events of a period whose delivery to {nameOf(webhook)} failed and that were not sent again since.</Text>
+          <TextInput type="datetime-local" label="Since" required data-autofocus value={since} onChange={(change) => draft.change({ since: change.currentTarget.value })} />
+          <TextInput type="datetime-local" label="Before" description="Empty: until now." value={until} onChange={(change) => draft.change({ until: change.currentTarget.value })} />
+          <Text size="sm" role="status">{found && (found.isCut ? 'None was found among the newest 20,000 deliveries. There may be older ones.' : 'Nothing of this period failed, or all of it was sent again.')}</Text>
+          <ProblemAlert error={find.error} title="The deliveries could not be searched" />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>Cancel</Button>
+            <Button type="submit" loading={find.isPending}>Find them</Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+/** Asks once more, then shows the result of each. */
+export function ResendDialog({ webhook, run, note = '', onClose }: { readonly webhook: Webhook; readonly run: ResendRun; readonly note?: string; readonly onClose: () => void }): ReactNode {
+  const client = useQueryClient();
+  const { rows, isRunning, isBegun } = useCell(run.state);
+  const copies = new Set(rows.flatMap(({ copy }) => copy?.id ?? []));
+  const newest = useNewestDeliveries(webhook.id, { enabled: copies.size > 0 });
+  const results = new Map(newest.data?.map((delivery) => [delivery.id, delivery]));
+  useStayHere(isRunning);
+  const open = rows.filter(({ state }) => state !== 'scheduled').length;
+  const refused = rows.filter(({ state }) => state === 'refused').length;
+  const delivered = [...copies].filter((id) => results.get(id)?.state === 'delivered').length;
+  const close = (): void => {
+    if (!isRunning) onClose();
+  };
+  const send = (): void => void run.run().then(() => client.invalidateQueries({ queryKey: ['webhook', webhook.id] }));
+  return (
+    <Modal opened onClose={close} title={`Send ${counted(rows.length, 'event')} again`} size="xl" closeOnClickOutside={!isBegun} centered>
+      <Stack>
+        <Text size="sm">{nameOf(webhook)} gets the same ids and payloads, at once. A receiver that remembers the ids processes none twice. {note}</Text>
+        {isBegun && <Progress value={((rows.length - open + refused) / rows.length) * 100} color={refused > 0 ? 'orange' : 'green'} aria-label="Events that have a result" />}
+        <Text size="sm" fw={500} role="status">{isBegun && `${formatNumber(copies.size)} of ${counted(rows.length, 'event')} sent again, ${formatNumber(delivered)} delivered so far.${refused > 0 ? ` ${counted(refused, 'was', 'were')} refused: each says why.` : ''}`}</Text>
+        <ul className={classes['rows']} aria-label="Events" tabIndex={0}>
+          {rows.map((row) => <Row key={row.delivery.id} row={row} now={row.copy && (results.get(row.copy.id) ?? row.copy)} />)}
+        </ul>
+        <Group justify="flex-end">
+          {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
+          {(open > 0 || isRunning) && <Button loading={isRunning} data-autofocus onClick={send}>{isBegun ? `Try ${counted(open, 'event')} again` : `Send ${counted(rows.length, 'event')} again`}</Button>}
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+const Row = ({ row: { delivery, state, why }, now }: { readonly row: ResendRow; readonly now: Delivery | undefined }): ReactNode => (
+  <li className={classes['row']}>
+    <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{subjectOf(delivery)}</Text>
+    <Text size="sm" c={state === 'refused' || now?.state === 'failed' ? 'red' : 'dimmed'} style={{ overflowWrap: 'anywhere' }}>
+      {state === 'running' && '…'}
+      {state === 'refused' && `Not sent. ${why ?? ''}`}
+      {now && resultOf(now)}
+    </Text>
+  </li>
+);
+
+const subjectOf = ({ eventType, orderId }: Delivery): string => [eventType === undefined ? '' : eventLabel(eventType), orderId === undefined ? '' : `order ${orderId}`].filter((one) => one !== '').join(' · ');
+
+function resultOf({ state, attempts }: Delivery): string {
+  const last = attempts.at(-1);
+  if (state === 'delivered') return 'Delivered.';
+  if (state === 'held') return 'Held until the webhook is enabled.';
+  if (!last) return 'On its way.';
+  return `${attemptText(last)}${state === 'pending' ? ' It is tried again.' : ''}`;
+}

@@ -1,0 +1,122 @@
+import { type Shop, ShopError } from '@plant-shop/client';
+import { Cell } from '../../shop/cell.js';
+import { problemText } from '../../ui/problem-text.js';
+import { nextCursor } from '../../ui/next-cursor.js';
+import type { Delivery } from './webhook-reads.js';
+
+export interface ResendRow {
+  readonly delivery: Delivery;
+  readonly state: 'waiting' | 'running' | 'scheduled' | 'refused';
+  /** The new delivery, if it is scheduled. */
+  readonly copy?: Delivery;
+  /** Why it was refused. */
+  readonly why?: string;
+}
+
+export interface ResendState {
+  readonly rows: readonly ResendRow[];
+  readonly isRunning: boolean;
+  readonly isBegun: boolean;
+}
+
+/** Requests at the same time. */
+const atOnce = 5;
+const publishMs = 100;
+const pageSize = 1_000;
+/** Pages read at most to find what failed. */
+const mostPages = 20;
+export const mostResent = 1_000;
+
+/** Sends deliveries again, one by one, with a result for each. */
+export class ResendRun {
+  readonly state: Cell<ResendState>;
+  private readonly rows: Map<number, ResendRow>;
+  private readonly keys = new Map<number, string>();
+  private isRunning = false;
+  private isStopped = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly shop: Shop,
+    private readonly webhookId: string,
+    deliveries: readonly Delivery[],
+  ) {
+    this.rows = new Map(deliveries.map((delivery) => [delivery.id, { delivery, state: 'waiting' }]));
+    this.state = new Cell<ResendState>({ rows: [...this.rows.values()], isRunning: false, isBegun: false });
+  }
+
+  /** Sends those that are not scheduled yet. */
+  async run(): Promise<void> {
+    if (this.isRunning) return;
+    [this.isRunning, this.isStopped] = [true, false];
+    this.publish();
+    const queue = [...this.rows.values()].filter(({ state }) => state !== 'scheduled').map(({ delivery }) => delivery).values();
+    await Promise.all(Array.from({ length: atOnce }, async () => {
+      for (const delivery of queue) {
+        if (this.isStopped) return;
+        this.set({ delivery, state: 'running' });
+        this.set(await this.rowOf(delivery));
+      }
+    }));
+    this.isRunning = false;
+    this.publish();
+  }
+
+  /** Requests under way are finished. */
+  stop(): void {
+    this.isStopped = true;
+  }
+
+  private async rowOf(delivery: Delivery): Promise<ResendRow> {
+    // The same key as long as nobody knows whether the shop took it, so that the event is sent once.
+    const idempotencyKey = this.keys.get(delivery.id) ?? crypto.randomUUID();
+    this.keys.set(delivery.id, idempotencyKey);
+    try {
+      const { data: copy } = await this.shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: this.webhookId, deliveryId: delivery.id } }, idempotencyKey });
+      return { delivery, state: 'scheduled', copy };
+    } catch (error) {
+      if (error instanceof ShopError && error.outcome !== 'unknown') this.keys.delete(delivery.id);
+      return { delivery, state: 'refused', why: problemText(error).what };
+    }
+  }
+
+  private set(row: ResendRow): void {
+    this.rows.set(row.delivery.id, row);
+    this.timer ??= setTimeout(() => this.publish(), publishMs);
+  }
+
+  private publish(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.state.set({ rows: [...this.rows.values()], isRunning: this.isRunning, isBegun: true });
+  }
+}
+
+export interface FoundFailures {
+  readonly failures: readonly Delivery[];
+  /** Whether older or further ones were left out. */
+  readonly isCut: boolean;
+}
+
+/** Finds the events of a period that failed and were not sent again since, one delivery of each, newest first. @param until undefined: now */
+export async function findFailures(shop: Shop, webhookId: string, since: Date, until: Date | undefined): Promise<FoundFailures> {
+  const failures: Delivery[] = [];
+  const known = new Set<string>();
+  let cursor: string | undefined;
+  for (let pages = 0; pages < mostPages; pages++) {
+    const { data, response } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query: { limit: pageSize, ...(cursor !== undefined && { cursor }) } } });
+    for (const delivery of data) {
+      const at = Date.parse(delivery.createdAt ?? delivery.attempts[0]?.at ?? '');
+      if (at < since.getTime()) return { failures, isCut: false };
+      // The newest delivery of an event tells what became of it.
+      if (known.has(delivery.eventId)) continue;
+      known.add(delivery.eventId);
+      if (delivery.state !== 'failed' || (until && at >= until.getTime())) continue;
+      if (failures.length === mostResent) return { failures, isCut: true };
+      failures.push(delivery);
+    }
+    cursor = nextCursor(response);
+    if (cursor === undefined) return { failures, isCut: false };
+  }
+  return { failures, isCut: true };
+}

@@ -1,0 +1,35 @@
+import { Cell } from './cell.js';
+import type { LiveEvents } from './live-events.js';
+
+/** Orders that were placed since the person last looked at the list. */
+interface NewOrders {
+  readonly count: number;
+  /** Whether there may be more: events were missed. */
+  readonly isMore: boolean;
+}
+
+const none: NewOrders = { count: 0, isMore: false };
+
+/** Zero unless the person wants to be told. Every page has it in its tab's title. */
+export const newOrders = new Cell<NewOrders>(none);
+
+/** "3", or "3+" if there may be more; empty for none. */
+export const newOrdersText = ({ count, isMore }: NewOrders): string => (count === 0 && !isMore ? '' : `${count}${isMore ? '+' : ''}`);
+
+/** Counts from now on. @param onOrder called for each @returns a function that stops it */
+export function countNewOrders(live: LiveEvents, onOrder: () => void): () => void {
+  const stop = live.subscribe((message) => {
+    const { count, isMore } = newOrders.get();
+    if (message.event === 'stream.gap') newOrders.set({ count, isMore: true });
+    if (message.event !== 'order.placed') return;
+    newOrders.set({ count: count + 1, isMore });
+    onOrder();
+  });
+  return () => {
+    stop();
+    newOrders.set(none);
+  };
+}
+
+/** The person looks at the list. */
+export const seeNewOrders = (): void => newOrders.set(none);

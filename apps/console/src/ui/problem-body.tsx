@@ -1,0 +1,26 @@
+import { Code, List, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { problemText } from './problem-text.js';
+
+/** What happened, which fields are wrong, and what to do. @param isShort only what happened */
+export function saying(error: unknown, isShort: boolean): ReactNode {
+  const { what, todo, faults, requestId } = problemText(error);
+  if (isShort) return what;
+  return (
+    <>
+      <Text size="sm">{what}</Text>
+      {faults.length > 0 && (
+        <List size="sm" my={4}>
+          {faults.map(({ field, detail }) => <List.Item key={field + detail}><b>{inWords(field)}</b> {detail}</List.Item>)}
+        </List>
+      )}
+      <Text size="sm">{todo}</Text>
+      {requestId !== undefined && (
+        <Text size="xs" mt={6}>Request <Code>{requestId}</Code></Text>
+      )}
+    </>
+  );
+}
+
+/** `trackingNumber` → `Tracking number`. */
+const inWords = (field: string): string => field.replace(/^./, (letter) => letter.toUpperCase()).replace(/[A-Z](?=[a-z])/g, (letter, at: number) => (at === 0 ? letter : ` ${letter.toLowerCase()}`));

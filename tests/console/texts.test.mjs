@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { sentences } from '../../apps/console/dist/ui/problem-sentences.js';
+import { audited } from '../../apps/console/dist/pages/people/audited.js';
+import { catalog } from '../../libs/contracts/dist/catalog.js';
+import { identity } from '../../libs/contracts/dist/identity.js';
+import { problemTable } from '../../libs/contracts/dist/problem-table.js';
+import { store } from '../../libs/contracts/dist/store.js';
+import { Chrome } from './kit/console.mjs';
+import { admin, demoAdmin, newPlant } from './kit/people.mjs';
+
+/** Names of permissions, operations and problem codes: words for programs. */
+const FOR_PROGRAMS = /\b(?:read|write|manage):[a-z]+\b|\b(?:catalog|identity|store|notifications)\.[a-z]+[A-Z]\w*|\b(?:authorization_code|client_credentials|insufficient-stock|order-transition-refused)\b/;
+
+test('each code of a problem has a sentence for people', () => {
+  assert.deepEqual(Object.keys(sentences).sort(), Object.keys(problemTable).sort());
+  for (const [code, said] of Object.entries(sentences)) for (const text of [said].flat()) assert.match(text, /^[A-Z][^_]+\.$/, code);
+});
+
+test('each operation that the audit log may have is told in words', () => {
+  const writes = Object.values({ ...catalog, ...identity, ...store }).filter((one) => one.effect === 'write' && 'client' in one);
+  const sources = ['catalog', 'identity', 'store'].flatMap((service) => {
+    const folder = new URL(`../../apps/${service}/src/`, import.meta.url);
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !name.endsWith('spec.ts')).map((name) => readFileSync(new URL(name, folder), 'utf8'));
+  });
+  const found = (/** @type {RegExp} */ pattern) => sources.flatMap((source) => [...source.matchAll(pattern)].flatMap(([, operation]) => operation ?? []));
+  const named = [...found(/\baudit(?:All|UnlessSelf)?\(tx, [^;]*?[ (]((?:catalog|identity|store)\.\w+)/g), ...found(/\{ pattern: '([\w.-]+)' \}/g)];
+  assert.ok(named.includes('store.setStock') && named.includes('identity.rotate-signing-key'), 'the sources are read');
+  const missing = [...writes.map(({ pattern }) => pattern), ...named].filter((operation) => !(operation in audited));
+  assert.deepEqual([...new Set(missing)], []);
+});
+
+describe('the pages', () => {
+  const chrome = new Chrome();
+  before(() => chrome.open());
+  after(() => chrome.close());
+
+  test('have no words for programs', async () => {
+    const plantId = await newPlant();
+    const { data: order } = await admin.POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(demoAdmin, { path: '/' });
+    const { page } = visit;
+    for (const path of ['/', '/orders', `/orders/${order.id}`, '/plants', `/plants/${plantId}`, '/webhooks', '/people', '/people?tab=clients', '/people?tab=audit', `/people/${demoAdmin.username}`]) {
+      await page.goto(new URL(`/console${path}`, page.url()).href);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.waitForFunction(() => !document.querySelector('.mantine-Loader-root, .mantine-Skeleton-root'));
+      const found = FOR_PROGRAMS.exec(await page.locator('body').innerText());
+      assert.equal(found?.[0], undefined, path);
+    }
+    await visit.leave();
+  });
+});
