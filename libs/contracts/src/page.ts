@@ -54,7 +54,7 @@ button.quiet { border-color: transparent; background: none; color: var(--accent)
 button.quiet:hover { background: var(--surface); }
 .error { padding: 0.75rem 1rem; border-radius: 0.5rem; background: var(--error-surface); color: var(--error); }
 .qr { display: block; width: 13rem; margin: 0 auto 1rem; background: #fff; }
-.codes { display: grid; grid-template-columns: 1fr 1fr; padding: 0; list-style: none; }
+.card .codes { padding: 0; list-style: none; text-align: center; }
 @media (max-width: 26rem) { .card main { padding: 1.5rem 1.25rem; } }
 
 .document header { display: flex; align-items: center; gap: 0.75rem; height: 3.5rem; padding: 0 1rem; border-bottom: 1px solid var(--line); font-size: 1.125rem; font-weight: 650; }

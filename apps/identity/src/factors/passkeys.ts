@@ -107,7 +107,7 @@ export class Passkeys {
         isSynced: made.credentialDeviceType === 'multiDevice',
       };
     } catch (error) {
-      return this.refuse('invalid', { userId, err: error });
+      return this.refuse('invalid', { userId, detail: detailOf(error) });
     }
   }
 
@@ -148,7 +148,7 @@ export class Passkeys {
       return this.refuse('unknown', {});
     }
     const about = { userId: passkey.userId, factorId: passkey.id, requestId };
-    const found = await this.verified(place, passkey, response, userId).catch((error: unknown) => this.refuse('invalid', { ...about, err: error }));
+    const found = await this.verified(place, passkey, response, userId).catch((error: unknown) => this.refuse('invalid', { ...about, detail: detailOf(error) }));
     if (!found) return undefined;
     if (passkey.lockedAt !== null) return this.refuse('locked', about);
     const outcome = await this.database.transaction(async (tx) => {
@@ -196,6 +196,9 @@ export class Passkeys {
 }
 
 export type RefusalReason = 'malformed' | 'unknown' | 'invalid' | 'locked' | 'counter';
+
+/** What the library says about a refused answer, without the values that it quotes: they are the client's. */
+const detailOf = (error: unknown): string => (error instanceof Error ? error.message.replaceAll(/"[^"]*"/g, '"…"').slice(0, 200) : String(typeof error));
 
 const maxTransports = 10;
 const transportForm = /^[a-z-]{1,20}$/;
