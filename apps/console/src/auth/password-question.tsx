@@ -9,7 +9,7 @@ export interface Question {
   readonly answer: (given: Answer | undefined) => void;
 }
 
-export interface Answer {
+interface Answer {
   readonly password: string;
   /** Of a second factor; empty: none. */
   readonly code: string;

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-type Bytes = Uint8Array<ArrayBufferLike>;
+type Bytes = Uint8Array;
 const b64 = (bytes: Bytes): string => Buffer.from(bytes).toString('base64url');
 const sha256 = (bytes: Bytes | string): Buffer => createHash('sha256').update(bytes).digest();
 

@@ -4,7 +4,7 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
 type Reader = Pick<Transaction, 'query'>;
 
-export type FactorKind = 'passkey' | 'totp';
+type FactorKind = 'passkey' | 'totp';
 
 /** A second factor of a user. */
 export interface FactorRecord {
@@ -167,7 +167,7 @@ export function deleteExpiredChallenges(tx: Transaction): Promise<number> {
 }
 
 /** Hours within which another administrator must confirm a removal. */
-export const removalHours = 24;
+const removalHours = 24;
 
 /**
  * Asks for the removal of a factor, or confirms it if another user has asked in time. The caller must hold the row of the factor's user.

@@ -84,8 +84,11 @@ export class Passkeys {
 
   /** Returns the passkey that a browser has made; undefined if it is refused. */
   async created(place: string, userId: string, answer: string): Promise<NewPasskey | undefined> {
-    const response = parsed<RegistrationResponseJSON>(answer);
-    if (!response) return this.refuse('malformed', {});
+    const response = parsed(answer);
+    if (!response) {
+      this.refuse('malformed', {});
+      return undefined;
+    }
     try {
       const { verified, registrationInfo: made } = await verifyRegistrationResponse({
         response,
@@ -95,7 +98,10 @@ export class Passkeys {
         requireUserVerification: true,
         supportedAlgorithmIDs,
       });
-      if (!verified) return this.refuse('invalid', { userId });
+      if (!verified) {
+        this.refuse('invalid', { userId });
+        return undefined;
+      }
       const { credential } = made;
       return {
         id: randomUUID(),
@@ -107,7 +113,8 @@ export class Passkeys {
         isSynced: made.credentialDeviceType === 'multiDevice',
       };
     } catch (error) {
-      return this.refuse('invalid', { userId, detail: detailOf(error) });
+      this.refuse('invalid', { userId, detail: detailOf(error) });
+      return undefined;
     }
   }
 
@@ -139,25 +146,40 @@ export class Passkeys {
    * @returns undefined if it is refused
    */
   async check(place: string, answer: string, requestId: string, userId?: string): Promise<PasskeyProof | undefined> {
-    const response = parsed<AuthenticationResponseJSON>(answer);
-    if (!response) return this.refuse('malformed', {});
+    const response = parsed(answer);
+    if (!response) {
+      this.refuse('malformed', {});
+      return undefined;
+    }
     const passkey = await findPasskey(this.database, Buffer.from(response.id, 'base64url'));
     // The challenge is used up in any case.
     if (!passkey || (userId !== undefined && passkey.userId !== userId)) {
       await this.takeChallenge(purposeOf(place, userId), challengeOf(response));
-      return this.refuse('unknown', {});
+      this.refuse('unknown', {});
+      return undefined;
     }
     const about = { userId: passkey.userId, factorId: passkey.id, requestId };
-    const found = await this.verified(place, passkey, response, userId).catch((error: unknown) => this.refuse('invalid', { ...about, detail: detailOf(error) }));
+    let found: Awaited<ReturnType<Passkeys['verified']>>;
+    try {
+      found = await this.verified(place, passkey, response, userId);
+    } catch (error) {
+      this.refuse('invalid', { ...about, detail: detailOf(error) });
+    }
     if (!found) return undefined;
-    if (passkey.lockedAt !== null) return this.refuse('locked', about);
+    if (passkey.lockedAt !== null) {
+      this.refuse('locked', about);
+      return undefined;
+    }
     const outcome = await this.database.transaction(async (tx) => {
       if (await usePasskey(tx, passkey.id, found)) return 'used';
       if (!(await lockPasskey(tx, passkey.id))) return 'locked';
       audit(tx, authenticator(requestId), { pattern: 'identity.lockPasskey' }, `${passkey.userId}/${passkey.id}`);
       return 'counter';
     });
-    if (outcome !== 'used') return this.refuse(outcome, { ...about, counter: found.counter });
+    if (outcome !== 'used') {
+      this.refuse(outcome, { ...about, counter: found.counter });
+      return undefined;
+    }
     return { userId: passkey.userId, factorId: passkey.id, method: methodOf(found) };
   }
 
@@ -173,7 +195,10 @@ export class Passkeys {
     });
     const { userHandle } = response.response;
     const isOwn = userHandle === undefined || Buffer.from(userHandle, 'base64url').toString('hex') === passkey.userId.replaceAll('-', '');
-    if (!verified || !isOwn) return this.refuse('invalid', { userId: passkey.userId, factorId: passkey.id });
+    if (!verified || !isOwn) {
+      this.refuse('invalid', { userId: passkey.userId, factorId: passkey.id });
+      return undefined;
+    }
     return { counter: authenticationInfo.newCounter, isSynced: authenticationInfo.credentialDeviceType === 'multiDevice' };
   }
 
@@ -187,18 +212,17 @@ export class Passkeys {
     return this.database.transaction((tx) => takeChallenge(tx, sha256(challenge), sha256(purpose)));
   }
 
-  private refuse(reason: RefusalReason, about: object): undefined {
+  private refuse(reason: RefusalReason, about: object): void {
     this.onRefusal?.(reason);
     // `counter`: someone has a copy of the key.
     this.logger[reason === 'counter' ? 'warn' : 'info']({ reason, ...about }, 'passkey refused');
-    return undefined;
   }
 }
 
 export type RefusalReason = 'malformed' | 'unknown' | 'invalid' | 'locked' | 'counter';
 
 /** What the library says about a refused answer, without the values that it quotes: they are the client's. */
-const detailOf = (error: unknown): string => (error instanceof Error ? error.message.replaceAll(/"[^"]*"/g, '"…"').slice(0, 200) : String(typeof error));
+const detailOf = (error: unknown): string => (error instanceof Error ? error.message.replaceAll(/"[^"]*"/g, '"…"').slice(0, 200) : typeof error);
 
 const maxTransports = 10;
 const transportForm = /^[a-z-]{1,20}$/;
@@ -221,10 +245,10 @@ function challengeOf({ response }: AuthenticationResponseJSON): string {
 }
 
 /** Parses a browser's credential. The library checks the rest. @returns undefined if it has another form */
-function parsed<T extends AuthenticationResponseJSON | RegistrationResponseJSON>(text: string): T | undefined {
+function parsed(text: string): AuthenticationResponseJSON & RegistrationResponseJSON | undefined {
   const value = jsonOf(text);
   if (!isObject(value) || typeof value['id'] !== 'string' || !isObject(value['response'])) return undefined;
-  return typeof value['response']['clientDataJSON'] === 'string' ? (value as unknown as T) : undefined;
+  return typeof value['response']['clientDataJSON'] === 'string' ? (value as unknown as AuthenticationResponseJSON & RegistrationResponseJSON) : undefined;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -22,7 +22,7 @@ import { type Page, refuseForm, refuseLogIn, sendFailure, sendPage, setErrorStat
 import { passkeyScript } from './passkey-script.js';
 
 /** Where users see and change their own second factors. */
-export const factorsPath = '/account/factors';
+const factorsPath = '/account/factors';
 
 /** A request of a user who is logged in with this browser. */
 interface OwnRequest {
@@ -71,9 +71,15 @@ export class FactorForms {
       return;
     }
     const request = { ctx, user, session, factors: await listFactors(this.database, user.userId), place: `factors form ${uid}` };
-    if (ctx.method !== 'POST') return sendPage(ctx, await this.pageOf(request));
+    if (ctx.method !== 'POST') {
+      sendPage(ctx, await this.pageOf(request));
+      return;
+    }
     const fields = await this.guard.read(ctx, request.place);
-    if (!fields) return refuseForm(ctx, 'Open the page again.');
+    if (!fields) {
+      refuseForm(ctx, 'Open the page again.');
+      return;
+    }
     try {
       await this.handle(request, fields);
     } catch (error) {
@@ -87,8 +93,8 @@ export class FactorForms {
     const { ctx } = request;
     const action = fields.get('action') ?? '';
     if (confirmations.has(action)) return this.confirm(request, fields);
-    if (!mayChange(request)) return sendPage(ctx, await this.pageOf(request, 'Nothing was changed: show first that it is you.'));
-    if (action === 'remove') await this.remove(request, fields.get('factor') ?? '');
+    if (!mayChange(request)) sendPage(ctx, await this.pageOf(request, 'Nothing was changed: show first that it is you.'));
+    else if (action === 'remove') await this.remove(request, fields.get('factor') ?? '');
     else if (action === 'new-codes') sendPage(ctx, codesPage(await this.factors.newRecoveryCodes(request.user, actorOf(request)), back));
     else if (action === 'add-passkey' || action === 'add-app') await this.add(request, fields);
     else refuseForm(ctx, 'Open the page again.');
@@ -96,14 +102,15 @@ export class FactorForms {
 
   /** Checks again who the user is: by a second factor, or by the password of a user who has none. */
   private async confirm(request: OwnRequest, fields: Fields): Promise<void> {
-    const { ctx, user, factors, place, session } = request;
+    const { ctx, factors, session } = request;
     const hasFactor = factors.length > 0;
     if (await this.isProven(request, fields)) {
       await this.browserSessions.confirm(session.id, hasFactor);
-      return sendPage(ctx, await this.pageOf({ ...request, session: { ...session, isRecent: true, provedFactor: session.provedFactor || hasFactor }, place }));
+      sendPage(ctx, await this.pageOf({ ...request, session: { ...session, isRecent: true, provedFactor: session.provedFactor || hasFactor } }));
+      return;
     }
     refuseLogIn(ctx);
-    sendPage(ctx, await this.pageOf({ ctx, user, factors, place, session }, hasFactor ? 'The passkey or the code was refused. Try again.' : 'The password is wrong.'));
+    sendPage(ctx, await this.pageOf(request, hasFactor ? 'The passkey or the code was refused. Try again.' : 'The password is wrong.'));
   }
 
   private async isProven({ ctx, user, factors, place }: OwnRequest, fields: Fields): Promise<boolean> {
@@ -123,7 +130,8 @@ export class FactorForms {
     const { enrolled, secret } = await this.factors.addFrom(fields, { user, place, actor: actorOf(request), address: ctx.ip, isFirst: factors.length === 0 });
     if (!enrolled) {
       ctx.status = 400;
-      return sendPage(ctx, await this.pageOf(request, secret === undefined ? 'The passkey was refused. Try again.' : 'The code is wrong. Type the one that the app shows now.', secret));
+      sendPage(ctx, await this.pageOf(request, secret === undefined ? 'The passkey was refused. Try again.' : 'The code is wrong. Type the one that the app shows now.', secret));
+      return;
     }
     // The user has just shown to have it.
     await this.browserSessions.confirm(session.id, true);

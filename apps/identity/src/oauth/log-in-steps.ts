@@ -54,10 +54,16 @@ export class LogInSteps {
   }
 
   async show(request: InteractionRequest): Promise<void> {
-    if (request.page === 'passkey') return sendPage(request.ctx, await this.passkeyPage(request));
+    if (request.page === 'passkey') {
+      sendPage(request.ctx, await this.passkeyPage(request));
+      return;
+    }
     const step = await this.stepOf(request);
     const user = step && (await findUserById(this.database, step.userId));
-    if (!step || !user) return redirect(request.ctx, pathOf(request.interaction));
+    if (!step || !user) {
+      redirect(request.ctx, pathOf(request.interaction));
+      return;
+    }
     if (step.stage === 'codes') return this.showCodes(request, undefined);
     sendPage(request.ctx, await this.pageOf(request, step, user));
   }
@@ -71,7 +77,10 @@ export class LogInSteps {
     }
     const step = await this.stepOf(request);
     const user = step && (await findUserById(this.database, step.userId));
-    if (!step || !user) return redirect(request.ctx, pathOf(request.interaction));
+    if (!step || !user) {
+      redirect(request.ctx, pathOf(request.interaction));
+      return;
+    }
     try {
       await this.act(request, { step, user, action }, fields);
     } catch (error) {

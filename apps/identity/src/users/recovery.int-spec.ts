@@ -100,7 +100,7 @@ describe('recovery of an account', () => {
       const { key, page } = await one.addPasskey(await one.ownFactors());
       return { person, key, codes: codesIn(page) };
     };
-    const isSet = async ({ username }: Person): Promise<boolean> => (await shop.login(username, newPassword).catch((error: { code: string }) => error.code)) === 'second-factor-required';
+    const isSet = async ({ username }: Person): Promise<boolean> => (await shop.login(username, newPassword).catch((error: unknown) => (error as { code: string }).code)) === 'second-factor-required';
 
     it('needs that too, and the link works until then', async () => {
       const { person, key, codes } = await withFactor();
