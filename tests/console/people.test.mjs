@@ -45,7 +45,7 @@ describe('people', () => {
     await visit.assertAccessible();
     await pressEnterOn(page.getByRole('dialog').getByRole('button', { name: 'Change the role' }));
     await givePassword(page, { ...boss, password: 'not the password' });
-    await page.getByText('The password is wrong.').waitFor();
+    await page.getByText('The current password is wrong. Nothing was changed.').waitFor();
     await givePassword(page, boss);
     await page.getByText(`${ada.username} is staff now.`).waitFor();
     await page.getByRole('region', { name: 'Role' }).getByText('staff').first().waitFor();

@@ -98,7 +98,7 @@ export const demoDefaults = {
   gateway: { RATE_LIMIT_PER_MINUTE: '6000000', CORS_ORIGINS: 'loopback', DOCS_OAUTH_CLIENT: 'plant-docs', CONSOLE_OAUTH_CLIENT: 'plant-console' },
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
-  identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', REFUSE_COMMON_PASSWORDS: 'false', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
+  identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', REFUSE_COMMON_PASSWORDS: 'false', REQUIRE_SECOND_FACTOR: 'none', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
   notifications: {
     WEBHOOK_ALLOWED_TARGETS: ['127.0.0.1', 'localhost', '[::1]'].flatMap((host) => RECEIVER_PORTS.map((port) => `${host}:${port}`)).join(),
     CORS_ORIGINS: 'loopback',

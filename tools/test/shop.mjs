@@ -21,16 +21,16 @@ export class TestShop {
   #logFile;
   #process;
 
-  /** @param {string} folder that the user of Postgres may enter @param {string[]} args @param {Record<string, string | undefined>} env @param {{ gateway: number, stream: number }} ports */
-  constructor(folder, args, env, ports) {
+  /** @param {string} folder that the user of Postgres may enter @param {string[]} args @param {Record<string, string | undefined>} env @param {{ gateway: number, stream: number }} ports @param {string} host */
+  constructor(folder, args, env, ports, host) {
     this.dataDir = new DataDir(join(folder, 'shop'));
-    this.gatewayUrl = `http://127.0.0.1:${ports.gateway}`;
+    this.gatewayUrl = `http://${host}:${ports.gateway}`;
     this.streamUrl = `ws://127.0.0.1:${ports.stream}`;
     /** Time from the command until /readyz responds with 200. */
     this.readyMs = NaN;
     this.ended = new AbortController();
     this.#logFile = join(folder, 'shop.log');
-    const place = { DATA_DIR: this.dataDir.path, GATEWAY_PORT: `${ports.gateway}`, STREAM_PORT: `${ports.stream}` };
+    const place = { DATA_DIR: this.dataDir.path, GATEWAY_PORT: `${ports.gateway}`, STREAM_PORT: `${ports.stream}`, PUBLIC_URL: this.gatewayUrl };
     this.#process = new KeptProcess({
       name: 'shop',
       stopSteps: [{ signal: 'SIGTERM', limitMs: 45_000 }],
@@ -57,10 +57,10 @@ export class TestShop {
 
   /**
    * @param {string} folder that the user of Postgres may enter
-   * @param {{ signal?: AbortSignal, args?: string[], env?: Record<string, string>, limitMs?: number }} [options] additional arguments and variables for `npm start`
+   * @param {{ signal?: AbortSignal, args?: string[], env?: Record<string, string>, host?: string, limitMs?: number }} [options] additional arguments and variables for `npm start`, and this machine's name
    */
-  static async start(folder, { signal, args = [], env = {}, limitMs = 120_000 } = {}) {
-    const shop = new this(folder, args, env, { gateway: await freePort(), stream: await freePort() });
+  static async start(folder, { signal, args = [], env = {}, host = '127.0.0.1', limitMs = 120_000 } = {}) {
+    const shop = new this(folder, args, env, { gateway: await freePort(), stream: await freePort() }, host);
     const begun = performance.now();
     shop.#process.start();
     try {
@@ -107,9 +107,10 @@ export class TestShop {
  * Starts a shop with fast simulations, until the shutdown.
  * @param {Pick<import('./steps.mjs').StepContext, 'folder' | 'stop'> & { shutdown: Pick<import('../start/shutdown.mjs').Shutdown<'shop'>, 'add'> }} need
  * @param {Record<string, string>} [variables] additional ones for `npm start`
+ * @param {string} [host] this machine's name in addresses
  */
-export async function startShop({ folder, stop, shutdown }, variables = {}) {
-  const shop = await TestShop.start(folder, { signal: stop.signal, env: { ...fastSimulation, ...variables } });
+export async function startShop({ folder, stop, shutdown }, variables = {}, host = '127.0.0.1') {
+  const shop = await TestShop.start(folder, { signal: stop.signal, env: { ...fastSimulation, ...variables }, host });
   shutdown.add('shop', () => shop.end());
   return shop;
 }

@@ -66,7 +66,8 @@ export const steps = {
     const { findChromium } = await import('../../tests/console/kit/chromium-binary.mjs');
     const chromium = await findChromium({ signal: context.stop.signal, say: console.log });
     // The tests report payments, so an order's status does not change in between.
-    const shop = await startShop(context, { PAYMENT_PROVIDER: 'external' });
+    // Browsers support passkeys only for names.
+    const shop = await startShop(context, { PAYMENT_PROVIDER: 'external' }, 'localhost');
     const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary };
     const files = context.isQuick ? 'tests/console/{login,orders}.test.mjs' : 'tests/console/*.test.mjs';
     const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? files, { env, concurrency: 2 });

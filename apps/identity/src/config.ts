@@ -1,4 +1,4 @@
-import { type Config, flag, integer, port, secrets, text, url } from '@plant-shop/platform/config';
+import { choice, type Config, flag, integer, port, secrets, text, url } from '@plant-shop/platform/config';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, sandbox, serviceSettings } from '@plant-shop/platform/service/settings';
 import { signingKeysRefreshMs } from './oauth/signing-key.js';
@@ -20,7 +20,7 @@ export const migrationSettings = {
 export const secretSetting = {
   identitySecrets: secrets('IDENTITY_SECRET', {
     description:
-      'Encrypts signing keys, OAuth state and waiting mails, which are lost without it; at least 32 characters, the same on all replicas. May ' +
+      'Encrypts signing keys, OAuth state, secrets of authenticator apps and waiting mails, which are lost without it; at least 32 characters, the same on all replicas. May ' +
       'be several, separated by commas: the first encrypts, all decrypt. To rotate it, see docs/operations.md (metric ' +
       '`identity_secrets_to_reencrypt`)',
   }),
@@ -48,6 +48,10 @@ export const identitySettings = {
   refuseCommonPasswords: flag('REFUSE_COMMON_PASSWORDS', {
     description: "Refuses new passwords among the 49,000 most common, and those that equal the username, the e-mail address or the shop's name",
     default: 'true',
+  }),
+  requireSecondFactor: choice('REQUIRE_SECOND_FACTOR', ['none', 'staff'], {
+    description: '`staff`: staff and admins add a second factor at their next log-in on a page, and cannot log in without one. API keys are not affected',
+    default: 'staff',
   }),
   sessionTtlHours: integer('SESSION_TTL_HOURS', {
     description: 'Lifetime of a session, in hours',
@@ -82,6 +86,7 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   hashingCost: productionCost,
   passwordMinLength: config.passwordMinLength,
   refuseCommonPasswords: config.refuseCommonPasswords,
+  requireSecondFactor: config.requireSecondFactor,
   sessionTtlHours: config.sessionTtlHours,
   loginLimits: { perUser: config.loginLimitPerUser, perNetwork: config.loginLimitPerAddress },
   mailLimits: { perAddress: 5, perNetwork: 50 },

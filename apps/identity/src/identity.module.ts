@@ -11,6 +11,9 @@ import { CredentialsController, CredentialsService, CredentialUses } from './cre
 import { DatabaseClock } from './database-clock.js';
 import { identityDatabase } from './database.js';
 import { DemoData } from './demo/demo-data.js';
+import { OneTimeCodes } from './factors/codes.js';
+import { Factors } from './factors/factors.service.js';
+import { Passkeys } from './factors/passkeys.js';
 import { LoginAttempts } from './users/login-attempts.js';
 import { RecentLogin } from './users/recent-login.js';
 import { SessionsController, SessionsService } from './sessions/sessions.service.js';
@@ -18,9 +21,11 @@ import { AccountForms } from './oauth/account-forms.js';
 import { Adapters } from './oauth/adapters.js';
 import { BrowserSessions } from './oauth/browser-sessions.js';
 import { ClientSecrets } from './oauth/client-secrets.js';
+import { FactorForms } from './oauth/factor-forms.js';
 import { FormGuard } from './oauth/form-guard.js';
 import { GrantsService } from './grants/grants.service.js';
 import { Interactions } from './oauth/interactions.js';
+import { LogInSteps } from './oauth/log-in-steps.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthClientsService } from './oauth/oauth-clients.service.js';
 import { OAuthServer } from './oauth/oauth-server.js';
@@ -39,6 +44,7 @@ import { Sweeper } from './sweeper.js';
 import { EmailVerification, EmailVerificationController } from './users/email-verification.service.js';
 import { Recovery, RecoveryController } from './users/recovery.service.js';
 import { UserDeletionsService } from './users/user-deletions.service.js';
+import { UserFactors, UserFactorsController } from './users/user-factors.service.js';
 import { UsersController } from './users/users.controller.js';
 import { UsersService } from './users/users.service.js';
 
@@ -51,6 +57,7 @@ class IdentityModule {
         UsersController,
         EmailVerificationController,
         RecoveryController,
+        UserFactorsController,
         SessionsController,
         ApiKeysController,
         CredentialsController,
@@ -80,6 +87,10 @@ class IdentityModule {
         SessionsService,
         LoginAttempts,
         RecentLogin,
+        Factors,
+        Passkeys,
+        OneTimeCodes,
+        UserFactors,
         ApiKeysService,
         CredentialUses,
         CredentialsService,
@@ -94,6 +105,8 @@ class IdentityModule {
         BrowserSessions,
         FormGuard,
         Interactions,
+        LogInSteps,
+        FactorForms,
         AccountForms,
         OAuthServer,
         DemoData,
@@ -127,9 +140,16 @@ export async function startIdentity(
   app.get(LoginAttempts).onFailure = counter(
     service.metrics,
     'identity_login_failures_total',
-    'Wrong passwords and client secrets (wrong), and attempts beyond the limits (blocked)',
+    'Wrong passwords, codes and client secrets (wrong), and attempts beyond the limits (blocked)',
     'outcome',
   );
+  app.get(Passkeys).onRefusal = counter(
+    service.metrics,
+    'identity_passkeys_refused_total',
+    'Passkeys that were refused, by reason; counter: there is a copy of the passkey, which was locked',
+    'reason',
+  );
+  app.get(Factors).onChange = counter(service.metrics, 'identity_factors_total', 'Second factors that were added and removed', 'change');
   const hasher = app.get(PasswordHasher);
   gauge(
     service.metrics,
@@ -143,7 +163,7 @@ export async function startIdentity(
   gauge(
     service.metrics,
     'identity_secrets_to_reencrypt',
-    'Signing keys, OAuth state and waiting mails not encrypted with the current secret',
+    'Signing keys, OAuth state, secrets of authenticator apps and waiting mails not encrypted with the current secret',
     () => reencryption.remaining,
   );
   return app.get(OAuthServer);

@@ -186,6 +186,7 @@ const testConfig = (databaseUrl: string): Config => ({
   identitySecrets: [testSecret],
   passwordMinLength: 8,
   refuseCommonPasswords: false,
+  requireSecondFactor: 'none',
   sessionTtlHours: 24,
   loginLimitPerUser: 20,
   loginLimitPerAddress: 10_000,

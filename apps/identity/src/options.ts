@@ -11,6 +11,7 @@ export interface IdentityOptions {
   readonly hashingCost: HashingCost;
   readonly passwordMinLength: number;
   readonly refuseCommonPasswords: boolean;
+  readonly requireSecondFactor: 'none' | 'staff';
   readonly sessionTtlHours: number;
   readonly loginLimits: { readonly perUser: number; readonly perNetwork: number };
   /** Mails that may be asked for in 15 minutes: for an account or address, and from a network. */

@@ -18,7 +18,7 @@ const launch = (entry: string, args: readonly string[], environment: Record<stri
 
 /** Runs an operator command until it exits. */
 export async function runOperatorCommand(
-  entry: 'set-role' | 'rotate-signing-key' | 'revoke-signing-key',
+  entry: 'set-role' | 'remove-factors' | 'rotate-signing-key' | 'revoke-signing-key',
   args: readonly string[],
   environment: Record<string, string>,
 ): Promise<CommandResult> {

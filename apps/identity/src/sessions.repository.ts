@@ -41,16 +41,19 @@ export interface NewSession {
   readonly id: string;
   readonly tokenHash: Buffer;
   readonly userId: string;
-  /** The hash that the password was verified against. */
-  readonly passwordHash: string;
+  /** The hash that the password was verified against; undefined for a log-in with a passkey alone. */
+  readonly passwordHash: string | undefined;
   readonly ttlHours: number;
   readonly userAgent: string | undefined;
   /** `networkOf` the client's address. */
   readonly network: string;
+  /** What the log-in proved beside or instead of the password: the passkey, which must still be one of the user. */
+  readonly passkeyId: string | undefined;
+  readonly provedFactor: boolean;
 }
 
 /**
- * Opens a session, unless the user was deleted or the password changed since it was verified: the change ends only the
+ * Opens a session, unless the user was deleted, or the password changed or the passkey was removed since it was verified: the change ends only the
  * sessions that it sees, so this one would survive. The row lock serialises both, and logins of one user: each sees the sessions before it.
  * @returns undefined when no session was opened
  */
@@ -59,19 +62,23 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
     {
       name: 'insert-session',
       text: `
-        INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent, network)
-        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6, $7 FROM users
-        WHERE user_id = $3 AND password_hash = $4 FOR NO KEY UPDATE
+        INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent, network, proved_factor)
+        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6, $7, $8 FROM users
+        WHERE user_id = $3 AND ($4::text IS NULL OR password_hash = $4)
+          AND ($9::uuid IS NULL OR EXISTS (SELECT FROM factors f WHERE f.id = $9 AND f.user_id = $3 AND f.locked_at IS NULL))
+        FOR NO KEY UPDATE
         RETURNING expires_at AS "expiresAt"`,
     },
     [
       session.id,
       session.tokenHash,
       session.userId,
-      session.passwordHash,
+      session.passwordHash ?? null,
       session.ttlHours,
       session.userAgent ?? null,
       session.network,
+      session.provedFactor,
+      session.passkeyId ?? null,
     ],
   );
   return row;
@@ -152,6 +159,34 @@ export async function touchBrowserSession(
     [session.userId, session.oauthSession, session.openedId ?? null],
   );
   return used > 0;
+}
+
+/** How long a login counts as recent. */
+const recent = `interval '10 minutes'`;
+
+/** A session, by how its user proved who it is. */
+export interface ProvenSession {
+  readonly id: string;
+  /** It began, or its user proved again who it is, in the last ten minutes. */
+  readonly isRecent: boolean;
+  readonly provedFactor: boolean;
+}
+
+const proven = `id, greatest(created_at, confirmed_at) > now() - ${recent} AS "isRecent", proved_factor AS "provedFactor"`;
+
+export async function findProvenSession(db: Reader, userId: string, id: string): Promise<ProvenSession | undefined> {
+  return (await db.query<ProvenSession>({ name: 'proven-session', text: `SELECT ${proven} FROM sessions WHERE id = $1 AND user_id = $2` }, [id, userId]))[0];
+}
+
+/** Finds the live session of a browser login. */
+export async function findBrowserSession(db: Reader, userId: string, oauthSession: Buffer): Promise<ProvenSession | undefined> {
+  const text = `SELECT ${proven} FROM sessions WHERE user_id = $1 AND oauth_session = $2 AND expires_at > now()`;
+  return (await db.query<ProvenSession>({ name: 'proven-browser-session', text }, [userId, oauthSession]))[0];
+}
+
+/** Writes that the user of a session has proven again who it is. @param byFactor with a second factor */
+export async function confirmSession(tx: Transaction, id: string, byFactor: boolean): Promise<void> {
+  await tx.execute('UPDATE sessions SET confirmed_at = now(), proved_factor = proved_factor OR $2 WHERE id = $1', [id, byFactor]);
 }
 
 /** Returns whether the session is live, and keeps it from being ended until the transaction ends. */

@@ -4,6 +4,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deleteOldKeys } from './api-keys.repository.js';
+import { deleteExpiredChallenges, deleteExpiredRemovals } from './factors/factors.repository.js';
 import { deleteExpiredPayloads } from './grants/payloads.repository.js';
 import { deleteExpiredLinks } from './mail/links.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
@@ -19,6 +20,8 @@ const sweeps = [
   deleteExpiredPayloads,
   deleteEndedSigningKeys,
   deleteExpiredLinks,
+  deleteExpiredChallenges,
+  deleteExpiredRemovals,
 ];
 
 /** Deletes expired rows. Correctness does not depend on it: every query checks expiry itself. */

@@ -5,7 +5,7 @@ import { type AnswerOf, described, instant, listOf, objectOf, oneOf, optional, t
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Integer, ListOf, Name, ObjectOf, SomeOf, Unique, Uuid } from './fields.js';
-import { Address, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
+import { Address, CurrentCode, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
 import { Description } from './schema.js';
 
 // API keys of a user. Callers: the user, or anyone with `write:users`.
@@ -28,6 +28,9 @@ export class NewApiKey {
 
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 }
 
 export class ApiKeyRotation {
@@ -38,6 +41,9 @@ export class ApiKeyRotation {
 
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 }
 
 export class CreateApiKey extends UserRequest {

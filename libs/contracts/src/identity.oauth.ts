@@ -5,7 +5,7 @@ import { type AnswerOf, boolean, described, instant, listOf, objectOf, oneOf, op
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { Flag, ListOf, Name, ObjectOf, PageRequest, SomeOf, Text, Texts, Unique } from './fields.js';
-import { Address, CurrentPassword, sensitiveErrors } from './identity.user-request.js';
+import { Address, CurrentCode, CurrentPassword, sensitiveErrors } from './identity.user-request.js';
 import { Description } from './schema.js';
 
 // OAuth 2.0 clients: applications that users grant access to, and programs that obtain tokens for themselves. All operations
@@ -55,6 +55,9 @@ export class NewOAuthClient {
 
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 }
 
 export class CreateOAuthClient {
@@ -82,6 +85,9 @@ export class DeleteOAuthClient extends OAuthClientRequest {}
 export class RotateOAuthClientSecret extends OAuthClientRequest {
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 
   @Address()
   address?: string;

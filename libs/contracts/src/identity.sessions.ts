@@ -6,7 +6,7 @@ import { forClientsUnder, message, ownMessage } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { OneOf, Pattern, Text, Uuid } from './fields.js';
 import { Description } from './schema.js';
-import { Address, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
+import { Address, CurrentCode, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
 
 // Login and logout, and the open sessions of a user. Callers of the latter: the user, or anyone with `write:users`.
 
@@ -59,6 +59,9 @@ export class EndSession extends UserRequest {
   @CurrentPassword()
   currentPassword?: string;
 
+  @CurrentCode()
+  currentCode?: string;
+
   @Address()
   address?: string;
 }
@@ -72,6 +75,9 @@ export class EndSessions extends UserRequest {
 
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 
   @Address()
   address?: string;
@@ -97,14 +103,14 @@ const { read, write } = operationsOf<ErrorCode>('identity');
 const forClients = forClientsUnder('Users');
 
 export const sessionOperations = {
-  /** `login-failed`: wrong name or password. Details of `too-many-logins`: `retryAfter` (seconds). */
+  /** `login-failed`: wrong name or password. `second-factor-required`: only after the right password. Details of `too-many-logins`: `retryAfter` (seconds). */
   login: forClients(
-    write<NewSession>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
+    write<NewSession>()('login', Login, { errors: ['login-failed', 'too-many-logins', 'second-factor-required'] }),
     {
       route: 'GET /v3/user/login',
       access: openLimitedByUser,
       summary: 'Log in',
-      description: 'The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`.',
+      description: 'The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`. Accounts with a second factor log in on a page of the shop instead.',
       query: ['username', 'password'],
       unsafeGet: true,
       answer: ownMessage('EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000', {

@@ -6,6 +6,7 @@ import type { ErrorCode } from './errors.js';
 import { Flag, Integer, OneOf, Text, Texts, Uuid, uuidPattern } from './fields.js';
 import { apiKeyOperations } from './identity.api-keys.js';
 import { emailOperations } from './identity.email.js';
+import { factorOperations } from './identity.factors.js';
 import { oauthClientOperations } from './identity.oauth.js';
 import { Digest, sessionOperations } from './identity.sessions.js';
 import { UserRequest } from './identity.user-request.js';
@@ -134,6 +135,7 @@ export const identity = {
   ...emailOperations,
   ...sessionOperations,
   ...apiKeyOperations,
+  ...factorOperations,
   ...oauthClientOperations,
 
   checkCredential: read<Credential>()('checkCredential', CheckCredential, { callers: authenticators, errors: ['credential-refused'] }),

@@ -7,6 +7,10 @@ import { Description } from './schema.js';
 export const CurrentPassword = (): PropertyDecorator =>
   applyDecorators(IsOptional(), Text({ max: 1_000 }), Description("The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt."));
 
+/** Member of a sensitive change: what must accompany the password of a caller with a second factor. */
+export const CurrentCode = (): PropertyDecorator =>
+  applyDecorators(IsOptional(), Text({ max: 100 }), Description('A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor.'));
+
 /** The client's network address, for the limit of failed passwords. */
 export const Address = (): PropertyDecorator => applyDecorators(IsOptional(), Text());
 

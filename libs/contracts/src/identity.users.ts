@@ -27,7 +27,7 @@ import {
   Text,
 } from './fields.js';
 import { Digest } from './identity.sessions.js';
-import { Address, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
+import { Address, CurrentCode, CurrentPassword, sensitiveErrors, UserRequest } from './identity.user-request.js';
 import { Description } from './schema.js';
 
 // Users and their roles.
@@ -118,6 +118,9 @@ export class UserChanges extends Profile {
 
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 }
 
 /** A merge patch (RFC 7396): absent members stay, `null` removes. */
@@ -172,6 +175,9 @@ export class UserPatch {
 
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 }
 
 export class RoleAssignment {
@@ -180,6 +186,9 @@ export class RoleAssignment {
 
   @CurrentPassword()
   currentPassword?: string;
+
+  @CurrentCode()
+  currentCode?: string;
 }
 
 // Requests

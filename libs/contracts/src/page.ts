@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Html, html } from '@plant-shop/platform/html/html';
 
 // The look that the shop's own HTML pages share with the console: colours and sizes are those of apps/console/src/app/theme.ts, and
-// tests/console/pages-of-services.test.mjs compares them in a browser. The pages contain no script and load nothing.
+// tests/console/pages-of-services.test.mjs compares them in a browser. The pages load nothing, except those for passkeys a script.
 
 const style = `
 :root {
@@ -42,6 +42,7 @@ code, pre { font: 0.875em/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, mo
 .card li::marker { color: var(--accent); }
 form { margin: 0; }
 form + form { margin-top: 0.75rem; }
+.card form + p, .card form + ul { margin-top: 1rem; }
 label { display: block; margin-bottom: 0.25rem; font-size: 0.875rem; font-weight: 500; }
 input, button { display: block; width: 100%; min-height: 2.625rem; padding: 0.25rem 0.75rem; border: 1px solid var(--button-edge); border-radius: 0.5rem; color: inherit; font: inherit; }
 input { margin-bottom: 1rem; border-color: var(--input-edge); background: var(--body); }
@@ -53,6 +54,8 @@ button.main:hover { background: #1e5f2b; }
 button.quiet { border-color: transparent; background: none; color: var(--accent); }
 button.quiet:hover { background: var(--surface); }
 .error { padding: 0.75rem 1rem; border-radius: 0.5rem; background: var(--error-surface); color: var(--error); }
+.qr { display: block; width: 13rem; margin: 0 auto 1rem; background: #fff; }
+.card .codes { padding: 0; list-style: none; text-align: center; }
 @media (max-width: 26rem) { .card main { padding: 1.5rem 1.25rem; } }
 
 .document header { display: flex; align-items: center; gap: 0.75rem; height: 3.5rem; padding: 0 1rem; border-bottom: 1px solid var(--line); font-size: 1.125rem; font-weight: 650; }
@@ -83,10 +86,12 @@ export interface PageParts {
   /** A `card` in the middle of the window, for one task; or a `document` to read. */
   readonly layout: 'card' | 'document';
   readonly main: Html;
+  /** The address of a script of the shop, and its hash as in the attribute `integrity`. */
+  readonly script?: { readonly url: string; readonly integrity: string };
 }
 
 /** Returns a whole HTML page. Send it with `pagePolicy`, which allows its style sheet. */
-export function pageText({ title, layout, main }: PageParts): string {
+export function pageText({ title, layout, main, script }: PageParts): string {
   const header = layout === 'document' ? html`<header>${leaf} Plant shop</header>\n` : undefined;
   return html`<!doctype html>
 <html lang="en">
@@ -96,7 +101,7 @@ export function pageText({ title, layout, main }: PageParts): string {
 <title>${title} · Plant shop</title>
 <link rel="icon" type="image/svg+xml" href="${icon}">
 <style>${new Html(style)}</style>
-</head>
+${script && html`<script src="${script.url}" integrity="${script.integrity}" defer></script>\n`}</head>
 <body class="${layout}">
 ${header}<main>
 ${layout === 'card' ? leaf : undefined}
@@ -110,6 +115,7 @@ ${main}
 /**
  * Returns the Content-Security-Policy of a page: its own style sheet and icon, nothing else.
  * @param formAction sources that forms may be sent to
+ * @param script the address of the only script
  */
-export const pagePolicy = (formAction = "'none'"): string =>
-  `default-src 'none'; style-src 'sha256-${styleHash}'; form-action ${formAction}; img-src data:; base-uri 'none'; frame-ancestors 'none'`;
+export const pagePolicy = (formAction = "'none'", script?: string): string =>
+  `default-src 'none';${script === undefined ? '' : ` script-src ${script};`} style-src 'sha256-${styleHash}'; form-action ${formAction}; img-src data:; base-uri 'none'; frame-ancestors 'none'`;

@@ -69,7 +69,13 @@ const kinds = {
     meaning:
       'The change is sensitive, and the session is older than ten minutes, or the request carries another credential than a session. API keys with ' +
       'write:users are exempt.',
-    remedy: 'Log in and repeat the request with the new session, or send your password as the member currentPassword of the body; without a body, in the header Current-Password.',
+    remedy: 'Log in and repeat the request with the new session, or send your password as the member currentPassword of the body, and if you have a second factor one of its codes as currentCode; without a body, in the headers Current-Password and Current-Code.',
+  },
+  'second-factor-required': {
+    status: 403,
+    title: 'Second factor required',
+    meaning: 'The password is right, but the account has a second factor, or is one of staff, who must have one.',
+    remedy: 'Log in on a page of the shop, which an application opens at /oauth/authorize (OAuth 2.0), such as the console. It asks for the second factor, or lets you add one. Programs use API keys.',
   },
   'too-many-requests': {
     status: 429,
@@ -384,6 +390,12 @@ const kinds = {
     title: 'Too many API keys',
     meaning: 'The user has the maximum number of active API keys, or the key is already being replaced.',
     remedy: 'Revoke an API key first.',
+  },
+  'factor-not-found': {
+    status: 404,
+    title: 'No such second factor',
+    meaning: 'The user has no second factor with this id.',
+    remedy: 'Look the id up in the list of second factors. It may have been removed.',
   },
   'session-not-found': {
     status: 404,

@@ -4,8 +4,15 @@ import { Cell } from '../shop/cell.js';
 import { useCell, useSession } from './session.js';
 
 export interface Question {
-  readonly wasWrong: boolean;
-  readonly answer: (password: string | undefined) => void;
+  /** What the shop said about the answer before. */
+  readonly refusal: string | undefined;
+  readonly answer: (given: Answer | undefined) => void;
+}
+
+interface Answer {
+  readonly password: string;
+  /** Of a second factor; empty: none. */
+  readonly code: string;
 }
 
 /** How long a repeated request may take: the time of the first one has passed while the user typed. */
@@ -18,23 +25,33 @@ export class PasswordQuestion {
   /** Asks until the password is right or the user gives up; then returns the refusal. @param send sends a request */
   async askIfRequired(response: Response, init: RequestInit | undefined, send: (init: RequestInit) => Promise<Response>): Promise<Response> {
     let answer = response;
-    for (let wasWrong = false; init && (await isRequired(answer)); wasWrong = true) {
-      const password = await new Promise<string | undefined>((resolve) => this.open.set({ wasWrong, answer: resolve }));
+    let isFirst = true;
+    while (init) {
+      const refusal = await refusalOf(answer);
+      if (refusal === undefined) break;
+      const shown = isFirst ? undefined : refusal;
+      const given = await new Promise<Answer | undefined>((resolve) => this.open.set({ refusal: shown, answer: resolve }));
       this.open.set(undefined);
-      if (password === undefined) break;
-      answer = await send({ ...withPassword(init, password), signal: AbortSignal.timeout(repeatMs) });
+      if (!given) break;
+      isFirst = false;
+      answer = await send({ ...withAnswer(init, given), signal: AbortSignal.timeout(repeatMs) });
     }
     return answer;
   }
 }
 
-const isRequired = async (response: Response): Promise<boolean> =>
-  response.status === 403 && ((await response.clone().json()) as { code?: string }).code === 'recent-login-required';
+/** Returns why the shop asks who the user is; undefined if it does not. */
+async function refusalOf(response: Response): Promise<string | undefined> {
+  if (response.status !== 403) return undefined;
+  const { code, detail = '' } = (await response.clone().json()) as { code?: string; detail?: string };
+  return code === 'recent-login-required' ? detail : undefined;
+}
 
-function withPassword(init: RequestInit, password: string): RequestInit {
-  if (typeof init.body === 'string') return { ...init, body: JSON.stringify({ ...(JSON.parse(init.body) as object), currentPassword: password }) };
+function withAnswer(init: RequestInit, { password, code }: Answer): RequestInit {
+  if (typeof init.body === 'string') return { ...init, body: JSON.stringify({ ...(JSON.parse(init.body) as object), currentPassword: password, ...(code !== '' && { currentCode: code }) }) };
   const headers = new Headers(init.headers);
   headers.set('current-password', encodeURIComponent(password));
+  if (code !== '') headers.set('current-code', encodeURIComponent(code));
   return { ...init, headers };
 }
 

@@ -56,13 +56,14 @@ export const deprecationText = ({ since, sunset }: Deprecation): string =>
 
 const dayText = (day: Date): string => day.toISOString().slice(0, 10);
 
-/** Returns the password in a header, where a request has no body. Headers are ASCII, so it is percent-encoded. @throws HttpError `invalid-input` */
-export function currentPasswordOf(header: string | string[] | undefined): string | undefined {
+/** Returns what a request without a body says in a header. Headers are ASCII, so it is percent-encoded. @throws HttpError `invalid-input` */
+export function encodedHeader(request: FastifyRequest, name: string): string | undefined {
+  const header = request.headers[name.toLowerCase()];
   if (header === undefined) return undefined;
   try {
     return decodeURIComponent(String(header));
   } catch {
-    throw badHeader('Current-Password', 'must be percent-encoded UTF-8');
+    throw badHeader(name, 'must be percent-encoded UTF-8');
   }
 }
 

@@ -17,7 +17,7 @@ describe('an undeclared member', () => {
 
   it('is refused with all names if none is alike', () => {
     const [error] = errorsOf('createApiKey', { name: 'till', scopes: [] });
-    expect(error).toEqual({ pointer: '/scopes', detail: 'is not a member; there are `name`, `permissions`, `expiresAt`, `currentPassword`' });
+    expect(error).toEqual({ pointer: '/scopes', detail: 'is not a member; there are `name`, `permissions`, `expiresAt`, `currentPassword`, `currentCode`' });
   });
 
   it.each([

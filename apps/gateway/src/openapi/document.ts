@@ -170,7 +170,7 @@ function describe(route: ServedRoute, operation: ClientOperation, schemas: Schem
       ...(operation.query ?? []).map((name) => parameterOf(name, 'query', fields, schemas)),
       ...(takesKey ? [headerParameter('IdempotencyKey')] : []),
       ...(spec.conditional ? [headerParameter('IfMatch')] : []),
-      ...('currentPassword' in fields.properties ? [headerParameter('CurrentPassword')] : []),
+      ...('currentPassword' in fields.properties ? [headerParameter('CurrentPassword'), headerParameter('CurrentCode')] : []),
       ...(method === 'GET' && (versioned || hasEtag(operation)) ? [headerParameter('IfNoneMatch')] : []),
       ...(operation.answer.kind === 'image' ? [headerParameter('Range'), headerParameter('IfRange')] : []),
       headerParameter('RequestId'),

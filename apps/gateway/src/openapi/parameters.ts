@@ -53,6 +53,12 @@ export const headerParameters = {
     description: "The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes.",
     schema: { type: 'string', format: 'password', examples: ['correct%20horse'] },
   },
+  CurrentCode: {
+    name: 'Current-Code',
+    in: 'header',
+    description: "A code of the caller's authenticator app, or a recovery code. Required with Current-Password if the caller has a second factor.",
+    schema: { type: 'string', examples: ['123456'] },
+  },
   Range: {
     name: 'Range',
     in: 'header',

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { CachedReads } from '../reads/cached-reads.js';
 import { pageOf, pathId, pathText, queryFlag, queryId, queryList, queryPairs, queryText, requiredQueryIds, requiredQueryList } from '../http/input.js';
-import { currentPasswordOf } from '../http/headers.js';
+import { encodedHeader } from '../http/headers.js';
 import { clientAddress } from '../http/request-authenticator.js';
 import { isPaged, routeSpecOf } from '../http/route.js';
 import { Routes } from '../http/routes.js';
@@ -120,7 +120,8 @@ function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
   }
   if ('currentPassword' in properties) {
     readers.push((request, values) => {
-      values['currentPassword'] = currentPasswordOf(request.headers['current-password']);
+      values['currentPassword'] = encodedHeader(request, 'Current-Password');
+      values['currentCode'] = encodedHeader(request, 'Current-Code');
     });
   }
   if ('address' in properties) {

@@ -49,8 +49,8 @@ export class ApiKeysService {
     private readonly outbox: MailOutbox,
   ) {}
 
-  create(context: RpcContext, { username, apiKey: { currentPassword, ...apiKey }, address }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
-    return this.createOnce(context, { username, change: apiKey, currentPassword, address, requested: apiKey.permissions ?? [] }, async (tx, user) => {
+  create(context: RpcContext, { username, apiKey: { currentPassword, currentCode, ...apiKey }, address }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
+    return this.createOnce(context, { username, change: apiKey, currentPassword, currentCode, address, requested: apiKey.permissions ?? [] }, async (tx, user) => {
       const permissions = grantedPermissions(apiKey.permissions, user.role, context.principal);
       assertNotExpired(apiKey, new Date(await readDatabaseTime(tx)));
       if ((await countLiveKeys(tx, user.userId)) >= maxLiveKeys) {
@@ -85,10 +85,10 @@ export class ApiKeysService {
 
   async rotate(
     context: RpcContext,
-    { username, apiKeyId, rotation: { currentPassword, ...rotation }, address }: RotateApiKey,
+    { username, apiKeyId, rotation: { currentPassword, currentCode, ...rotation }, address }: RotateApiKey,
   ): Promise<CreatedApiKey | Replayed> {
     const { graceSeconds = defaultGraceSeconds } = rotation;
-    const successor = await this.createOnce(context, { username, change: { apiKeyId, ...rotation }, currentPassword, address }, async (tx, { userId, role }) => {
+    const successor = await this.createOnce(context, { username, change: { apiKeyId, ...rotation }, currentPassword, currentCode, address }, async (tx, { userId, role }) => {
       const predecessor = await lockKeyToReplace(tx, userId, apiKeyId);
       assertReplaceable(predecessor);
       const { key, ...generated } = generateKey();

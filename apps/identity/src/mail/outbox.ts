@@ -73,7 +73,7 @@ export class MailOutbox {
     tx: Transaction,
     user: Addressee,
     kind: AccountMailKind,
-    { from, ...data }: { readonly from?: string | undefined } & Readonly<Partial<Record<'device' | 'keyName' | 'role', string>>> = {},
+    { from, ...data }: { readonly from?: string | undefined } & Readonly<Partial<Record<'device' | 'keyName' | 'role' | 'factor', string>>> = {},
   ): Promise<void> {
     if (user.email === null || user.emailVerifiedAt === null) return;
     const at = new Date(await readDatabaseTime(tx)).toISOString();

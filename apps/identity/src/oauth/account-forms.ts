@@ -5,12 +5,14 @@ import { html } from '@plant-shop/platform/html/html';
 import { requestIdOf } from '@plant-shop/platform/http/request';
 import { Deadline } from '@plant-shop/platform/rpc/context';
 import type { Provider } from 'oidc-provider';
+import { Passkeys } from '../factors/passkeys.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { EmailVerification, verificationPath } from '../users/email-verification.service.js';
 import { newPasswordPath, Recovery } from '../users/recovery.service.js';
 import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, recoverySentPage, verifiedPage, verifyPage } from './account-pages.js';
 import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
+import { passkeyScript } from './passkey-script.js';
 import { type Page, recoveryPath, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 
 type Fields = ReadonlyMap<string, string>;
@@ -23,14 +25,17 @@ const startAgain = 'Open the page again, and allow cookies.';
 /** Serves the pages that mails lead to, and the one that asks for a link. None of them needs a login: their cookie only ties a form to its browser. */
 @Injectable()
 export class AccountForms {
+  private readonly publicUrl: string;
   private readonly cookie: { readonly name: string; readonly secure: boolean };
 
   constructor(
     private readonly verification: EmailVerification,
     private readonly recovery: Recovery,
     private readonly guard: FormGuard,
+    private readonly passkeys: Passkeys,
     @Inject(IDENTITY_OPTIONS) { publicUrl }: IdentityOptions,
   ) {
+    this.publicUrl = publicUrl;
     const secure = publicUrl.startsWith('https:');
     this.cookie = { name: secure ? '__Host-plant_shop_form' : 'plant_shop_form', secure };
   }
@@ -100,22 +105,31 @@ export class AccountForms {
   }
 
   private async showNewPassword(ctx: PageContext, code: string, proof: string): Promise<Page> {
+    return (await this.newPasswordPage(code, proof)) ?? deadRecovery(ctx);
+  }
+
+  /** @returns undefined if the link does not work */
+  private async newPasswordPage(code: string, proof: string, error?: string): Promise<Page | undefined> {
     const found = await this.recovery.find(code);
-    return found ? newPasswordPage({ ...found, code, proof, action: newPasswordPath }) : deadRecovery(ctx);
+    if (!found) return undefined;
+    const { username, hasFactor, userId } = found;
+    const options = hasFactor ? await this.passkeys.requestOptions(proof, userId) : undefined;
+    return newPasswordPage({ username, hasFactor, options, script: passkeyScript(this.publicUrl), code, proof, action: newPasswordPath, ...(error !== undefined && { error }) });
   }
 
   private async setPassword(ctx: PageContext, fields: Fields, proof: string): Promise<Page> {
     const [code = '', password = ''] = [fields.get('code'), fields.get('password')];
     const context = { requestId: requestIdOf(ctx.req), deadline: Deadline.in(deadlineMs), address: ctx.ip };
     try {
-      const set = await this.recovery.setPassword(context, { code, password, endApiKeys: fields.get('action') === 'set-and-end-keys' });
+      const [factorCode = '', passkey = ''] = [fields.get('factor'), fields.get('credential')];
+      const set = await this.recovery.setPassword(context, { code, password, endApiKeys: fields.get('action') === 'set-and-end-keys', factorCode, passkey, place: proof });
       return set ? passwordSetPage(set.username) : deadRecovery(ctx);
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
-      const found = await this.recovery.find(code);
-      if (!found) return deadRecovery(ctx);
+      const page = await this.newPasswordPage(code, proof, textOfErrors(error));
+      if (!page) return deadRecovery(ctx);
       setErrorStatus(ctx, error);
-      return newPasswordPage({ ...found, code, proof, action: newPasswordPath, error: textOfErrors(error) });
+      return page;
     }
   }
 

@@ -1,4 +1,6 @@
 import { type Html, html } from '@plant-shop/platform/html/html';
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
+import { passkeyAttributes, passkeyFields } from './factor-pages.js';
 import { alertOf, hidden, type InteractionView, invalidAfter, messagePage, type Page, recoveryPath } from './pages.js';
 
 // Pages about an account: to create one, to verify its address, and to replace a forgotten password.
@@ -56,18 +58,31 @@ interface LinkView {
 
 const codeField = (code: string): Html => html`<input type="hidden" name="code" value="${code}">`;
 
-export const newPasswordPage = ({ proof, code, action, username, error }: LinkView & { readonly error?: string }): Page => ({
+export interface NewPasswordView extends LinkView {
+  readonly error?: string;
+  readonly hasFactor: boolean;
+  /** Of the user's passkeys; undefined if there is none that can be used. */
+  readonly options: PublicKeyCredentialRequestOptionsJSON | undefined;
+  readonly script: NonNullable<Page['script']>;
+}
+
+export const newPasswordPage = ({ proof, code, action, username, error, hasFactor, options, script }: NewPasswordView): Page => ({
   title: error === undefined ? 'Set a new password' : 'Error: Set a new password',
+  ...(options && { script }),
   main: html`<h1>Set a new password</h1>
 <p>You will be logged out everywhere, and applications lose their access.</p>
 ${alertOf(error)}
-<form method="post" action="${action}">
+<form method="post" action="${action}"${options && passkeyAttributes('get', options)}>
 ${hidden(proof)}
 ${codeField(code)}
 <label for="username">Username</label>
 <input id="username" name="username" type="text" value="${username}" autocomplete="username" readonly>
 <label for="password">New password</label>
 <input id="password" name="password" type="password" autocomplete="new-password" maxlength="256" required autofocus${invalidAfter(error)}>
+${hasFactor ? html`<label for="factor">Code of your app, or a recovery code</label>
+<input id="factor" name="factor" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="40"${options ? html` aria-describedby="factor-help"` : html` required`}>
+${options && html`<p id="factor-help">Leave it empty to use a passkey.</p>
+${passkeyFields}`}` : undefined}
 <p>Your API keys continue to work, unless you end them. End them if someone else may know your password.</p>
 <button class="main" name="action" value="set">Set the password</button>
 <button name="action" value="set-and-end-keys">Set the password and end my API keys</button>

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { sha256 } from '../secrets/secrets.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
-import { endBrowserSession, lockBrowserSession, touchBrowserSession } from '../sessions.repository.js';
+import { confirmSession, endBrowserSession, findBrowserSession, lockBrowserSession, type ProvenSession, touchBrowserSession } from '../sessions.repository.js';
 import type { ProviderSessionRef } from './provider.js';
 
 /**
@@ -27,6 +27,17 @@ export class BrowserSessions {
    */
   isStillLive(userId: string, uid: string): Promise<boolean> {
     return this.database.transaction((tx) => lockBrowserSession(tx, userId, sha256(uid)));
+  }
+
+  /** Returns the live session of a login with a browser, by how its user proved who it is, and writes its last use. */
+  async find(userId: string, uid: string): Promise<ProvenSession | undefined> {
+    const isLive = await this.touchIfLive({ userId, uid, openedId: undefined });
+    return isLive ? findBrowserSession(this.database, userId, sha256(uid)) : undefined;
+  }
+
+  /** Writes that the user has proven again who it is. */
+  confirm(id: string, byFactor: boolean): Promise<void> {
+    return this.database.transaction((tx) => confirmSession(tx, id, byFactor));
   }
 
   async end(uid: string): Promise<void> {

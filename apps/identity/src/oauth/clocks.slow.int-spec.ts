@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { identity } from '@plant-shop/contracts/identity';
 import { type Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { decodeJwt } from 'jose';
+import { Secret, TOTP } from 'otpauth';
+import { FactorUser } from './factors.spec.fixture.js';
 import { TestOAuth } from './oauth.spec.fixture.js';
 
 const tenMinutes = 600;
@@ -119,5 +121,26 @@ describe('OAuth 2.0 with different clocks of replicas', () => {
     const { key } = await create(300);
     await expect(oauth.shop.check('apiKey', key)).resolves.toMatchObject({ kind: 'apiKey' });
     await expect(create(-300)).rejects.toMatchObject({ code: 'invalid-input' });
+  });
+
+  it.each(bothWays)('a passkey and a code of an app work between clocks %d s and %d s ahead', async (first, second) => {
+    const one = new FactorUser(oauth, client, await oauth.shop.register());
+    const page = await one.ownFactors();
+    hostAhead(first);
+    const { key } = await one.addPasskey(page);
+    jest.restoreAllMocks();
+    const { secret } = await one.addApp(await one.reopen());
+    const other = new FactorUser(oauth, client, one.user);
+    hostAhead(first);
+    const asked = await other.logIn();
+    hostAhead(second);
+    expect((await other.usePasskey(asked, key)).text).toContain('<strong>Garden planner</strong> to access your account?');
+    const third = new FactorUser(oauth, client, one.user);
+    hostAhead(first);
+    const again = await third.logIn();
+    // The app has the right time; the replica does not.
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: trueTime() });
+    hostAhead(second);
+    expect((await third.typeCode(again, code)).text).toContain('<strong>Garden planner</strong> to access your account?');
   });
 });

@@ -9,6 +9,7 @@ import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { validated } from '@plant-shop/platform/rpc/validation';
 import { errors, type Provider } from 'oidc-provider';
 import { sha256 } from '../secrets/secrets.js';
+import { Passkeys } from '../factors/passkeys.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { UserRecord } from '../users/user.js';
@@ -19,31 +20,18 @@ import { BrowserSessions } from './browser-sessions.js';
 import { signUpPage, type SignUpView } from './account-pages.js';
 import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
+import { clientIdOf, endBrowserSession, type Fields, type Interaction, type InteractionPage, type InteractionRequest, loginDeadlineMs, maxTextLength, pathOf, proofText, redirect, userAgentOf, viewOf } from './interaction.js';
+import { LogInSteps } from './log-in-steps.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { type IdentityScope, identityScopes } from './oauth-client.js';
-import { consentPage, type ConsentView, messagePage, type InteractionView, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { consentPage, type ConsentView, messagePage, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { interactionPath } from './provider.js';
 
-type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
-type Fields = ReadonlyMap<string, string>;
-
-const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})(/sign-up)?$`);
+const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})(?:/(sign-up|passkey|factor))?$`);
 /** Cannot collide with an interaction: their ids are longer. */
 const logoutPath = `${interactionPath}/logout`;
 /** Where the browser resumes the authorization after login or consent. */
 const resumePath = /^\/oauth\/authorize\/([\w-]{1,64})$/;
-const maxTextLength = 1_000;
-const loginDeadlineMs = 5_000;
-
-/** A request for a page of an interaction, or from its form. */
-interface InteractionRequest {
-  readonly provider: Provider;
-  readonly ctx: PageContext;
-  readonly interaction: Interaction;
-  /** It is the page to sign up, instead of the one to log in. */
-  readonly isSignUp: boolean;
-}
-
 /** Serves the login and consent pages, between an application's authorization request and the response. */
 @Injectable()
 export class Interactions {
@@ -51,6 +39,8 @@ export class Interactions {
     private readonly database: Database,
     private readonly users: UsersService,
     private readonly guard: FormGuard,
+    private readonly steps: LogInSteps,
+    private readonly passkeys: Passkeys,
     private readonly sessions: SessionsService,
     private readonly browserSessions: BrowserSessions,
     private readonly grants: GrantsService,
@@ -67,13 +57,13 @@ export class Interactions {
       else await next();
     });
     provider.use(async (ctx, next) => {
-      const [, uid, signUp] = path.exec(ctx.path) ?? [];
+      const [, uid, page = 'log-in'] = path.exec(ctx.path) ?? [];
       if (uid === undefined || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
         await next();
         return;
       }
       try {
-        await this.serve(provider, ctx, uid, signUp !== undefined);
+        await this.serve(provider, ctx, uid, page as InteractionPage);
       } catch (error) {
         sendFailure(provider, ctx, error as Error);
       }
@@ -97,11 +87,11 @@ export class Interactions {
     return true;
   }
 
-  private async serve(provider: Provider, ctx: PageContext, uid: string, isSignUp: boolean): Promise<void> {
+  private async serve(provider: Provider, ctx: PageContext, uid: string, page: InteractionPage): Promise<void> {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res);
     // The cookie decides which interaction the browser is in: the URL may come from someone else.
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
-    const request = { provider, ctx, interaction, isSignUp };
+    const request = { provider, ctx, interaction, page };
     if (ctx.method !== 'POST') return this.show(request);
     const fields = await this.guard.read(ctx, proofText(uid));
     if (fields) await this.handleForm(request, fields);
@@ -110,9 +100,12 @@ export class Interactions {
 
   private async handleForm(request: InteractionRequest, fields: Fields): Promise<void> {
     const action = fields.get('action') ?? '';
-    const { interaction: { prompt }, isSignUp } = request;
-    if (isSignUp) {
+    const { interaction: { prompt }, page } = request;
+    if (page === 'sign-up') {
       if (action === 'sign-up' && prompt.name === 'login') await this.signUp(request, fields);
+      else refuseForm(request.ctx);
+    } else if (page !== 'log-in' && action !== 'deny') {
+      if (prompt.name === 'login') await this.steps.handle(request, fields);
       else refuseForm(request.ctx);
     } else if (action === 'login' && prompt.name === 'login') await this.login(request, fields);
     else if (action === 'allow' && prompt.name === 'consent') await this.allow(request, fields);
@@ -123,10 +116,11 @@ export class Interactions {
   }
 
   private async show(request: InteractionRequest): Promise<void> {
-    const { ctx, interaction, isSignUp } = request;
-    if (isSignUp) {
-      if (interaction.prompt.name === 'login') sendPage(ctx, await this.signUpPage(request));
-      else redirect(ctx, `${interactionPath}/${interaction.uid}`);
+    const { ctx, interaction, page } = request;
+    if (page !== 'log-in') {
+      if (interaction.prompt.name !== 'login') redirect(ctx, pathOf(interaction));
+      else if (page === 'sign-up') sendPage(ctx, await this.signUpPage(request));
+      else await this.steps.show(request);
       return;
     }
     if (interaction.prompt.name === 'login') {
@@ -140,27 +134,21 @@ export class Interactions {
   }
 
   private async login(request: InteractionRequest, fields: Fields): Promise<void> {
-    const { ctx, interaction } = request;
+    const { ctx } = request;
     const [username = '', password = ''] = [fields.get('username'), fields.get('password')];
-    let opened: Awaited<ReturnType<SessionsService['open']>>;
     try {
-      opened = await this.sessions.open(Deadline.in(loginDeadlineMs), {
+      const stored = await this.sessions.verifyPassword(Deadline.in(loginDeadlineMs), {
         username: username.slice(0, maxTextLength),
         password: password.slice(0, maxTextLength),
         address: ctx.ip,
         ...userAgentOf(ctx),
       });
+      await this.steps.begin(request, stored);
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       setErrorStatus(ctx, error);
       sendPage(ctx, await this.loginPage(request, { username, error: error.message }));
-      return;
     }
-    await this.endBrowserSession(request);
-    delete interaction.session;
-    interaction.result = { login: { accountId: opened.userId, remember: false, sessionId: opened.id } };
-    await interaction.save(secondsLeft(interaction));
-    redirect(ctx, interaction.returnTo);
   }
 
   /** Registers a user, and logs in as that. */
@@ -221,7 +209,7 @@ export class Interactions {
   }
 
   private async switchUser(request: InteractionRequest): Promise<void> {
-    await this.endBrowserSession(request);
+    await endBrowserSession(request);
     return this.restart(request);
   }
 
@@ -235,22 +223,13 @@ export class Interactions {
     redirect(ctx, `${this.options.publicUrl}/oauth/authorize?${parameters.toString()}`);
   }
 
-  /**
-   * Ends this browser's session, if any. The cookie identifies it, not the interaction: since the interaction began, someone
-   * may have logged in on another page of the browser, and the provider supports one session per browser.
-   */
-  private async endBrowserSession({ provider, ctx }: Pick<InteractionRequest, 'provider' | 'ctx'>): Promise<void> {
-    const session = await provider.Session.get(ctx);
-    if (session.accountId !== undefined) await session.destroy();
-  }
-
   /** Ends this browser's session, for "Log out" of the console. The console itself revokes its tokens. */
   private async logOut(provider: Provider, ctx: PageContext): Promise<void> {
     if (!this.guard.isSameOrigin(ctx) || ctx.headers.origin === undefined) {
       refuseForm(ctx);
       return;
     }
-    await this.endBrowserSession({ provider, ctx });
+    await endBrowserSession({ provider, ctx });
     ctx.set('Cache-Control', 'no-store');
     ctx.status = 204;
   }
@@ -273,30 +252,19 @@ export class Interactions {
   }
 
   private async loginPage(request: InteractionRequest, more: { username?: string; error?: string }): Promise<Page> {
-    return loginPage({ ...(await this.viewOf(request)), ...more });
+    return loginPage({ ...(await viewOf(this.guard, request)), passkeys: this.passkeys.isPossible, ...more });
   }
 
   private async signUpPage(request: InteractionRequest, more: Pick<SignUpView, 'username' | 'email' | 'error'> = {}): Promise<Page> {
-    return signUpPage({ ...(await this.viewOf(request)), ...more });
+    return signUpPage({ ...(await viewOf(this.guard, request)), ...more });
   }
 
   /** Returns the content of the consent page with its digest. */
   private async consentViewOf(request: InteractionRequest, consent: ConsentRequest): Promise<ConsentView> {
     const { user, allowed, notPermitted, identity } = consent;
-    const { proof, ...common } = await this.viewOf(request);
+    const { proof, ...common } = await viewOf(this.guard, request);
     const page = { ...common, username: user.username, allowed, notPermitted, identity };
     return { ...page, proof, digest: sha256(JSON.stringify([user.userId, page])).toString('base64url') };
-  }
-
-  private async viewOf({ provider, interaction }: InteractionRequest): Promise<InteractionView> {
-    const client = await provider.Client.find(clientIdOf(interaction));
-    if (!client) throw new errors.SessionNotFound('the client was deleted');
-    return {
-      action: `${interactionPath}/${interaction.uid}`,
-      proof: this.guard.proofOf(proofText(interaction.uid)),
-      client: client.clientName ?? client.clientId,
-      redirectUri: String(interaction.params['redirect_uri']),
-    };
   }
 }
 
@@ -308,22 +276,4 @@ interface ConsentRequest {
   readonly allowed: readonly Permission[];
   readonly notPermitted: readonly Permission[];
   readonly identity: readonly IdentityScope[];
-}
-
-/** Returns the text whose fingerprint is the proof. */
-const proofText = (uid: string): string => `interaction ${uid}`;
-
-const clientIdOf = ({ params }: Interaction): string => String(params['client_id']);
-
-const secondsLeft = ({ exp }: Interaction): number => Math.max(1, exp - Math.floor(Date.now() / 1_000));
-
-const userAgentOf = (ctx: PageContext): { userAgent?: string } => {
-  const userAgent = ctx.get('user-agent').slice(0, 200);
-  return userAgent === '' ? {} : { userAgent };
-};
-
-function redirect(ctx: PageContext, address: string): void {
-  ctx.set('Cache-Control', 'no-store');
-  ctx.redirect(address);
-  ctx.status = 303;
 }

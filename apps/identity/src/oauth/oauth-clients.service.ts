@@ -31,11 +31,11 @@ export class OAuthClientsService {
     private readonly recentLogin: RecentLogin,
   ) {}
 
-  async create(context: RpcContext, { client: { currentPassword, ...client }, address }: CreateOAuthClient): Promise<CreatedOAuthClient | Replayed> {
+  async create(context: RpcContext, { client: { currentPassword, currentCode, ...client }, address }: CreateOAuthClient): Promise<CreatedOAuthClient | Replayed> {
     assertManagesClients(context.principal);
     assertHasAll(context.principal, client.scopes);
     throwIfInvalid(clientErrors(client));
-    await this.recentLogin.require(context, { currentPassword, address });
+    await this.recentLogin.require(context, { currentPassword, currentCode, address });
     // Without the password, of which the fingerprint would be a fast hash.
     const key = context.idempotency?.forRequest(Buffer.from(JSON.stringify(client)));
     const secret = client.public ? undefined : await this.newSecret(context.deadline);

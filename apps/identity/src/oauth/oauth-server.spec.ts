@@ -8,6 +8,7 @@ import type { AccountForms } from './account-forms.js';
 import type { Adapters } from './adapters.js';
 import type { BrowserSessions } from './browser-sessions.js';
 import type { ClientSecrets } from './client-secrets.js';
+import type { FactorForms } from './factor-forms.js';
 import type { Interactions } from './interactions.js';
 import { OAuthServer } from './oauth-server.js';
 import type { SigningKeysService } from './signing-keys.service.js';
@@ -34,6 +35,7 @@ describe('OAuth pages during a failure', () => {
       {} as BrowserSessions,
       { serveOn: () => undefined } as unknown as Interactions,
       { serveOn: () => undefined } as unknown as AccountForms,
+      { serveOn: () => undefined } as unknown as FactorForms,
       { refresh: async () => false } as unknown as DatabaseClock,
       options as never,
       createLogger('test', 'error', { write: (line: string) => void logged.push(line) }),

@@ -25,7 +25,9 @@ import { AccountForms } from './account-forms.js';
 import { Adapters } from './adapters.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { ClientSecrets } from './client-secrets.js';
+import { FactorForms } from './factor-forms.js';
 import { Interactions } from './interactions.js';
+import { servePasskeyScriptOn } from './passkey-script.js';
 import { createProvider } from './provider.js';
 import type { KeyRing } from './signing-key.js';
 import { SigningKeysService } from './signing-keys.service.js';
@@ -49,6 +51,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     private readonly browserSessions: BrowserSessions,
     private readonly interactions: Interactions,
     private readonly accountForms: AccountForms,
+    private readonly factorForms: FactorForms,
     private readonly clock: DatabaseClock,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
@@ -126,6 +129,8 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     });
     this.interactions.serveOn(provider);
     this.accountForms.serveOn(provider);
+    this.factorForms.serveOn(provider);
+    servePasskeyScriptOn(provider);
     this.reportErrors(provider);
     this.served = { keys, handle: handlerOf(provider) };
     this.logger.info({ signing: keys.signingKid, verifying: keys.jwks.map(({ kid }) => kid) }, 'signing keys');

@@ -1,7 +1,7 @@
 import { type Permission, permissionMeanings } from '@plant-shop/contracts/permissions';
 import { CodedError } from '@plant-shop/platform/errors';
 import { type Html, html } from '@plant-shop/platform/html/html';
-import { pagePolicy, pageText } from '@plant-shop/contracts/page';
+import { pagePolicy, type PageParts, pageText } from '@plant-shop/contracts/page';
 import { errors, type ErrorOut, type Provider } from 'oidc-provider';
 import type { PageContext } from './form.js';
 import type { IdentityScope } from './oauth-client.js';
@@ -11,19 +11,20 @@ export interface Page {
   readonly main: Html;
   /** Redirect URI that submitting a form may lead to; the page's policy must allow it. */
   readonly redirectUri?: string;
+  readonly script?: PageParts['script'];
 }
 
-export function sendPage(ctx: PageContext, { title, main, redirectUri }: Page): void {
+export function sendPage(ctx: PageContext, { title, main, redirectUri, script }: Page): void {
   ctx.set({
     'Cache-Control': 'no-store',
-    'Content-Security-Policy': pagePolicy(redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`),
+    'Content-Security-Policy': pagePolicy(redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`, script?.url),
     'X-Frame-Options': 'DENY',
     'X-Content-Type-Options': 'nosniff',
     // With a stricter policy, browsers would not send the Origin header with a form.
     'Referrer-Policy': 'same-origin',
   });
   ctx.type = 'html';
-  ctx.body = pageText({ title, layout: 'card', main });
+  ctx.body = pageText({ title, layout: 'card', main, ...(script && { script }) });
 }
 
 /**
@@ -55,11 +56,13 @@ export const invalidAfter = (error: string | undefined): Html | undefined =>
 export const recoveryPath = '/account/recovery';
 
 export interface LoginView extends InteractionView {
+  /** Whether browsers can use passkeys here. */
+  readonly passkeys: boolean;
   readonly username?: string;
   readonly error?: string;
 }
 
-export function loginPage({ action, proof, client, redirectUri, username, error }: LoginView): Page {
+export function loginPage({ action, proof, client, redirectUri, passkeys, username, error }: LoginView): Page {
   const invalid = invalidAfter(error);
   return {
     title: error === undefined ? 'Log in' : 'Error: Log in',
@@ -80,7 +83,7 @@ ${hidden(proof)}
 <button name="action" value="deny">Cancel</button>
 </form>
 <ul>
-<li><a href="${action}/sign-up">Create an account</a></li>
+${passkeys ? html`<li><a href="${action}/passkey">Log in with a passkey</a></li>\n` : undefined}<li><a href="${action}/sign-up">Create an account</a></li>
 <li><a href="${recoveryPath}">Forgot your password?</a></li>
 </ul>`,
   };
@@ -176,7 +179,7 @@ export function textOfErrors(error: CodedError): string {
   return sentences.length > 0 ? sentences.join(' ') : error.message;
 }
 
-const fieldNames: Readonly<Partial<Record<string, string>>> = { username: 'The username', email: 'The e-mail address', password: 'The password' };
+const fieldNames: Readonly<Partial<Record<string, string>>> = { username: 'The username', name: 'The name', email: 'The e-mail address', password: 'The password', factor: 'The second factor' };
 
 /** Refuses a form that is not from a page of the shop, or not for its present state. @param next what to do */
 export function refuseForm(ctx: PageContext, next = 'Go back to the application and start again.'): void {
@@ -186,11 +189,15 @@ export function refuseForm(ctx: PageContext, next = 'Go back to the application 
 
 const statuses: Readonly<Partial<Record<string, number>>> = { 'invalid-input': 400, 'username-taken': 409, 'too-many-logins': 429, 'too-many-mails': 429 };
 
+export function refuseLogIn(ctx: PageContext): void {
+  ctx.status = 401;
+  ctx.set('WWW-Authenticate', 'Bearer realm="plant-shop"');
+}
+
 export function setErrorStatus(ctx: PageContext, error: CodedError): void {
   const { retryAfter } = error.details;
   if (error.code === 'login-failed') {
-    ctx.status = 401;
-    ctx.set('WWW-Authenticate', 'Bearer realm="plant-shop"');
+    refuseLogIn(ctx);
     return;
   }
   ctx.status = statuses[error.code] ?? 503;

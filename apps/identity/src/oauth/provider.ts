@@ -93,6 +93,9 @@ export interface ProviderSessionRef {
   readonly openedId: string | undefined;
 }
 
+/** How a login was proven, for applications: by one factor, or by two. A passkey counts as two. */
+export const acrOf = (provedFactor: boolean): string => `urn:plant-shop:acr:${provedFactor ? 'two-factors' : 'one-factor'}`;
+
 export const interactionPath = '/oauth/interaction';
 const logoutPath = '/oauth/logout';
 
@@ -115,7 +118,8 @@ export function createProvider(parts: ProviderOptions): Provider {
     // The provider signs ID tokens with the first key.
     jwks: { keys: signing },
     scopes: [...identityScopes, ...permissions],
-    claims: { openid: ['sub', 'preferred_username'], profile: ['given_name', 'family_name'], email: ['email', 'email_verified'] },
+    acrValues: [acrOf(false), acrOf(true)],
+    claims: { openid: ['sub', 'preferred_username', 'auth_time', 'acr', 'amr'], profile: ['given_name', 'family_name'], email: ['email', 'email_verified'] },
     responseTypes: ['code'],
     subjectTypes: ['public'],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],

@@ -8,7 +8,8 @@ import { networkOf } from '@plant-shop/platform/http/request';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { MailOutbox, nearby } from '../mail/outbox.js';
-import { auditUnlessSelf, findStoredPassword, findUser, findUserById } from '../users/users.repository.js';
+import { auditUnlessSelf, findStoredPassword, findUser, findUserById, type StoredPassword } from '../users/users.repository.js';
+import { Factors } from '../factors/factors.service.js';
 import { revokeKeysOf } from '../api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -30,6 +31,15 @@ import { requireManageable } from '../users/user.js';
 import { LoginAttempts } from '../users/login-attempts.js';
 import { type Proof, RecentLogin } from '../users/recent-login.js';
 
+/** What a log-in has proven. */
+export interface Proven {
+  readonly userId: string;
+  /** The hash that the password was verified against; without it, a passkey alone was enough. */
+  readonly passwordHash?: string;
+  readonly passkeyId?: string;
+  readonly provedFactor: boolean;
+}
+
 interface OpenedSession {
   readonly id: string;
   readonly userId: string;
@@ -46,35 +56,56 @@ export class SessionsService {
     private readonly revocations: RevocationsService,
     private readonly recentLogin: RecentLogin,
     private readonly outbox: MailOutbox,
+    private readonly factors: Factors,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   async login({ deadline }: RpcContext, login: Login): Promise<NewSession> {
-    const { token, expiresAt, attemptsLeft } = await this.open(deadline, login);
-    return { token, expiresAt, attemptsLeft };
+    const { result, attemptsLeft } = await this.withPassword(deadline, login, (stored) => {
+      const needed = this.factors.neededOf(stored);
+      if (needed !== 'nothing') throw secondFactorRequired(needed, this.options.publicUrl);
+      return this.openFor({ ...stored, provedFactor: false }, login);
+    });
+    return { token: result.token, expiresAt: result.expiresAt, attemptsLeft };
   }
 
   /**
-   * Checks the password and opens a session, for `login` and for the OAuth pages, which do not use its token. Does the same
-   * work for an unknown name as for a wrong password.
+   * Checks a password, for the pages, which may then ask for a second factor.
    * @throws DomainError `login-failed`, `too-many-logins`
    */
-  async open(deadline: Deadline, login: Login): Promise<OpenedSession & { readonly attemptsLeft: number }> {
-    const { username, password, address, userAgent } = login;
+  async verifyPassword(deadline: Deadline, login: Login): Promise<StoredPassword> {
+    return (await this.withPassword(deadline, login, (stored) => Promise.resolve(stored))).result;
+  }
+
+  /**
+   * Runs a log-in whose password is right. Does the same work for an unknown name as for a wrong password.
+   * @throws DomainError `login-failed`, `too-many-logins`; what `then` throws, which is no failed login
+   */
+  private async withPassword<T>(deadline: Deadline, { username, password, address, userAgent }: Login, then: (stored: StoredPassword) => Promise<T | undefined>): Promise<{ result: T; attemptsLeft: number }> {
     const { result, attemptsLeft } = await this.attempts.runForUser(username, address, async () => {
       const stored = await findStoredPassword(this.database, username);
       const isRight = await this.hasher.verify(stored?.passwordHash, password, deadline);
-      return stored && isRight ? this.openFor(stored.userId, stored.passwordHash, { address, userAgent }) : undefined;
+      return stored && isRight ? then(stored) : undefined;
     }, userAgent);
-    if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
-    return { ...result, attemptsLeft };
+    if (result === undefined) throw loginFailed();
+    return { result, attemptsLeft };
   }
 
-  /** Opens a session of a user whose password was verified against `passwordHash`. Ends the oldest one beyond the limit. */
-  private async openFor(userId: string, passwordHash: string, from: Device): Promise<OpenedSession | undefined> {
+  /**
+   * Opens a session for the pages, which do not use its token.
+   * @throws DomainError `login-failed` if what was proven has changed since
+   */
+  async openProven(proven: Proven, from: Device): Promise<{ readonly id: string }> {
+    const opened = await this.openFor(proven, from);
+    if (!opened) throw loginFailed();
+    return opened;
+  }
+
+  /** Opens a session. Ends the oldest one beyond the limit. */
+  private async openFor({ userId, passwordHash, passkeyId, provedFactor }: Proven, from: Device): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent: from.userAgent, network: networkOf(from.address).slice(0, 50) };
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, passkeyId, provedFactor, userAgent: from.userAgent, network: networkOf(from.address).slice(0, 50) };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
       // Sent together.
@@ -145,8 +176,18 @@ export class SessionsService {
 /** From where someone logs in. */
 interface Device {
   readonly address: string;
-  readonly userAgent: string | undefined;
+  readonly userAgent?: string | undefined;
 }
+
+const loginFailed = (): DomainError => new DomainError('login-failed', 'The username or the password is wrong.');
+
+const secondFactorRequired = (needed: 'factor' | 'enrolment', publicUrl: string): DomainError =>
+  new DomainError(
+    'second-factor-required',
+    needed === 'factor'
+      ? `This account has a second factor. Log in on a page of the shop, such as ${publicUrl}/console.`
+      : `Accounts of staff need a second factor. Log in on a page of the shop, such as ${publicUrl}/console, which asks you to add one.`,
+  );
 
 /** Versions do not count: programs update themselves. */
 const hashOfDevice = ({ address, userAgent = '' }: Device): Buffer => sha256(JSON.stringify([userAgent.replaceAll(/[\d._]+/g, ''), nearby(address)]));

@@ -19,6 +19,9 @@ export interface FailureCount {
   readonly secondsLeft: number;
 }
 
+/** Wrong codes of a user in 15 minutes. Who knows the password then needs two years, on average, to guess six digits, of which three are right at a time. */
+const codesPerUser = 5;
+
 /** True for windows that have ended, and for those that end later than any can: the database's clock was set back. */
 const isOver = `(f.window_ends_at <= now() OR f.window_ends_at > excluded.window_ends_at + interval '1 minute')`;
 
@@ -108,6 +111,18 @@ export class LoginAttempts {
     const failures = counts.find((one) => one.of === name)?.failures ?? 0;
     // The count includes this attempt, which did not fail if there is a result.
     return { result, attemptsLeft: Math.max(0, name.limit - failures + (result === undefined ? 0 : 1)) };
+  }
+
+  /**
+   * Checks one code of a second factor. Codes have their own count, since they are shorter than passwords, and someone who types them knows the
+   * password already.
+   * @param check returns whether the code is right
+   * @throws DomainError `too-many-logins`
+   */
+  async runForCode({ userId, username }: { readonly userId: string; readonly username: string }, address: string, check: () => Promise<boolean>): Promise<boolean> {
+    const codes: Counted = { hash: sha256(`codes of ${userId}`), limit: codesPerUser };
+    const { result } = await this.countAndRun([codes, this.networkAt(address)], async () => (await check()) || undefined, { address, username });
+    return result === true;
   }
 
   /** Runs one client authentication from an address. */

@@ -1,27 +1,27 @@
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import { Database, type Statement } from '@plant-shop/platform/postgres/database';
+import { Database } from '@plant-shop/platform/postgres/database';
 import type { Deadline, Principal, RpcContext } from '@plant-shop/platform/rpc/context';
+import { OneTimeCodes } from '../factors/codes.js';
+import { findHasFactor } from '../factors/factors.repository.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
+import { findProvenSession } from '../sessions.repository.js';
 import { findPasswordOf } from './users.repository.js';
 import { LoginAttempts } from './login-attempts.js';
-
-const recentSession: Statement = {
-  name: 'recent-session',
-  text: `SELECT 1 FROM sessions WHERE id = $1 AND user_id = $2 AND created_at > now() - interval '10 minutes'`,
-};
 
 /** What a request for a sensitive change says about its sender. */
 export interface Proof {
   /** Of the caller, not of the user that the change is about. */
   readonly currentPassword?: string | undefined;
+  /** A code of the caller's second factor. */
+  readonly currentCode?: string | undefined;
   readonly address?: string | undefined;
 }
 
 /**
  * Decides whether a caller may make a sensitive change: one that would let a thief of a session or token stay, or keep others out
- * (docs/decisions/credentials-and-permissions.md). It takes a session that began in the last ten minutes, or the caller's password. An
- * access token has neither. API keys with `write:users` are exempt, since machines have no password.
+ * (docs/decisions/credentials-and-permissions.md). It takes a session that began in the last ten minutes, or the caller's password. If
+ * the caller has a second factor, the session must have proved it, or a code must accompany the password. An access token has neither. API keys with `write:users` are exempt, since machines have no password.
  */
 @Injectable()
 export class RecentLogin {
@@ -29,6 +29,7 @@ export class RecentLogin {
     private readonly database: Database,
     private readonly hasher: PasswordHasher,
     private readonly attempts: LoginAttempts,
+    private readonly codes: OneTimeCodes,
   ) {}
 
   /** @throws DomainError `recent-login-required`, `too-many-logins` */
@@ -36,14 +37,26 @@ export class RecentLogin {
     if (!(await this.isProven(context, proof))) throw recentLoginRequired();
   }
 
-  /** @throws DomainError `recent-login-required` for a wrong password, `too-many-logins` after too many */
-  async isProven({ principal, deadline }: RpcContext, { currentPassword, address }: Proof): Promise<boolean> {
+  /** @throws DomainError `recent-login-required` for a wrong password or code, `too-many-logins` after too many */
+  async isProven({ principal, deadline }: RpcContext, { currentPassword, currentCode, address }: Proof): Promise<boolean> {
     if (isMachine(principal) || (await this.hasRecentSession(principal))) return true;
     if (currentPassword === undefined) return false;
     const stored = await findPasswordOf(this.database, principal.subject);
     if (!stored) return false;
-    if (await this.isPassword(stored, currentPassword, deadline, address)) return true;
-    throw new DomainError('recent-login-required', 'The current password is wrong. Nothing was changed.');
+    if (!(await this.isPassword(stored, currentPassword, deadline, address))) {
+      throw new DomainError('recent-login-required', 'The current password is wrong. Nothing was changed.');
+    }
+    if (!stored.hasFactor) return true;
+    if (currentCode === undefined) {
+      throw new DomainError('recent-login-required', 'Your account has a second factor: send a code of your app, or a recovery code, as currentCode, too (without a body in the header Current-Code).');
+    }
+    if (await this.isCode(stored, currentCode, address)) return true;
+    throw new DomainError('recent-login-required', 'The code is wrong or was used before. Nothing was changed.');
+  }
+
+  /** Checks a code of a second factor and uses it up. A wrong one counts. @throws DomainError `too-many-logins` */
+  isCode(user: { readonly userId: string; readonly username: string }, code: string, address = ''): Promise<boolean> {
+    return this.attempts.runForCode(user, address, () => this.codes.check(user.userId, code));
   }
 
   /** Compares a password with a stored one, and counts a failure like that of a login: else it could be guessed here. */
@@ -59,7 +72,8 @@ export class RecentLogin {
 
   private async hasRecentSession({ subject, shown, shownIds = [] }: Principal): Promise<boolean> {
     const id = shownIds[shown.indexOf('session')];
-    return id !== undefined && (await this.database.query(recentSession, [id, subject])).length > 0;
+    const session = id === undefined ? undefined : await findProvenSession(this.database, subject, id);
+    return session !== undefined && session.isRecent && (session.provedFactor || !(await findHasFactor(this.database, subject)));
   }
 }
 

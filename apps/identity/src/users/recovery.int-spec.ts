@@ -5,6 +5,8 @@ import { type Browser, type BrowserPage, expectPage } from '@plant-shop/testing/
 import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 import { Mailbox } from '../mail/mail.spec.fixture.js';
+import type { TestAuthenticator } from '../factors/authenticator.spec.fixture.js';
+import { codesIn, FactorUser, optionsIn } from '../oauth/factors.spec.fixture.js';
 import { TestOAuth } from '../oauth/oauth.spec.fixture.js';
 
 type Person = Awaited<ReturnType<TestIdentity['registerAndLogin']>> & { readonly email: string };
@@ -89,6 +91,41 @@ describe('recovery of an account', () => {
     expect(await guess()).toBe('too-many-logins');
     await recover(await codeFor(person));
     await expect(shop.login(person.username, newPassword)).resolves.toBeDefined();
+  });
+
+  describe('of an account with a second factor', () => {
+    const withFactor = async (): Promise<{ person: Person; key: TestAuthenticator; codes: string[] }> => {
+      const person = await verified();
+      const one = new FactorUser(oauth, await oauth.register(), person);
+      const { key, page } = await one.addPasskey(await one.ownFactors());
+      return { person, key, codes: codesIn(page) };
+    };
+    const isSet = async ({ username }: Person): Promise<boolean> => (await shop.login(username, newPassword).catch((error: unknown) => (error as { code: string }).code)) === 'second-factor-required';
+
+    it('needs that too, and the link works until then', async () => {
+      const { person, key, codes } = await withFactor();
+      const code = await codeFor(person);
+      for (const typed of [{}, { factor: '000000' }, { factor: codes[0]?.replace(/.$/, '') ?? '' }]) {
+        const browser = oauth.browser();
+        const refused = expectPage(await browser.submit(await open(browser, code), 'action=set', { password: newPassword, ...typed }));
+        expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('The second factor was refused')]);
+      }
+      expect(await isSet(person)).toBe(false);
+      const other = oauth.browser();
+      const page = await open(other, code);
+      const foreign = key.get(optionsIn(await open(oauth.browser(), code)));
+      expect(expectPage(await other.submit(page, 'action=set', { password: newPassword, credential: foreign })).status).toBe(400);
+      const done = expectPage(await other.submit(page, 'action=set', { password: newPassword, credential: key.get(optionsIn(page)) }));
+      expect(done.text).toContain('The password is set');
+      expect(await isSet(person)).toBe(true);
+    });
+
+    it('takes a recovery code', async () => {
+      const { person, codes } = await withFactor();
+      const browser = oauth.browser();
+      const done = expectPage(await browser.submit(await open(browser, await codeFor(person)), 'action=set', { password: newPassword, factor: codes[3] ?? '' }));
+      expect(done.text).toContain('The password is set');
+    });
   });
 
   it('takes only passwords that others may have, and then still works', async () => {

@@ -19,7 +19,10 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { endSessionsAndGrants } from '../sessions.repository.js';
+import { findHasFactor } from '../factors/factors.repository.js';
+import { Passkeys } from '../factors/passkeys.js';
 import { LoginAttempts } from './login-attempts.js';
+import { RecentLogin } from './recent-login.js';
 import { insertRecoveryRequest, takeRecoveryRequests } from './recovery.repository.js';
 import { byMailLink } from './user.js';
 import { changeUser, findVerifiedUsers, lockUser } from './users.repository.js';
@@ -27,6 +30,18 @@ import { UsersService } from './users.service.js';
 
 /** What `requestRecovery` answers, whatever it found. */
 const sent = 'If there is such an account with a verified e-mail address, a link was sent to it.';
+
+/** What the page of a link sends. */
+export interface NewPassword {
+  readonly code: string;
+  readonly password: string;
+  readonly endApiKeys: boolean;
+  /** A code of the second factor. */
+  readonly factorCode: string;
+  /** The browser's answer for a passkey; empty: the code counts. */
+  readonly passkey: string;
+  readonly place: string;
+}
 
 /** Requests that one run of the loop handles. */
 const batch = 50;
@@ -54,6 +69,8 @@ export class Recovery extends BackgroundLoop {
     private readonly attempts: LoginAttempts,
     private readonly users: UsersService,
     private readonly hasher: PasswordHasher,
+    private readonly recentLogin: RecentLogin,
+    private readonly passkeys: Passkeys,
     private readonly revocations: RevocationsService,
     @Inject(IDENTITY_OPTIONS) { mailIntervalMs, publicUrl }: IdentityOptions,
     @InjectLogger() logger: Logger,
@@ -84,26 +101,36 @@ export class Recovery extends BackgroundLoop {
   }
 
   /** Returns whose password a link replaces; undefined if it does not work. */
-  find(code: string): Promise<{ username: string } | undefined> {
-    return findLink(this.database, 'recovery', code);
+  async find(code: string): Promise<{ userId: string; username: string; hasFactor: boolean } | undefined> {
+    const found = await findLink(this.database, 'recovery', code);
+    return found && { ...found, hasFactor: await findHasFactor(this.database, found.userId) };
   }
 
   /**
-   * Sets a password, and ends all sessions of the user and all grants to applications.
+   * Sets a password, and ends all sessions of the user and all grants to applications. An account with a second factor needs it, too: a stolen
+   * mailbox is not enough.
+   * @param place the page and the browser that the passkey is for
    * @returns undefined if the link does not work; then it hashes nothing
-   * @throws CodedError `invalid-input` for a password that the rules refuse: the link still works
+   * @throws CodedError `invalid-input` for a password that the rules refuse, or a factor; DomainError `too-many-logins`: the link still works
    */
   async setPassword(
     { requestId, deadline, address }: { readonly requestId: string; readonly deadline: Deadline; readonly address: string },
-    { code, password, endApiKeys }: { readonly code: string; readonly password: string; readonly endApiKeys: boolean },
+    { code, password, endApiKeys, factorCode, passkey, place }: NewPassword,
   ): Promise<{ username: string } | undefined> {
-    const found = await findLink(this.database, 'recovery', code);
+    const found = await this.find(code);
     if (!found) return undefined;
     this.users.checkPasswords([{ ...found, password, pointer: '' }]);
+    if (found.hasFactor) {
+      const isProven =
+        passkey === '' ? await this.recentLogin.isCode(found, factorCode, address) : (await this.passkeys.check(place, passkey, requestId, found.userId)) !== undefined;
+      if (!isProven) throw invalidInput([{ pointer: '/factor', detail: 'was refused; try again' }]);
+    }
     const passwordHash = await this.hasher.hash(password, deadline);
     const isSet = await this.database.transaction(async (tx) => {
       const user = await lockUser(tx, found.userId);
       if (!user || !(await useLink(tx, 'recovery', code))) return false;
+      // One that was added meanwhile was not asked for.
+      if (!found.hasFactor && (await findHasFactor(tx, user.userId))) throw invalidInput([{ pointer: '/factor', detail: 'is needed now' }]);
       await changeUser(tx, user.userId, { passwordHash });
       const ended = [...(await endSessionsAndGrants(tx, user.userId, undefined)), ...(endApiKeys ? await revokeKeysOf(tx, user.userId) : [])];
       await this.attempts.forgive(tx, user.username);

@@ -8,6 +8,7 @@ import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { UserEntity } from '../database.js';
+import { hasFactor } from '../factors/factors.repository.js';
 import { assertNoConflicts, type Candidate, externalIdTaken, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -95,26 +96,20 @@ export const lockUser = (tx: Transaction, userId: string): Promise<UserRecord | 
 
 export interface StoredPassword {
   readonly userId: string;
+  readonly username: string;
   readonly passwordHash: string;
+  readonly role: Role;
+  readonly hasFactor: boolean;
 }
 
-export async function findPasswordOf(db: Reader, userId: string): Promise<{ readonly username: string; readonly passwordHash: string } | undefined> {
-  const [stored] = await db.query<{ username: string; passwordHash: string }>(
-    { name: 'find-password', text: 'SELECT username, password_hash AS "passwordHash" FROM users WHERE user_id = $1' },
-    [userId],
-  );
-  return stored;
+const storedPassword = `SELECT user_id AS "userId", username, password_hash AS "passwordHash", role, ${hasFactor('users.user_id')} AS "hasFactor" FROM users`;
+
+export async function findPasswordOf(db: Reader, userId: string): Promise<StoredPassword | undefined> {
+  return (await db.query<StoredPassword>({ name: 'find-password', text: `${storedPassword} WHERE user_id = $1` }, [userId]))[0];
 }
 
 export async function findStoredPassword(db: Reader, username: string): Promise<StoredPassword | undefined> {
-  const [login] = await db.query<StoredPassword>(
-    {
-      name: 'find-login',
-      text: 'SELECT user_id AS "userId", password_hash AS "passwordHash" FROM users WHERE username_key = $1',
-    },
-    [usernameKey(username)],
-  );
-  return login;
+  return (await db.query<StoredPassword>({ name: 'find-login', text: `${storedPassword} WHERE username_key = $1` }, [usernameKey(username)]))[0];
 }
 
 /** Returns which of these names (as keys), ids and external ids are in use. */

@@ -153,10 +153,10 @@ export class UsersService {
    */
   async setRole(
     context: RpcContext,
-    { username, assignment: { role, currentPassword }, address, ifVersion }: SetUserRole,
+    { username, assignment: { role, currentPassword, currentCode }, address, ifVersion }: SetUserRole,
   ): Promise<Versioned<User>> {
     assertManagesUsers(context.principal);
-    await this.recentLogin.require(context, { currentPassword, address });
+    await this.recentLogin.require(context, { currentPassword, currentCode, address });
     const { user } = await changeRole(this.database, this.outbox, actorOf(context), { username, role, ifVersion, by: context.principal });
     this.revocations.publish();
     return new Versioned(managedProfile(user), user.version);
@@ -180,11 +180,11 @@ export class UsersService {
     const found = requireManageable(context.principal, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
-    const { password: sent, currentPassword, endApiKeys = false, metadata, ...others } = changes;
+    const { password: sent, currentPassword, currentCode, endApiKeys = false, metadata, ...others } = changes;
     const changesOf = (user: UserRecord) => ({ ...others, ...(metadata !== undefined && { metadata: metadataAfter(metadata, user.metadata) }) });
     if (sent !== undefined) assertMaySetPassword(context.principal, found);
     assertMaySetExternals(context.principal, changesOf(found), found);
-    const password = await this.changedPassword(context, found, changes, { currentPassword, address });
+    const password = await this.changedPassword(context, found, changes, { currentPassword, currentCode, address });
     if (password !== undefined) this.checkPasswords([{ ...found, ...others, password, pointer: '/user' }]);
     const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
     const changed = await this.database.transaction(async (tx) => {

@@ -122,6 +122,7 @@ export const sampleValues: Readonly<Record<string, string>> = {
   device: 'Firefox on Linux',
   network: '192.0.2.0/24',
   keyName: 'warehouse',
+  factor: 'passkey',
   role: 'staff',
   orderId: '1000000001',
   plantId: '7',

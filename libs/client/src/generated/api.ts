@@ -846,7 +846,7 @@ export interface paths {
         };
         /**
          * Log in
-         * @description The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`.
+         * @description The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`. Accounts with a second factor log in on a page of the shop instead.
          */
         get: operations["login"];
         put?: never;
@@ -980,6 +980,46 @@ export interface paths {
          */
         post: operations["rotateApiKey"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/user/{username}/factors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List second factors
+         * @description All of them, oldest first. Users add factors on pages of the shop.
+         */
+        get: operations["listFactors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/user/{username}/factors/{factorId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a second factor
+         * @description With the last factor, the recovery codes end, too. Needs a recent login or the password of the caller. For another user it needs `write:users` and all permissions of that user; the factor of another admin goes when a second admin sends the same request within 24 hours.
+         */
+        delete: operations["removeFactor"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1676,7 +1716,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "too-many-mails" | "email-not-mailable" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "mail-disabled" | "mail-not-found" | "mail-not-resendable" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "second-factor-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "too-many-mails" | "email-not-mailable" | "api-key-not-found" | "too-many-api-keys" | "factor-not-found" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "mail-disabled" | "mail-not-found" | "mail-not-resendable" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -2330,6 +2370,8 @@ export interface components {
             role: "customer" | "staff" | "admin";
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            currentCode?: string;
         };
         UserChanges: {
             /**
@@ -2345,6 +2387,8 @@ export interface components {
             endApiKeys?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            currentCode?: string;
             firstName?: string;
             lastName?: string;
             email?: string;
@@ -2386,6 +2430,8 @@ export interface components {
             endApiKeys?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            currentCode?: string;
         };
         AskedAccount: {
             /** @description The verified address of the account. */
@@ -2424,6 +2470,8 @@ export interface components {
             expiresAt?: string;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            currentCode?: string;
         };
         CreatedApiKey: {
             /** Format: uuid */
@@ -2446,6 +2494,36 @@ export interface components {
             graceSeconds?: number;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            currentCode?: string;
+        };
+        Factor: {
+            /** Format: uuid */
+            id: string;
+            /**
+             * @description `totp`: an authenticator app.
+             * @enum {string}
+             */
+            kind: "passkey" | "totp";
+            name: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            lastUsedAt?: string;
+            /** @description Whether there is a copy of the passkey, which is why it is refused. */
+            locked: boolean;
+        };
+        FactorRemoval: {
+            /**
+             * Format: uuid
+             * @description Of the factor.
+             */
+            id: string;
+            /**
+             * @description `waiting`: another admin must send the same request within 24 hours.
+             * @enum {string}
+             */
+            state: "removed" | "waiting";
         };
         NewOAuthClient: {
             /** @description Shown to users when the client asks for access. */
@@ -2464,6 +2542,8 @@ export interface components {
             public?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            currentCode?: string;
         };
         CreatedOAuthClient: {
             clientId: string;
@@ -2752,7 +2832,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+            kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
             /** Format: uuid */
             userId: string;
             /** Format: int64 */
@@ -3906,6 +3986,21 @@ export interface components {
                 };
             };
         };
+        /** @description Second factor required */
+        "second-factor-required": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 403;
+                    /** @enum {unknown} */
+                    code: "second-factor-required";
+                };
+            };
+        };
         /** @description Login failed */
         "login-failed": {
             headers: {
@@ -3964,6 +4059,21 @@ export interface components {
                     status: 404;
                     /** @enum {unknown} */
                     code: "user-not-found" | "api-key-not-found";
+                };
+            };
+        };
+        /** @description No such user. Or: No such second factor */
+        "user-not-found.factor-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "user-not-found" | "factor-not-found";
                 };
             };
         };
@@ -4175,6 +4285,8 @@ export interface components {
         IfNoneMatch: string;
         /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
         CurrentPassword: string;
+        /** @description A code of the caller's authenticator app, or a recovery code. Required with Current-Password if the caller has a second factor. */
+        CurrentCode: string;
         /** @description One range of bytes. A request for several ranges gets the whole file. */
         Range: string;
         /** @description Applies Range only if the file has this ETag; otherwise answers with the whole file. */
@@ -7985,6 +8097,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-request.invalid-input"];
             401: components["responses"]["login-failed"];
+            403: components["responses"]["second-factor-required"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             417: components["responses"]["expectation-failed"];
@@ -8099,6 +8212,8 @@ export interface operations {
             header?: {
                 /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
                 "Current-Password"?: components["parameters"]["CurrentPassword"];
+                /** @description A code of the caller's authenticator app, or a recovery code. Required with Current-Password if the caller has a second factor. */
+                "Current-Code"?: components["parameters"]["CurrentCode"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
@@ -8149,6 +8264,8 @@ export interface operations {
             header?: {
                 /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
                 "Current-Password"?: components["parameters"]["CurrentPassword"];
+                /** @description A code of the caller's authenticator app, or a recovery code. Required with Current-Password if the caller has a second factor. */
+                "Current-Code"?: components["parameters"]["CurrentCode"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
@@ -8453,6 +8570,112 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
+    listFactors: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f70a",
+                     *         "kind": "passkey",
+                     *         "name": "Laptop",
+                     *         "createdAt": "2026-04-01T08:00:00.000Z",
+                     *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
+                     *         "locked": false
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Factor"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    removeFactor: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
+                "Current-Password"?: components["parameters"]["CurrentPassword"];
+                /** @description A code of the caller's authenticator app, or a recovery code. Required with Current-Password if the caller has a second factor. */
+                "Current-Code"?: components["parameters"]["CurrentCode"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f70a */
+                factorId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f70a",
+                     *       "state": "removed"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FactorRemoval"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden.recent-login-required"];
+            404: components["responses"]["user-not-found.factor-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests.too-many-logins"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
     listOAuthClients: {
         parameters: {
             query?: {
@@ -8737,6 +8960,8 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The caller's password, percent-encoded. For a sensitive change without a session that began in the last ten minutes. */
                 "Current-Password"?: components["parameters"]["CurrentPassword"];
+                /** @description A code of the caller's authenticator app, or a recovery code. Required with Current-Password if the caller has a second factor. */
+                "Current-Code"?: components["parameters"]["CurrentCode"];
                 /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
@@ -9617,7 +9842,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "pending" | "held" | "sent" | "failed";
-                kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+                kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
                 /** @description Only mails to the user with this id, which is the `subject` of the audit log. */
                 userId?: string;
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */

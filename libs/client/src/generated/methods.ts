@@ -135,6 +135,10 @@ export const methods = {
     revokeApiKey: 'DELETE /user/{username}/apiKeys/{apiKeyId} nothing',
     /** Replace an API key: `POST /user/{username}/apiKeys/{apiKeyId}/rotation`. */
     rotateApiKey: 'POST /user/{username}/apiKeys/{apiKeyId}/rotation body',
+    /** List second factors: `GET /user/{username}/factors`. */
+    listFactors: 'GET /user/{username}/factors nothing',
+    /** Remove a second factor: `DELETE /user/{username}/factors/{factorId}`. */
+    removeFactor: 'DELETE /user/{username}/factors/{factorId} nothing',
   },
   oauthClients: {
     /** Register an OAuth client: `POST /oauth/clients`. */

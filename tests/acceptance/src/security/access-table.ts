@@ -247,6 +247,21 @@ export const accessTable: readonly AccessRow[] = [
     }),
     row('endSessions', `DELETE ${user}/sessions`, 'self', { change: async (request) => request('DELETE', `${await newUser()}/sessions`) }),
 
+    row('listFactors', `GET ${user}/factors`, 'self'),
+    row('removeFactor', `DELETE ${user}/factors/00000000-0000-4000-8000-000000000001`, 'self', {
+      change: async (request) => {
+        const { username } = await newCustomer();
+        const id = randomUUID();
+        // An authenticator app, whose secret nobody knows: only pages add factors.
+        await rows(
+          'identity',
+          `INSERT INTO factors (id, user_id, kind, name, secret, key_id) SELECT $1, user_id, 'totp', 'Phone', '', 'unknown' FROM users WHERE username = $2`,
+          [id, username],
+        );
+        return request('DELETE', `/v3/user/${username}/factors/${id}`);
+      },
+    }),
+
     row('createOAuthClient', 'POST /v3/oauth/clients', ['write:users'], {
       body: 'json',
       change: (request) => request('POST', '/v3/oauth/clients', newClient()),

@@ -1,0 +1,186 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { CodedError } from '@plant-shop/platform/errors';
+import { requestIdOf } from '@plant-shop/platform/http/request';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { Deadline } from '@plant-shop/platform/rpc/context';
+import { html } from '@plant-shop/platform/html/html';
+import type { Provider } from 'oidc-provider';
+import { countRecoveryCodes, type FactorRecord, listFactors } from '../factors/factors.repository.js';
+import { Factors, maxFactors } from '../factors/factors.service.js';
+import { Passkeys } from '../factors/passkeys.js';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import type { ProvenSession } from '../sessions.repository.js';
+import { RecentLogin } from '../users/recent-login.js';
+import { findPasswordOf, findUserById, lockUser } from '../users/users.repository.js';
+import type { UserRecord } from '../users/user.js';
+import { BrowserSessions } from './browser-sessions.js';
+import { codesPage, confirmPage, ownFactorsPage } from './factor-pages.js';
+import type { PageContext } from './form.js';
+import { FormGuard } from './form-guard.js';
+import { type Fields, loginDeadlineMs } from './interaction.js';
+import { type Page, refuseForm, refuseLogIn, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { passkeyScript } from './passkey-script.js';
+
+/** Where users see and change their own second factors. */
+const factorsPath = '/account/factors';
+
+/** A request of a user who is logged in with this browser. */
+interface OwnRequest {
+  readonly ctx: PageContext;
+  readonly user: UserRecord;
+  readonly session: ProvenSession;
+  readonly factors: readonly FactorRecord[];
+  /** The page and the browser, for proofs and challenges. */
+  readonly place: string;
+}
+
+/** Serves the page of a user's own second factors. Changes need a recent log-in; if the user has a factor, one that proved it. */
+@Injectable()
+export class FactorForms {
+  constructor(
+    private readonly database: Database,
+    private readonly browserSessions: BrowserSessions,
+    private readonly factors: Factors,
+    private readonly passkeys: Passkeys,
+    private readonly recentLogin: RecentLogin,
+    private readonly guard: FormGuard,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
+  ) {}
+
+  serveOn(provider: Provider): void {
+    provider.use(async (ctx, next) => {
+      if (ctx.path !== factorsPath || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
+        await next();
+        return;
+      }
+      try {
+        await this.serve(provider, ctx);
+      } catch (error) {
+        sendFailure(provider, ctx, error as Error);
+      }
+    });
+  }
+
+  private async serve(provider: Provider, ctx: PageContext): Promise<void> {
+    const { accountId, uid } = await provider.Session.get(ctx);
+    const session = accountId === undefined ? undefined : await this.browserSessions.find(accountId, uid);
+    const user = session && accountId !== undefined ? await findUserById(this.database, accountId) : undefined;
+    if (!session || !user) {
+      refuseLogIn(ctx);
+      sendPage(ctx, logInFirst(this.options.publicUrl));
+      return;
+    }
+    const request = { ctx, user, session, factors: await listFactors(this.database, user.userId), place: `factors form ${uid}` };
+    if (ctx.method !== 'POST') {
+      sendPage(ctx, await this.pageOf(request));
+      return;
+    }
+    const fields = await this.guard.read(ctx, request.place);
+    if (!fields) {
+      refuseForm(ctx, 'Open the page again.');
+      return;
+    }
+    try {
+      await this.handle(request, fields);
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      setErrorStatus(ctx, error);
+      sendPage(ctx, await this.pageOf(request, textOfErrors(error)));
+    }
+  }
+
+  private async handle(request: OwnRequest, fields: Fields): Promise<void> {
+    const { ctx } = request;
+    const action = fields.get('action') ?? '';
+    if (confirmations.has(action)) return this.confirm(request, fields);
+    if (!mayChange(request)) sendPage(ctx, await this.pageOf(request, 'Nothing was changed: show first that it is you.'));
+    else if (action === 'remove') await this.remove(request, fields.get('factor') ?? '');
+    else if (action === 'new-codes') sendPage(ctx, codesPage(await this.factors.newRecoveryCodes(request.user, actorOf(request)), back));
+    else if (action === 'add-passkey' || action === 'add-app') await this.add(request, fields);
+    else refuseForm(ctx, 'Open the page again.');
+  }
+
+  /** Checks again who the user is: by a second factor, or by the password of a user who has none. */
+  private async confirm(request: OwnRequest, fields: Fields): Promise<void> {
+    const { ctx, factors, session } = request;
+    const hasFactor = factors.length > 0;
+    if (await this.isProven(request, fields)) {
+      await this.browserSessions.confirm(session.id, hasFactor);
+      sendPage(ctx, await this.pageOf({ ...request, session: { ...session, isRecent: true, provedFactor: session.provedFactor || hasFactor } }));
+      return;
+    }
+    refuseLogIn(ctx);
+    sendPage(ctx, await this.pageOf(request, hasFactor ? 'The passkey or the code was refused. Try again.' : 'The password is wrong.'));
+  }
+
+  private async isProven({ ctx, user, factors, place }: OwnRequest, fields: Fields): Promise<boolean> {
+    const { userId } = user;
+    const action = fields.get('action');
+    if (factors.length > 0) {
+      if (action === 'code') return this.recentLogin.isCode(user, fields.get('code') ?? '', ctx.ip);
+      if (action !== 'passkey') return false;
+      return (await this.passkeys.check(place, fields.get('credential') ?? '', requestIdOf(ctx.req), userId)) !== undefined;
+    }
+    const stored = action === 'password' ? await findPasswordOf(this.database, userId) : undefined;
+    return stored !== undefined && this.recentLogin.isPassword(stored, fields.get('password') ?? '', Deadline.in(loginDeadlineMs), ctx.ip);
+  }
+
+  private async add(request: OwnRequest, fields: Fields): Promise<void> {
+    const { ctx, user, place, session, factors } = request;
+    const { enrolled, secret } = await this.factors.addFrom(fields, { user, place, actor: actorOf(request), address: ctx.ip, isFirst: factors.length === 0 });
+    if (!enrolled) {
+      ctx.status = 400;
+      sendPage(ctx, await this.pageOf(request, secret === undefined ? 'The passkey was refused. Try again.' : 'The code is wrong. Type the one that the app shows now.', secret));
+      return;
+    }
+    // The user has just shown to have it.
+    await this.browserSessions.confirm(session.id, true);
+    if (enrolled.codes) sendPage(ctx, codesPage(enrolled.codes, back));
+    else await this.showAgain(request);
+  }
+
+  private async remove(request: OwnRequest, factorId: string): Promise<void> {
+    const { ctx, user } = request;
+    const removed = uuidForm.test(factorId) && (await this.database.transaction(async (tx) => {
+      const locked = await lockUser(tx, user.userId);
+      return locked && this.factors.remove(tx, locked, factorId, actorOf(request), ctx.ip);
+    }));
+    if (removed) this.factors.onChange?.('removed');
+    await this.showAgain(request);
+  }
+
+  /** Shows what is true after a change. */
+  private async showAgain(request: OwnRequest): Promise<void> {
+    const factors = await listFactors(this.database, request.user.userId);
+    sendPage(request.ctx, await this.pageOf({ ...request, factors, session: { ...request.session, provedFactor: true } }));
+  }
+
+  private async pageOf(request: OwnRequest, error?: string, secret?: string): Promise<Page> {
+    const { user, factors, place } = request;
+    const { username, userId } = user;
+    const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error, script: passkeyScript(this.options.publicUrl) };
+    if (!mayChange(request)) return confirmPage({ ...view, hasFactor: factors.length > 0, options: await this.passkeys.requestOptions(place, userId) });
+    const isFull = factors.length >= maxFactors;
+    return ownFactorsPage({
+      ...view,
+      codesLeft: await countRecoveryCodes(this.database, userId),
+      options: isFull ? undefined : await this.passkeys.creationOptions(place, user),
+      app: isFull || factors.some(({ kind }) => kind === 'totp') ? undefined : this.factors.newTotp(place, userId, secret),
+    });
+  }
+}
+
+const confirmations: ReadonlySet<string> = new Set(['password', 'code', 'passkey']);
+const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+const mayChange = ({ session, factors }: OwnRequest): boolean => session.isRecent && (session.provedFactor || factors.length === 0);
+
+const actorOf = ({ ctx, user, session }: OwnRequest) => ({ requestId: requestIdOf(ctx.req), subject: user.userId, credentials: [{ kind: 'session', id: session.id }] });
+
+const back = html`<p><a href="${factorsPath}">Back to your second factors</a></p>`;
+
+const logInFirst = (publicUrl: string): Page => ({
+  title: 'Log in first',
+  main: html`<h1>Log in first</h1>
+<p>This page needs a log-in with this browser. Log in to an application of the shop, such as <a href="${publicUrl}/console">the console</a>, then open this page again.</p>`,
+});

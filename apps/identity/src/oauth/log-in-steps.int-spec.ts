@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { identity } from '@plant-shop/contracts/identity';
+import { type BrowserPage, expectPage, expectRedirect } from '@plant-shop/testing/browser';
+import { until } from '@plant-shop/testing/until';
+import { decodeJwt } from 'jose';
+import { TestAuthenticator } from '../factors/authenticator.spec.fixture.js';
+import { codeOf, codesIn, FactorUser, optionsIn, secretIn } from './factors.spec.fixture.js';
+import { issuer, TestOAuth } from './oauth.spec.fixture.js';
+
+const consent = 'Allow <strong>Garden planner</strong>';
+const asked = '<h1>Your second factor</h1>';
+
+describe('second factors', () => {
+  let oauth: TestOAuth;
+  let client: Awaited<ReturnType<TestOAuth['register']>>;
+  beforeAll(async () => {
+    oauth = await TestOAuth.start();
+    client = await oauth.register();
+  });
+  afterAll(() => oauth.shop.stop());
+
+  const person = async (): Promise<FactorUser> => new FactorUser(oauth, client, await oauth.shop.register());
+  /** The same user with another browser. */
+  const elsewhere = (one: FactorUser): FactorUser => new FactorUser(oauth, client, one.user);
+  const withPasskey = async (key?: TestAuthenticator): Promise<{ one: FactorUser; key: TestAuthenticator; codes: string[] }> => {
+    const one = await person();
+    const added = await one.addPasskey(await one.ownFactors(), key);
+    return { one: elsewhere(one), key: added.key, codes: codesIn(added.page) };
+  };
+  const withApp = async (): Promise<{ one: FactorUser; secret: string; codes: string[] }> => {
+    const one = await person();
+    const { secret, page } = await one.addApp(await one.ownFactors());
+    return { one: elsewhere(one), secret, codes: codesIn(page) };
+  };
+  const audited = async (operation: string): Promise<string[]> =>
+    (await oauth.shop.sql.query<{ target: string }>('SELECT target FROM audit_log WHERE operation = $1', [operation])).rows.map(({ target }) => target);
+  /** Allows, and returns the claims of the ID token. */
+  const claims = async (one: FactorUser, logIn: (page: BrowserPage) => Promise<BrowserPage>): Promise<Record<string, unknown>> => {
+    const request = await oauth.request(client, { scope: 'openid write:orders' });
+    const page = await logIn(expectPage(await one.browser.open(request.url)));
+    const tokens = await oauth.redeem(client, request, expectRedirect(await one.browser.submit(page, 'action=allow')));
+    return decodeJwt(tokens.id_token ?? '');
+  };
+  const typed = ({ user: { username, password } }: FactorUser): Record<string, string> => ({ username, password });
+
+  describe('a passkey', () => {
+    it('is asked for after the password, and named in the ID token', async () => {
+      const { one, key } = await withPasskey();
+      const found = await claims(one, async (page) => {
+        const second = expectPage(await one.browser.submit(page, 'action=login', typed(one)));
+        expect(second.text).toContain(asked);
+        return one.usePasskey(second, key);
+      });
+      expect(found).toMatchObject({ acr: 'urn:plant-shop:acr:two-factors', amr: ['pwd', 'hwk', 'mfa'], auth_time: expect.any(Number) });
+    });
+
+    it('is enough alone, if the authenticator verifies its user', async () => {
+      const { one, key } = await withPasskey(new TestAuthenticator(issuer, undefined, true));
+      const found = await claims(one, async (page) => one.usePasskey(expectPage(await one.browser.open(`${page.url}/passkey`)), key));
+      expect(found).toMatchObject({ acr: 'urn:plant-shop:acr:two-factors', amr: ['swk', 'user', 'mfa'] });
+    });
+
+    it('is locked and audited when its counter goes back', async () => {
+      const { one, key } = await withPasskey();
+      expect((await one.usePasskey(await one.passkeyPage(), key)).text).toContain(consent);
+      key.counter = 0;
+      const copy = elsewhere(one);
+      expect((await copy.usePasskey(await copy.passkeyPage(), key)).status).toBe(401);
+      const { rows } = await oauth.shop.sql.query<{ id: string; userId: string; locked: boolean }>(
+        'SELECT id, user_id AS "userId", locked_at IS NOT NULL AS locked FROM factors WHERE credential_id = $1',
+        [key.id],
+      );
+      expect(rows).toMatchObject([{ locked: true }]);
+      expect(await audited('identity.lockPasskey')).toContain(`${rows[0]?.userId}/${rows[0]?.id}`);
+      key.counter = 1_000;
+      expect((await copy.usePasskey(await copy.passkeyPage(), key)).status).toBe(401);
+      // It still counts as a factor: the password alone is not enough.
+      expect((await elsewhere(one).logIn()).text).toContain(asked);
+    });
+
+    it.each([
+      ['for another origin', { origin: 'https://shop.test.evil.example' }],
+      ['without user verification', { isVerified: false }],
+      ['with the handle of another user', { userHandle: Buffer.alloc(16, 7).toString('base64url') }],
+    ])('is refused %s', async (_, behaviour) => {
+      const { one, key } = await withPasskey();
+      expect((await one.usePasskey(await one.passkeyPage(), key, behaviour)).status).toBe(401);
+      expect((await one.usePasskey(await one.logIn(), key, behaviour)).status).toBe(401);
+    });
+
+    it('is refused twice, late, in another browser, and for another user', async () => {
+      const { one, key } = await withPasskey();
+      const page = await one.passkeyPage();
+      const credential = key.get(optionsIn(page));
+      expect((await one.usePasskey(page, key, { isVerified: false })).status).toBe(401);
+      expect(expectPage(await one.browser.submit(page, '=', { credential })).status).toBe(401);
+      const late = await one.passkeyPage();
+      await oauth.shop.sql.query(`UPDATE passkey_challenges SET expires_at = expires_at - interval '5 minutes'`);
+      expect((await one.usePasskey(late, key)).status).toBe(401);
+      const other = elsewhere(one);
+      const foreign = key.get(optionsIn(await one.passkeyPage()));
+      expect(expectPage(await other.browser.submit(await other.passkeyPage(), '=', { credential: foreign })).status).toBe(401);
+      const { one: stranger } = await withPasskey();
+      expect((await stranger.usePasskey(await stranger.logIn(), key)).status).toBe(401);
+    });
+
+    it('is not added for another origin or without user verification', async () => {
+      for (const behaviour of [{ origin: 'https://evil.example' }, { isVerified: false }]) {
+        const one = await person();
+        const { page } = await one.addPasskey(await one.ownFactors(), new TestAuthenticator(issuer), behaviour);
+        expect(page.status).toBe(400);
+        expect((await elsewhere(one).logIn()).text).toContain(consent);
+      }
+    });
+  });
+
+  describe('a code of an app', () => {
+    it('is accepted once, also of the step before or after', async () => {
+      const { one, secret } = await withApp();
+      // So that the step does not change between a code and its check.
+      await until(() => Date.now() % 30_000 < 22_000);
+      expect(await claims(one, async (page) => one.typeCode(expectPage(await one.browser.submit(page, 'action=login', typed(one))), codeOf(secret)))).toMatchObject({ amr: ['pwd', 'otp', 'mfa'] });
+      const again = elsewhere(one);
+      const page = await again.logIn();
+      expect((await again.typeCode(page, codeOf(secret))).status).toBe(401);
+      expect((await again.typeCode(page, codeOf(secret, -1))).status).toBe(401);
+      expect((await again.typeCode(page, codeOf(secret, 3))).status).toBe(401);
+      expect((await again.typeCode(page, codeOf(secret, 1))).text).toContain(consent);
+      const { one: other, secret: another } = await withApp();
+      await until(() => Date.now() % 30_000 < 22_000);
+      expect((await other.typeCode(await other.logIn(), codeOf(another, -2))).status).toBe(401);
+      expect((await other.typeCode(await other.logIn(), codeOf(another, -1))).text).toContain(consent);
+    });
+
+    it('may be wrong five times, whatever the password', async () => {
+      const { one, secret } = await withApp();
+      for (let n = 0; n < 5; n++) expect((await one.typeCode(await one.logIn(), '000000')).status).toBe(401);
+      const page = await one.typeCode(await one.logIn(), codeOf(secret));
+      expect(page.status).toBe(429);
+      expect(Number(page.headers.get('retry-after'))).toBeGreaterThan(600);
+    });
+
+    it('is checked before the app is added, whose secret is stored encrypted', async () => {
+      const one = await person();
+      const page = await one.ownFactors();
+      const secret = secretIn(page);
+      const wrong = expectPage(await one.browser.submit(page, 'action=add-app', { code: '000000', name: 'Phone' }));
+      expect(wrong.status).toBe(400);
+      expect(secretIn(wrong)).toBe(secret);
+      await one.addApp(wrong);
+      const { rows } = await oauth.shop.sql.query<{ secret: Buffer }>('SELECT secret FROM factors WHERE secret IS NOT NULL');
+      expect(rows.map((row) => row.secret.toString('latin1')).join()).not.toContain(secret);
+    });
+  });
+
+  describe('a recovery code', () => {
+    it('replaces the second factor once, regardless of case and spaces', async () => {
+      const { one, codes } = await withPasskey();
+      expect(codes).toHaveLength(10);
+      expect(new Set(codes).size).toBe(10);
+      expect((await one.typeCode(await one.logIn(), ` ${codes[0]?.toLowerCase().replaceAll('-', ' ')}`)).text).toContain(consent);
+      const again = elsewhere(one);
+      expect((await again.typeCode(await again.logIn(), codes[0] ?? '')).status).toBe(401);
+      expect((await again.typeCode(await again.logIn(), codes[1] ?? '')).text).toContain(consent);
+    });
+
+    it('ends when new ones are made', async () => {
+      const { one, secret, codes } = await withApp();
+      await one.typeCode(await one.logIn(), codeOf(secret));
+      const page = expectPage(await one.browser.submit(await one.reopen(), 'action=new-codes'));
+      expect(codesIn(page)).toHaveLength(10);
+      const again = elsewhere(one);
+      expect((await again.typeCode(await again.logIn(), codes[0] ?? '')).status).toBe(401);
+      expect((await again.typeCode(await again.logIn(), codesIn(page)[0] ?? '')).text).toContain(consent);
+    });
+  });
+
+  it('cannot be left out by going on from the password', async () => {
+    const { one } = await withApp();
+    const page = await one.logIn();
+    const resumed = expectPage(await one.browser.open(page.url.replace('/interaction/', '/authorize/').replace('/factor', '')));
+    expect(resumed.text).toContain('<h1>Log in to the plant shop</h1>');
+    expect((await one.reopen()).status).toBe(401);
+  });
+
+  it('are asked for again with prompt=login and max_age', async () => {
+    const { one, secret } = await withApp();
+    expect((await one.typeCode(await one.logIn(), codeOf(secret))).text).toContain(consent);
+    for (const changed of [{ prompt: 'login' }, { max_age: '0', scope: 'openid write:orders' }]) {
+      const page = expectPage(await one.browser.submit(await one.open(changed), 'action=login', typed(one)));
+      expect(page.text).toContain(asked);
+    }
+  });
+
+  it('end the log-in by the API, after the right password only', async () => {
+    const { one } = await withApp();
+    const { username, password } = one.user;
+    await expect(oauth.shop.login(username, password)).rejects.toMatchObject({ code: 'second-factor-required', message: expect.stringContaining(`${issuer}/console`) });
+    await expect(oauth.shop.login(username, 'wrong-password')).rejects.toMatchObject({ code: 'login-failed' });
+    const { username: other, password: others } = await oauth.shop.register();
+    await expect(oauth.shop.login(other, others)).resolves.toBeDefined();
+  });
+
+  it('need a script on their pages, and on no other', async () => {
+    const { one, key } = await withPasskey();
+    const login = await one.open();
+    expect(login.text).not.toContain('<script');
+    const page = expectPage(await one.browser.open(`${login.url}/passkey`));
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src http:\/\/shop\.test\/oauth\/passkey\.js; style-src 'sha256-[\w+/]{43}='; /);
+    const [, address = '', hash = ''] = /<script src="([^"]+)" integrity="([^"]+)"/.exec(page.text) ?? [];
+    const script = await one.browser.send('GET', address);
+    const digest = await crypto.subtle.digest('SHA-256', await script.arrayBuffer());
+    expect(`sha256-${Buffer.from(digest).toString('base64')}`).toBe(hash);
+    expect(script.headers.get('content-type')).toContain('javascript');
+    expect((await one.usePasskey(page, key)).text).toContain(consent);
+  });
+});
+
+describe('with REQUIRE_SECOND_FACTOR=staff', () => {
+  let oauth: TestOAuth;
+  let client: Awaited<ReturnType<TestOAuth['register']>>;
+  beforeAll(async () => {
+    oauth = await TestOAuth.start({ requireSecondFactor: 'staff' });
+    client = await oauth.register();
+  });
+  afterAll(() => oauth.shop.stop());
+
+  const staff = async (): Promise<FactorUser> => {
+    const user = await oauth.shop.register();
+    await oauth.shop.sql.query(`UPDATE users SET role = 'staff' WHERE username = $1`, [user.username]);
+    return new FactorUser(oauth, client, user);
+  };
+
+  it.each(['a passkey', 'an app'])('staff add %s before they get in', async (what) => {
+    const one = await staff();
+    const enrol = await one.logIn();
+    expect(enrol.text).toContain('<h1>Add a second factor</h1>');
+    expect((await one.reopen()).status).toBe(401);
+    const { page } = what === 'an app' ? await one.addApp(enrol) : await one.addPasskey(enrol);
+    expect(codesIn(page)).toHaveLength(10);
+    expect((await one.reopen()).status).toBe(401);
+    expect(expectPage(await one.browser.submit(page, 'action=continue')).text).toContain(consent);
+    expect((await new FactorUser(oauth, client, one.user).logIn()).text).toContain(asked);
+  });
+
+  it('who knows only the password cannot add another factor', async () => {
+    const one = await staff();
+    const thief = new FactorUser(oauth, client, one.user);
+    const page = await thief.logIn();
+    await one.addApp(await one.logIn());
+    const { page: answer } = await thief.addPasskey(page);
+    expect(answer.text).not.toContain('recovery codes</h1>');
+    expect((await oauth.shop.sql.query('SELECT 1 FROM factors JOIN users USING (user_id) WHERE username = $1', [one.user.username])).rowCount).toBe(1);
+  });
+
+  it('staff without one cannot log in by the API; their keys work, and customers log in', async () => {
+    const one = await staff();
+    const { username, password } = one.user;
+    await expect(oauth.shop.login(username, password)).rejects.toMatchObject({ code: 'second-factor-required', message: expect.stringContaining('staff') });
+    await expect(oauth.shop.login(username, 'wrong-password')).rejects.toMatchObject({ code: 'login-failed' });
+    const customer = await oauth.shop.registerAndLogin();
+    const { key } = (await oauth.shop.call(identity.createApiKey, { username: customer.username, apiKey: { name: 'k' } }, customer.principal));
+    await oauth.shop.sql.query(`UPDATE users SET role = 'staff' WHERE user_id = $1`, [customer.userId]);
+    await expect(oauth.shop.check('apiKey', key)).resolves.toBeDefined();
+  });
+});

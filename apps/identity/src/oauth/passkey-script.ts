@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import type { PageParts } from '@plant-shop/contracts/page';
+import type { Provider } from 'oidc-provider';
+
+const path = '/oauth/passkey.js';
+
+/**
+ * Fills the field `credential` of a form with a passkey that the user makes or uses, and sends the form, unless a code is typed into its field
+ * `factor`. The server checks everything.
+ */
+const script = `'use strict';
+const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0));
+const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+const withIds = (list = []) => list.map((one) => ({ ...one, id: bytes(one.id) }));
+
+async function ask(kind, options) {
+  const publicKey = { ...options, challenge: bytes(options.challenge) };
+  if (kind === 'create') {
+    const user = { ...options.user, id: bytes(options.user.id) };
+    return navigator.credentials.create({ publicKey: { ...publicKey, user, excludeCredentials: withIds(options.excludeCredentials) } });
+  }
+  return navigator.credentials.get({ publicKey: { ...publicKey, allowCredentials: withIds(options.allowCredentials) } });
+}
+
+function answerOf(credential) {
+  const { response } = credential;
+  const answer = { transports: response.getTransports?.() };
+  for (const name of ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle']) {
+    if (response[name]) answer[name] = text(response[name]);
+  }
+  return JSON.stringify({
+    id: credential.id,
+    rawId: text(credential.rawId),
+    type: credential.type,
+    clientExtensionResults: credential.getClientExtensionResults(),
+    response: answer,
+  });
+}
+
+for (const form of document.querySelectorAll('form[data-passkey]')) {
+  const failure = form.querySelector('[role=alert]');
+  let isBusy = false;
+  form.addEventListener('submit', async (event) => {
+    if (form.elements.namedItem('factor')?.value) return;
+    event.preventDefault();
+    if (isBusy) return;
+    isBusy = true;
+    failure.hidden = true;
+    try {
+      form.elements.namedItem('credential').value = answerOf(await ask(form.dataset.passkey, JSON.parse(form.dataset.options)));
+      // Without it, the form would not say which button was pressed.
+      if (event.submitter?.name) form.append(Object.assign(document.createElement('input'), { type: 'hidden', name: event.submitter.name, value: event.submitter.value }));
+      form.submit();
+    } catch (error) {
+      isBusy = false;
+      failure.textContent = error.name === 'InvalidStateError' ? 'This device has a passkey for the account already.' : 'No passkey was used. Try again, or choose another way.';
+      failure.hidden = false;
+    }
+  });
+}
+`;
+
+/** Returns the script of pages with passkeys. */
+export const passkeyScript = (publicUrl: string): NonNullable<PageParts['script']> => ({
+  url: `${publicUrl}${path}`,
+  integrity: `sha256-${createHash('sha256').update(script).digest('base64')}`,
+});
+
+export function servePasskeyScriptOn(provider: Provider): void {
+  provider.use(async (ctx, next) => {
+    if (ctx.path !== path || !['GET', 'HEAD'].includes(ctx.method)) {
+      await next();
+      return;
+    }
+    // Pages name its hash, so a copy of another release would not run.
+    ctx.set({ 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' });
+    ctx.type = 'text/javascript; charset=utf-8';
+    ctx.body = script;
+  });
+}
