@@ -62,6 +62,8 @@ export const sentences: Readonly<Record<ProblemCode, Sentences>> = {
   'mail-not-found': ['There is no such mail.', 'Ended mails are kept for 30 days. Reload the list.'],
   'mail-not-resendable': ['This mail cannot be sent again.', 'Its link has ended, or the user no longer wants it. The user can ask for another one.'],
   'too-many-mails': ['So many mails were asked for that no more are sent for a while.', 'Look for those that were sent, or wait an hour.'],
+  'factor-not-found': ['There is no such second factor.', 'It may have been removed. Reload the page.'],
+  'second-factor-required': ['This account needs its second factor.', 'Nothing was changed. Log in again on the log-in page.'],
   'user-not-found': ['No user is called that.', 'Check the spelling.'],
   'username-taken': ['Another user has this name.', 'Choose another one.'],
   'user-id-taken': ['Another user has this number.', 'Choose another one.'],
