@@ -89,7 +89,7 @@ const openSessionAnswer = objectOf('Session')({
   expiresAt: instant,
   lastUsedAt: optional(described(instant, 'Accurate to a minute.')),
   userAgent: optional(described(text(200), 'The User-Agent of the login request.')),
-  network: optional(described(text(50), 'Where the login came from: an IPv4 address, or the /64 network of an IPv6 address.')),
+  from: optional(described(text(19), 'Where the login came from: an IPv4 address, or the first half of an IPv6 address.')),
   kind: described(
     oneOf(['token', 'application']),
     '`application`: a browser session, for granting access to applications.',

@@ -105,7 +105,7 @@ export class SessionsService {
   private async openFor({ userId, passwordHash, passkeyId, provedFactor }: Proven, from: Device): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, passkeyId, provedFactor, userAgent: from.userAgent, network: networkOf(from.address).slice(0, 50) };
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, passkeyId, provedFactor, userAgent: from.userAgent, network: networkOf(from.address) };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
       // Sent together.

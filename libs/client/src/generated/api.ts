@@ -2452,8 +2452,8 @@ export interface components {
             lastUsedAt?: string;
             /** @description The User-Agent of the login request. */
             userAgent?: string;
-            /** @description Where the login came from: an IPv4 address, or the /64 network of an IPv6 address. */
-            network?: string;
+            /** @description Where the login came from: an IPv4 address, or the first half of an IPv6 address. */
+            from?: string;
             /**
              * @description `application`: a browser session, for granting access to applications.
              * @enum {string}
@@ -8180,7 +8180,7 @@ export interface operations {
                      *         "expiresAt": "2026-04-02T08:00:00.000Z",
                      *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
                      *         "userAgent": "curl/8.9.1",
-                     *         "network": "203.0.113.7",
+                     *         "from": "203.0.113.7",
                      *         "kind": "token",
                      *         "current": true
                      *       }
