@@ -30,6 +30,6 @@ it('a session that cannot be deleted does not stop the other sweeps', async () =
   await database.query('CREATE TABLE referencing (session_id uuid REFERENCES sessions)');
   await database.query('INSERT INTO referencing SELECT id FROM sessions');
   await database.query(`INSERT INTO login_failures VALUES (${someHash}, 3, now() - interval '1 hour')`);
-  await expect(new Sweeper(database, logger).sweep()).rejects.toThrow('1 of 7 sweeps failed');
+  await expect(new Sweeper(database, logger).sweep()).rejects.toThrow('1 of 9 sweeps failed');
   expect(await database.query('SELECT 1 FROM login_failures')).toEqual([]);
 });

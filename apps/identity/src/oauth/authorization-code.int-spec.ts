@@ -48,11 +48,12 @@ describe('OAuth 2.0 authorization code', () => {
     });
   });
 
-  it('issues an ID token for the scope openid, which contains only the username', async () => {
+  it('issues an ID token for the scope openid, which contains only the username, and how and when the user logged in', async () => {
     const tokens = await oauth.tokens(client, user, 'openid write:orders');
     const claims = decodeJwt(tokens.id_token ?? '');
     expect(claims).toMatchObject({ iss: 'http://shop.test', aud: client.clientId, sub: user.userId, preferred_username: user.username });
-    expect(Object.keys(claims).sort()).toEqual(['aud', 'exp', 'iat', 'iss', 'preferred_username', 'sub']);
+    expect(Object.keys(claims).sort()).toEqual(['acr', 'amr', 'aud', 'auth_time', 'exp', 'iat', 'iss', 'preferred_username', 'sub']);
+    expect(claims).toMatchObject({ acr: 'urn:plant-shop:acr:one-factor', amr: ['pwd'] });
     expect(decodeProtectedHeader(tokens.id_token ?? '')).toMatchObject({ alg: 'ES256' });
     expect(tokens.scope).toBe('openid write:orders');
     expect(decodeJwt(tokens.access_token)).toMatchObject({ scope: 'openid write:orders', aud: 'http://shop.test/v3' });
