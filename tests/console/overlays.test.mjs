@@ -55,7 +55,7 @@ async function click(page, clicks) {
     await found.click();
     if (text !== undefined) await found.pressSequentially(text);
   }
-  await page.locator('[role=dialog]:visible, [role=menu]:visible, [role=listbox]:visible').first().waitFor({ timeout: 10_000 });
+  await page.locator('[role=dialog]:visible, [role=menu]:visible, [role=listbox]:visible').first().waitFor();
 }
 
 describe('what opens over a page', () => {

@@ -22,7 +22,7 @@ export function SuggestingField({ suggestions, onChange, onTyping, ...props }: O
       onOptionSubmit={() => setOpen(false)}
       onBlur={() => {
         setOpen(false);
-        onTyping(false);
+        afterPress(() => onTyping(false));
       }}
       onChange={(changed) => {
         onTyping(true);
@@ -30,4 +30,10 @@ export function SuggestingField({ suggestions, onChange, onTyping, ...props }: O
       }}
     />
   );
+}
+
+/** Calls it once no mouse button is down: an error that appears at once would move what is being clicked away from under the pointer. */
+export function afterPress(show: () => void): void {
+  if (document.querySelector(':active')) addEventListener('pointerup', () => setTimeout(show), { once: true });
+  else show();
 }

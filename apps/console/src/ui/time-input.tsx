@@ -2,6 +2,7 @@ import { ActionIcon, TextInput, type TextInputProps } from '@mantine/core';
 import { IconCalendar } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { localInput } from './local-input.js';
+import { afterPress } from './suggesting-field.js';
 
 const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 const example = '2026-05-01 10:00';
@@ -44,7 +45,7 @@ export function TimeInput({ value, onChange, error, ...props }: Omit<TextInputPr
       autoComplete="off"
       maxLength={40}
       value={text}
-      onBlur={() => setTyping(false)}
+      onBlur={() => afterPress(() => setTyping(false))}
       onChange={({ currentTarget }) => {
         setTyping(true);
         change(currentTarget.value);
