@@ -5,6 +5,8 @@ import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
 import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
 import { counter, gauge } from '@plant-shop/platform/service/metrics';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import { AccountPage } from './account/account-page.js';
+import { OwnData } from './account/own-data.js';
 import { ApiKeysController, ApiKeysService } from './api-keys/api-keys.service.js';
 import { type IdentityConfig, toOptions } from './config.js';
 import { CredentialsController, CredentialsService, CredentialUses } from './credentials/credentials.service.js';
@@ -24,6 +26,7 @@ import { Interactions } from './oauth/interactions.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthClientsService } from './oauth/oauth-clients.service.js';
 import { OAuthServer } from './oauth/oauth-server.js';
+import { HOSTED_PAGES, type HostedPages } from './oauth/pages.js';
 import { ReencryptionJob } from './oauth/reencryption-job.js';
 import { SigningKeysController, SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
@@ -95,6 +98,9 @@ class IdentityModule {
         FormGuard,
         Interactions,
         AccountForms,
+        OwnData,
+        AccountPage,
+        { provide: HOSTED_PAGES, useFactory: (...pages: HostedPages[]) => pages, inject: [Interactions, AccountForms, AccountPage] },
         OAuthServer,
         DemoData,
         ReencryptionJob,
@@ -130,6 +136,7 @@ export async function startIdentity(
     'Wrong passwords and client secrets (wrong), and attempts beyond the limits (blocked)',
     'outcome',
   );
+  app.get(AccountPage).onChange = counter(service.metrics, 'identity_account_changes_total', 'Changes that users made on the page of their account', 'change');
   const hasher = app.get(PasswordHasher);
   gauge(
     service.metrics,

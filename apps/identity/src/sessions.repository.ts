@@ -15,6 +15,8 @@ export interface SessionRecord {
   readonly expiresAt: Date;
   readonly lastUsedAt: Date | null;
   readonly userAgent: string | null;
+  /** Of the log-in, as users recognise it. Null: not known. */
+  readonly network: string | null;
   /** Hash of the provider session that is valid while this session lives. */
   readonly oauthSession: Buffer | null;
 }
@@ -26,6 +28,7 @@ export const toOpenSession = (session: SessionRecord, own: Buffer | undefined): 
   expiresAt: session.expiresAt.toISOString(),
   ...(session.lastUsedAt && { lastUsedAt: session.lastUsedAt.toISOString() }),
   ...(session.userAgent !== null && { userAgent: session.userAgent }),
+  ...(session.network !== null && { network: session.network }),
   kind: session.oauthSession === null ? 'token' : 'application',
   current: own !== undefined && session.tokenHash.equals(own),
 });
@@ -43,6 +46,8 @@ export interface NewSession {
   readonly passwordHash: string;
   readonly ttlHours: number;
   readonly userAgent: string | undefined;
+  /** Empty: not known. */
+  readonly network: string;
 }
 
 /**
@@ -55,8 +60,8 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
     {
       name: 'insert-session',
       text: `
-        INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent)
-        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6 FROM users
+        INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent, network)
+        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6, nullif($7, '') FROM users
         WHERE user_id = $3 AND password_hash = $4 FOR NO KEY UPDATE
         RETURNING expires_at AS "expiresAt"`,
     },
@@ -67,6 +72,7 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
       session.passwordHash,
       session.ttlHours,
       session.userAgent ?? null,
+      session.network,
     ],
   );
   return row;
@@ -109,7 +115,7 @@ export async function endOldestSessions(tx: Transaction, userId: string, opened:
 export function listSessions(db: Reader, userId: string): Promise<SessionRecord[]> {
   return db.query<SessionRecord>(
     `SELECT id, token_hash AS "tokenHash", created_at AS "createdAt", expires_at AS "expiresAt",
-       last_used_at AS "lastUsedAt", user_agent AS "userAgent", oauth_session AS "oauthSession"
+       last_used_at AS "lastUsedAt", user_agent AS "userAgent", network, oauth_session AS "oauthSession"
      FROM sessions WHERE user_id = $1 AND expires_at > now() ORDER BY created_at DESC, id`,
     [userId],
   );
@@ -132,21 +138,22 @@ export function touchSessions(tx: Transaction, ids: readonly string[]): Promise<
 /**
  * Finds the live session of a browser login and writes its last use. The first call finds it by `openedId` and binds it to
  * the provider's session; later calls find it by that. Of two concurrent logins in one browser, the first is bound.
- * @returns whether there is such a session
+ * @returns its id, if there is such a session
  */
 export async function touchBrowserSession(
   tx: Transaction,
   session: { readonly userId: string; readonly oauthSession: Buffer; readonly openedId: string | undefined },
-): Promise<boolean> {
-  const used = await tx.execute(
+): Promise<string | undefined> {
+  const [used] = await tx.query<{ id: string }>(
     `UPDATE sessions SET oauth_session = $2, last_used_at = now()
      WHERE id = (
        SELECT id FROM sessions
        WHERE user_id = $1 AND expires_at > now() AND (oauth_session = $2 OR (id = $3 AND oauth_session IS NULL))
-       ORDER BY oauth_session NULLS LAST LIMIT 1)`,
+       ORDER BY oauth_session NULLS LAST LIMIT 1)
+     RETURNING id`,
     [session.userId, session.oauthSession, session.openedId ?? null],
   );
-  return used > 0;
+  return used?.id;
 }
 
 /** Returns whether the session is live, and keeps it from being ended until the transaction ends. */

@@ -9,7 +9,7 @@ import { areRevoked } from '../revocations/revocations.js';
 import type { AccessTokenVerifier } from './access-token.js';
 import { consumePayload, countPayloadsToReencrypt, deletePayload, findGrantOf, findPayload, hasUsedRefreshTokens, lockPayloadsToReencrypt, type PayloadIdColumn, replacePayloads, upsertPayload } from '../grants/payloads.repository.js';
 import { GrantsService } from '../grants/grants.service.js';
-import { metadataOf } from './oauth-client.js';
+import { accountClientId, metadataOf } from './oauth-client.js';
 import { OAuthClientEntity } from '../database.js';
 import { toDatabaseTime, toHostTime } from './provider-times.js';
 
@@ -137,7 +137,7 @@ class PayloadAdapter implements Adapter {
           payload: this.cipher.encrypt(JSON.stringify(toDatabaseTime(this.clock, payload)), purposeOf(this.model, idHash)),
           grantId: this.model === 'Grant' ? id : payload.grantId,
           userId: payload.accountId,
-          clientId: payload.clientId,
+          clientId: payload.clientId === accountClientId ? undefined : payload.clientId,
           uidHash: hashOf(payload.uid),
           userCodeHash: hashOf(payload.userCode),
           expiresInSeconds: expiresIn,
@@ -205,7 +205,8 @@ class PayloadAdapter implements Adapter {
   }
 }
 
-const purposeOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`;
+/** The associated text of a payload's encryption. */
+export const purposeOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`;
 
 /**
  * Maximum number of used refresh tokens stored per grant, each for 30 days. Reusing any of them must end the grant, so none

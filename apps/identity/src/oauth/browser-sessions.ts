@@ -17,7 +17,12 @@ export class BrowserSessions {
   ) {}
 
   /** Returns whether the provider's session is valid, and writes its last use. */
-  touchIfLive({ userId, uid, openedId }: ProviderSessionRef): Promise<boolean> {
+  async touchIfLive(session: ProviderSessionRef): Promise<boolean> {
+    return (await this.findLive(session)) !== undefined;
+  }
+
+  /** Returns the id of our session for the provider's, if it is valid, and writes its last use. */
+  findLive({ userId, uid, openedId }: ProviderSessionRef): Promise<string | undefined> {
     return this.database.transaction((tx) => touchBrowserSession(tx, { userId, oauthSession: sha256(uid), openedId }));
   }
 

@@ -21,7 +21,7 @@ import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { type IdentityScope, identityScopes } from './oauth-client.js';
-import { consentPage, type ConsentView, messagePage, type InteractionView, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { consentPage, type ConsentView, type HostedPages, messagePage, type InteractionView, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { interactionPath } from './provider.js';
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
@@ -46,7 +46,7 @@ interface InteractionRequest {
 
 /** Serves the login and consent pages, between an application's authorization request and the response. */
 @Injectable()
-export class Interactions {
+export class Interactions implements HostedPages {
   constructor(
     private readonly database: Database,
     private readonly users: UsersService,

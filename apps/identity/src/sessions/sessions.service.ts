@@ -73,7 +73,7 @@ export class SessionsService {
   private async openFor(userId: string, passwordHash: string, from: Device): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent: from.userAgent };
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent: from.userAgent, network: nearby(from.address) };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
       // Sent together.

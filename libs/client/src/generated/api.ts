@@ -2402,6 +2402,8 @@ export interface components {
             lastUsedAt?: string;
             /** @description The User-Agent of the login request. */
             userAgent?: string;
+            /** @description The network of the login request: `203.0.113.0/24`, with IPv6 the /48. */
+            network?: string;
             /**
              * @description `application`: a browser session, for granting access to applications.
              * @enum {string}
@@ -8005,6 +8007,7 @@ export interface operations {
                      *         "expiresAt": "2026-04-02T08:00:00.000Z",
                      *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
                      *         "userAgent": "curl/8.9.1",
+                     *         "network": "203.0.113.0/24",
                      *         "kind": "token",
                      *         "current": true
                      *       }

@@ -74,6 +74,7 @@ export const canaryRequests: readonly CanaryRequest[] = [
   { name: 'a password as an account that is named twice', request: (secret) => postJson('/v3/recovery', { email: secret, username: secret }) },
   { name: 'the code of a link that recovers', request: (secret) => get(`/account/password?code=${secret}`) },
   { name: 'the code of a link that verifies', request: (secret) => get(`/account/email?code=${secret}`) },
+  { name: 'password, address and name in a form of the account page', request: (secret) => post('/account', new URLSearchParams({ action: 'set-password', password: secret, email: secret, confirmed: secret, proof: secret }).toString(), form, ['cookie', `plant_shop_login=${secret}`]) },
   { name: 'code and password in a form from elsewhere', request: (secret) => post('/account/password', new URLSearchParams({ code: secret, password: secret, proof: secret }).toString(), form, ['cookie', `plant_shop_form=${secret}`]) },
 
   // keys and tokens
