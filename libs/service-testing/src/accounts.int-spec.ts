@@ -27,6 +27,8 @@ const calls: Readonly<Record<Exclude<Account, 'gateway'>, readonly string[]>> = 
     'identity.resolveSubject',
     'identity.readRevocations',
     'identity.readSigningKeys',
+    'identity.resolveUsername',
+    'identity.resolveUserIds',
   ],
   operator: ['catalog.raiseNumbers', 'catalog.reconcilePlants', 'identity.raiseNumbers', 'identity.reconcileUsers', 'store.reconcileOrders'],
 };

@@ -2701,6 +2701,8 @@ export interface components {
             kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
             /** Format: uuid */
             userId: string;
+            /** @description In lists, unless the user was deleted. */
+            username?: string;
             /** Format: int64 */
             orderId?: number;
             /** @description Masked: `a…@example.com`. Absent before the first attempt of a mail about an order. */
@@ -9527,6 +9529,8 @@ export interface operations {
                 kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
                 /** @description Only mails to the user with this id, which is the `subject` of the audit log. */
                 userId?: string;
+                /** @description Only mails to the user with this name. */
+                username?: string;
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */
@@ -9557,6 +9561,7 @@ export interface operations {
                      *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f7aa",
                      *         "kind": "order-shipped",
                      *         "userId": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *         "username": "ada",
                      *         "orderId": 1000000001,
                      *         "address": "a…@example.com",
                      *         "state": "failed",
@@ -9573,6 +9578,7 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             417: components["responses"]["expectation-failed"];

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { IconArrowLeft, IconTrash } from '@tabler/icons-react';
+import { IconArrowLeft, IconMail, IconTrash } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../../auth/session.js';
@@ -30,6 +30,7 @@ function Person({ username }: { readonly username: string }): ReactNode {
     <>
       <Anchor component={Link} to="/people" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>
       <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
+        {seen && <Button renderRoot={(props) => <Link to="/mails" search={{ to: username }} {...props} />} variant="default" leftSection={<IconMail size={16} />}>Mails</Button>}
         {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}
       </PageHeader>
       <ProblemAlert error={error} title="The user could not be loaded" />
