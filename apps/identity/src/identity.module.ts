@@ -137,6 +137,8 @@ export async function startIdentity(
     'outcome',
   );
   app.get(AccountPage).onChange = counter(service.metrics, 'identity_account_changes_total', 'Changes that users made on the page of their account', 'change');
+  const countIdle = counter(service.metrics, 'identity_sessions_ended_total', 'Sessions that the shop ended, by reason: idle, nobody used them', 'reason');
+  app.get(Sweeper).onIdleSession = () => countIdle('idle');
   const hasher = app.get(PasswordHasher);
   gauge(
     service.metrics,

@@ -187,6 +187,8 @@ const testConfig = (databaseUrl: string): Config => ({
   passwordMinLength: 8,
   refuseCommonPasswords: false,
   sessionTtlHours: 24,
+  sessionIdleHours: 720,
+  staffSessionIdleHours: 12,
   loginLimitPerUser: 20,
   loginLimitPerAddress: 10_000,
   demoData: false,

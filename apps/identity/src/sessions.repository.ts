@@ -2,7 +2,8 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { deletePayloadsOfUser } from './grants/payloads.repository.js';
-import type { RevocationTarget } from './revocations/revocations.js';
+import type { IdleHours } from './options.js';
+import { appendRevocations, type RevocationTarget } from './revocations/revocations.js';
 
 /** Sessions per user; another one ends the oldest. The limit allows listing all and ending all in one transaction. */
 export const maxSessions = 1_000;
@@ -37,6 +38,16 @@ export const sessionNotFound = (): DomainError =>
   new DomainError('session-not-found', 'The user has no open session with this id.');
 
 type Reader = Pick<Transaction, 'query'>;
+
+/**
+ * SQL: session `s` of user `u` has not expired, and was used lately enough for the user's role. Uses are written up to two minutes late:
+ * `lastUsedAt` at most once a minute, and services remember an answer for a minute.
+ * @param hours the parameters with `valuesOf`
+ */
+export const isLive = (hours: readonly [customer: string, staff: string]): string =>
+  `s.expires_at > now() AND greatest(s.last_used_at, s.created_at) > now() - (CASE u.role WHEN 'customer' THEN ${hours[0]}::integer ELSE ${hours[1]}::integer END) * interval '1 hour'`;
+
+export const valuesOf = ({ customer, staff }: IdleHours): [number, number] => [customer, staff];
 
 export interface NewSession {
   readonly id: string;
@@ -112,12 +123,12 @@ export async function endOldestSessions(tx: Transaction, userId: string, opened:
 }
 
 /** Returns the live sessions of a user, newest first. */
-export function listSessions(db: Reader, userId: string): Promise<SessionRecord[]> {
+export function listSessions(db: Reader, userId: string, idle: IdleHours): Promise<SessionRecord[]> {
   return db.query<SessionRecord>(
-    `SELECT id, token_hash AS "tokenHash", created_at AS "createdAt", expires_at AS "expiresAt",
-       last_used_at AS "lastUsedAt", user_agent AS "userAgent", network, oauth_session AS "oauthSession"
-     FROM sessions WHERE user_id = $1 AND expires_at > now() ORDER BY created_at DESC, id`,
-    [userId],
+    `SELECT s.id, s.token_hash AS "tokenHash", s.created_at AS "createdAt", s.expires_at AS "expiresAt",
+       s.last_used_at AS "lastUsedAt", s.user_agent AS "userAgent", s.network, s.oauth_session AS "oauthSession"
+     FROM sessions s JOIN users u USING (user_id) WHERE user_id = $1 AND ${isLive(['$2', '$3'])} ORDER BY s.created_at DESC, s.id`,
+    [userId, ...valuesOf(idle)],
   );
 }
 
@@ -143,15 +154,16 @@ export function touchSessions(tx: Transaction, ids: readonly string[]): Promise<
 export async function touchBrowserSession(
   tx: Transaction,
   session: { readonly userId: string; readonly oauthSession: Buffer; readonly openedId: string | undefined },
+  idle: IdleHours,
 ): Promise<string | undefined> {
   const [used] = await tx.query<{ id: string }>(
     `UPDATE sessions SET oauth_session = $2, last_used_at = now()
      WHERE id = (
-       SELECT id FROM sessions
-       WHERE user_id = $1 AND expires_at > now() AND (oauth_session = $2 OR (id = $3 AND oauth_session IS NULL))
-       ORDER BY oauth_session NULLS LAST LIMIT 1)
+       SELECT s.id FROM sessions s JOIN users u USING (user_id)
+       WHERE user_id = $1 AND ${isLive(['$4', '$5'])} AND (s.oauth_session = $2 OR (s.id = $3 AND s.oauth_session IS NULL))
+       ORDER BY s.oauth_session NULLS LAST LIMIT 1)
      RETURNING id`,
-    [session.userId, session.oauthSession, session.openedId ?? null],
+    [session.userId, session.oauthSession, session.openedId ?? null, ...valuesOf(idle)],
   );
   return used?.id;
 }
@@ -179,6 +191,31 @@ export async function endSession(tx: Transaction, tokenHash: Buffer): Promise<st
     tokenHash,
   ]);
   return ended?.id;
+}
+
+/** Deletes at most this many at once: each is logged, under a lock that others wait for. */
+const maxIdle = 1_000;
+
+/**
+ * Ends sessions that their users did not use for so long. Unlike at the end of their lifetime, services may still remember them.
+ * @param ttlHours the lifetime of a session: within it, sessions cannot be idle for longer
+ * @returns their ids
+ */
+export async function endIdleSessions(tx: Transaction, idle: IdleHours, ttlHours: number): Promise<string[]> {
+  const ended: string[] = [];
+  for (const { roles, hours } of [{ roles: ['staff', 'admin'], hours: idle.staff }, { roles: ['customer'], hours: idle.customer }]) {
+    if (hours >= ttlHours) continue;
+    const rows = await tx.query<{ id: string }>(
+      `DELETE FROM sessions WHERE id IN (
+         SELECT s.id FROM users u JOIN sessions s USING (user_id)
+         WHERE u.role = ANY ($1) AND greatest(s.last_used_at, s.created_at) <= now() - $2 * interval '1 hour' LIMIT ${maxIdle} FOR UPDATE OF s SKIP LOCKED)
+       RETURNING id`,
+      [roles, hours],
+    );
+    ended.push(...rows.map(({ id }) => id));
+  }
+  await appendRevocations(tx, ended.map((id) => ({ kind: 'session', id })));
+  return ended;
 }
 
 /** Ends all sessions of a user except one. @returns the ids of the ended sessions */

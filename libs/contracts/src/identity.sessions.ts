@@ -109,7 +109,7 @@ export const sessionOperations = {
       unsafeGet: true,
       answer: ownMessage('EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000', {
         'X-Rate-Limit': { type: 'integer', description: 'Failed logins remaining for this name in the current window.' },
-        'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends.' },
+        'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends. It ends earlier if nobody uses it for a long time.' },
         'Cache-Control': { type: 'string', const: 'no-store' },
       }),
     },

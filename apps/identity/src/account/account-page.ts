@@ -200,7 +200,7 @@ export class AccountPage implements HostedPages {
     const { userId } = user;
     const [isRecent, sessions, apiKeys, grants] = await Promise.all([
       this.recentLogin.isProven(contextOf(ctx, visitor), {}),
-      listSessions(this.database, userId),
+      listSessions(this.database, userId, this.options.idleHours),
       listLiveKeys(this.database, userId),
       listGrants(this.database, this.cipher, userId, maxShown + 1),
     ]);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { store } from '@plant-shop/contracts/store';
 import { Cipher } from '@plant-shop/platform/cipher';
@@ -10,6 +10,7 @@ import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { listLiveKeys, toApiKey } from '../api-keys.repository.js';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { listSessions, toOpenSession } from '../sessions.repository.js';
 import { managedProfile, type UserRecord } from '../users/user.js';
 import { listGrants } from './applications.js';
@@ -30,6 +31,7 @@ export class OwnData {
     private readonly database: Database,
     private readonly cipher: Cipher,
     private readonly rpc: RpcClient,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
@@ -41,7 +43,7 @@ export class OwnData {
   async open(requestId: string, user: UserRecord, breakOff: () => void): Promise<Readable> {
     const { userId } = user;
     const [sessions, keys, grants] = await Promise.all([
-      listSessions(this.database, userId),
+      listSessions(this.database, userId, this.options.idleHours),
       listLiveKeys(this.database, userId),
       listGrants(this.database, this.cipher, userId, maxGrants),
     ]);

@@ -1,5 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { sha256 } from '../secrets/secrets.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { endBrowserSession, lockBrowserSession, touchBrowserSession } from '../sessions.repository.js';
@@ -14,6 +15,7 @@ export class BrowserSessions {
   constructor(
     private readonly database: Database,
     private readonly revocations: RevocationsService,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   /** Returns whether the provider's session is valid, and writes its last use. */
@@ -23,7 +25,7 @@ export class BrowserSessions {
 
   /** Returns the id of our session for the provider's, if it is valid, and writes its last use. */
   findLive({ userId, uid, openedId }: ProviderSessionRef): Promise<string | undefined> {
-    return this.database.transaction((tx) => touchBrowserSession(tx, { userId, oauthSession: sha256(uid), openedId }));
+    return this.database.transaction((tx) => touchBrowserSession(tx, { userId, oauthSession: sha256(uid), openedId }, this.options.idleHours));
   }
 
   /**

@@ -104,7 +104,7 @@ export class SessionsService {
   async list({ principal }: RpcContext, { username, ownSession }: ListSessions): Promise<OpenSession[]> {
     const { userId } = requireManageable(principal, await findUser(this.database, username));
     const own = ownSession === undefined ? undefined : fromDigest(ownSession);
-    return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
+    return (await listSessions(this.database, userId, this.options.idleHours)).map((one) => toOpenSession(one, own));
   }
 
   async end(context: RpcContext, { username, sessionId, ...proof }: EndSession): Promise<{ ended: string }> {
