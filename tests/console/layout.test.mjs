@@ -29,7 +29,7 @@ async function fill() {
   return {
     today: '/', orders: '/orders?tab=all', 'orders to ship': '/orders', 'shipped orders': '/orders?tab=shipped', 'refunds due': '/orders?tab=refund', order: `/orders/${order.id}`, 'cancelled order': `/orders/${refunded.id}`, plants: `/plants?q=Long-${process.pid}`, plant: `/plants/${plantId}`,
     'plant of one word': `/plants/${unbroken}`, 'new plant': '/plants/new', import: '/plants/import', stream: '/stream', webhooks: '/webhooks', webhook: `/webhooks/${webhook.id}`,
-    people: '/people', clients: '/people?tab=clients', 'audit log': '/people?tab=audit', person: `/people/${username}`,
+    people: '/people', clients: '/people?tab=clients', 'audit log': '/people?tab=audit', person: `/people/${username}`, mails: '/mails',
   };
 }
 

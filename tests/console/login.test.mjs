@@ -49,7 +49,7 @@ describe('logging in and out', () => {
   test('offers only the pages that the user may see', async () => {
     const visit = await chrome.visit(await newPerson('customer'));
     const pages = await visit.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
-    assert.deepEqual(pages, ['Today', 'Orders', 'Stream', 'Webhooks']);
+    assert.deepEqual(pages, ['Today', 'Orders', 'Stream', 'Webhooks', 'Your account']);
     // This shop is not a sandbox.
     assert.equal(await visit.page.getByText('Sandbox').count(), 0);
     await visit.leave();

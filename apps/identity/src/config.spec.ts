@@ -18,6 +18,8 @@ describe("identity's configuration", () => {
       passwordMinLength: 8,
       refuseCommonPasswords: true,
       sessionTtlHours: 24,
+      sessionIdleHours: 720,
+      staffSessionIdleHours: 12,
       loginLimitPerUser: 20,
       loginLimitPerAddress: 100,
       demoData: false,

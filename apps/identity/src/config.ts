@@ -59,6 +59,18 @@ export const identitySettings = {
     min: 1,
     max: 8_760,
   }),
+  sessionIdleHours: integer('SESSION_IDLE_HOURS', {
+    description: "After how many hours without use a customer's session or refresh token ends. Refresh tokens: after 720 in any case",
+    default: '720',
+    min: 1,
+    max: 8_760,
+  }),
+  staffSessionIdleHours: integer('STAFF_SESSION_IDLE_HOURS', {
+    description: 'The same for staff and administrators',
+    default: '12',
+    min: 1,
+    max: 8_760,
+  }),
   loginLimitPerUser: integer('LOGIN_LIMIT_PER_USER', {
     description: 'Failed logins per name in 15 minutes',
     default: '20',
@@ -88,6 +100,7 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   refuseCommonPasswords: config.refuseCommonPasswords,
   requireSecondFactor: config.requireSecondFactor,
   sessionTtlHours: config.sessionTtlHours,
+  idleHours: { customer: config.sessionIdleHours, staff: config.staffSessionIdleHours },
   loginLimits: { perUser: config.loginLimitPerUser, perNetwork: config.loginLimitPerAddress },
   mailLimits: { perAddress: 5, perNetwork: 50 },
   mailIntervalMs: 1_000,

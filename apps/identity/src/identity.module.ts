@@ -5,6 +5,8 @@ import { auditControllerOf } from '@plant-shop/platform/patterns/audit-log';
 import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
 import { counter, gauge } from '@plant-shop/platform/service/metrics';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import { AccountPage } from './account/account-page.js';
+import { OwnData } from './account/own-data.js';
 import { ApiKeysController, ApiKeysService } from './api-keys/api-keys.service.js';
 import { type IdentityConfig, toOptions } from './config.js';
 import { CredentialsController, CredentialsService, CredentialUses } from './credentials/credentials.service.js';
@@ -29,6 +31,7 @@ import { LogInSteps } from './oauth/log-in-steps.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthClientsService } from './oauth/oauth-clients.service.js';
 import { OAuthServer } from './oauth/oauth-server.js';
+import { HOSTED_PAGES, type HostedPages } from './oauth/pages.js';
 import { ReencryptionJob } from './oauth/reencryption-job.js';
 import { SigningKeysController, SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
@@ -108,6 +111,9 @@ class IdentityModule {
         LogInSteps,
         FactorForms,
         AccountForms,
+        OwnData,
+        AccountPage,
+        { provide: HOSTED_PAGES, useFactory: (...pages: HostedPages[]) => pages, inject: [Interactions, AccountForms, FactorForms, AccountPage] },
         OAuthServer,
         DemoData,
         ReencryptionJob,
@@ -150,6 +156,9 @@ export async function startIdentity(
     'reason',
   );
   app.get(Factors).onChange = counter(service.metrics, 'identity_factors_total', 'Second factors that were added and removed', 'change');
+  app.get(AccountPage).onChange = counter(service.metrics, 'identity_account_changes_total', 'Changes that users made on the page of their account', 'change');
+  const countIdle = counter(service.metrics, 'identity_sessions_ended_total', 'Sessions that the shop ended, by reason: idle, nobody used them', 'reason');
+  app.get(Sweeper).onIdleSession = () => countIdle('idle');
   const hasher = app.get(PasswordHasher);
   gauge(
     service.metrics,

@@ -188,6 +188,8 @@ const testConfig = (databaseUrl: string): Config => ({
   refuseCommonPasswords: false,
   requireSecondFactor: 'none',
   sessionTtlHours: 24,
+  sessionIdleHours: 720,
+  staffSessionIdleHours: 12,
   loginLimitPerUser: 20,
   loginLimitPerAddress: 10_000,
   demoData: false,

@@ -6,6 +6,11 @@ export interface HashingCost {
   readonly parallelism: number;
 }
 
+export interface IdleHours {
+  readonly customer: number;
+  readonly staff: number;
+}
+
 /** Identity's options, derived from its settings. */
 export interface IdentityOptions {
   readonly hashingCost: HashingCost;
@@ -13,6 +18,8 @@ export interface IdentityOptions {
   readonly refuseCommonPasswords: boolean;
   readonly requireSecondFactor: 'none' | 'staff';
   readonly sessionTtlHours: number;
+  /** After how many hours without use a session or refresh token ends, by the role of its user; of admins as of staff. */
+  readonly idleHours: IdleHours;
   readonly loginLimits: { readonly perUser: number; readonly perNetwork: number };
   /** Mails that may be asked for in 15 minutes: for an account or address, and from a network. */
   readonly mailLimits: { readonly perAddress: number; readonly perNetwork: number };

@@ -2,7 +2,8 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { deletePayloadsOfUser } from './grants/payloads.repository.js';
-import type { RevocationTarget } from './revocations/revocations.js';
+import type { IdleHours } from './options.js';
+import { appendRevocations, type RevocationTarget } from './revocations/revocations.js';
 
 /** Sessions per user; another one ends the oldest. The limit allows listing all and ending all in one transaction. */
 export const maxSessions = 1_000;
@@ -15,6 +16,7 @@ export interface SessionRecord {
   readonly expiresAt: Date;
   readonly lastUsedAt: Date | null;
   readonly userAgent: string | null;
+  /** Of the log-in, as users recognise it. Null: not known. */
   readonly network: string | null;
   /** Hash of the provider session that is valid while this session lives. */
   readonly oauthSession: Buffer | null;
@@ -27,7 +29,7 @@ export const toOpenSession = (session: SessionRecord, own: Buffer | undefined): 
   expiresAt: session.expiresAt.toISOString(),
   ...(session.lastUsedAt && { lastUsedAt: session.lastUsedAt.toISOString() }),
   ...(session.userAgent !== null && { userAgent: session.userAgent }),
-  ...(session.network !== null && { from: session.network.replace('::/64', '').slice(0, 19) }),
+  ...(session.network !== null && { network: session.network }),
   kind: session.oauthSession === null ? 'token' : 'application',
   current: own !== undefined && session.tokenHash.equals(own),
 });
@@ -37,6 +39,16 @@ export const sessionNotFound = (): DomainError =>
 
 type Reader = Pick<Transaction, 'query'>;
 
+/**
+ * SQL: session `s` of user `u` has not expired, and was used lately enough for the user's role. Uses are written up to two minutes late:
+ * `lastUsedAt` at most once a minute, and services remember an answer for a minute.
+ * @param hours the parameters with `valuesOf`
+ */
+export const isLive = (hours: readonly [customer: string, staff: string]): string =>
+  `s.expires_at > now() AND greatest(s.last_used_at, s.created_at) > now() - (CASE u.role WHEN 'customer' THEN ${hours[0]}::integer ELSE ${hours[1]}::integer END) * interval '1 hour'`;
+
+export const valuesOf = ({ customer, staff }: IdleHours): [number, number] => [customer, staff];
+
 export interface NewSession {
   readonly id: string;
   readonly tokenHash: Buffer;
@@ -45,7 +57,7 @@ export interface NewSession {
   readonly passwordHash: string | undefined;
   readonly ttlHours: number;
   readonly userAgent: string | undefined;
-  /** `networkOf` the client's address. */
+  /** Of the log-in, as users recognise it. Empty: not known. */
   readonly network: string;
   /** What the log-in proved beside or instead of the password: the passkey, which must still be one of the user. */
   readonly passkeyId: string | undefined;
@@ -63,7 +75,7 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
       name: 'insert-session',
       text: `
         INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent, network, proved_factor)
-        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6, $7, $8 FROM users
+        SELECT $1::uuid, user_id, $2::bytea, now() + $5 * interval '1 hour', $6, nullif($7, ''), $8 FROM users
         WHERE user_id = $3 AND ($4::text IS NULL OR password_hash = $4)
           AND ($9::uuid IS NULL OR EXISTS (SELECT FROM factors f WHERE f.id = $9 AND f.user_id = $3 AND f.locked_at IS NULL))
         FOR NO KEY UPDATE
@@ -118,12 +130,12 @@ export async function endOldestSessions(tx: Transaction, userId: string, opened:
 }
 
 /** Returns the live sessions of a user, newest first. */
-export function listSessions(db: Reader, userId: string): Promise<SessionRecord[]> {
+export function listSessions(db: Reader, userId: string, idle: IdleHours): Promise<SessionRecord[]> {
   return db.query<SessionRecord>(
-    `SELECT id, token_hash AS "tokenHash", created_at AS "createdAt", expires_at AS "expiresAt",
-       last_used_at AS "lastUsedAt", user_agent AS "userAgent", network, oauth_session AS "oauthSession"
-     FROM sessions WHERE user_id = $1 AND expires_at > now() ORDER BY created_at DESC, id`,
-    [userId],
+    `SELECT s.id, s.token_hash AS "tokenHash", s.created_at AS "createdAt", s.expires_at AS "expiresAt",
+       s.last_used_at AS "lastUsedAt", s.user_agent AS "userAgent", s.network, s.oauth_session AS "oauthSession"
+     FROM sessions s JOIN users u USING (user_id) WHERE user_id = $1 AND ${isLive(['$2', '$3'])} ORDER BY s.created_at DESC, s.id`,
+    [userId, ...valuesOf(idle)],
   );
 }
 
@@ -144,21 +156,23 @@ export function touchSessions(tx: Transaction, ids: readonly string[]): Promise<
 /**
  * Finds the live session of a browser login and writes its last use. The first call finds it by `openedId` and binds it to
  * the provider's session; later calls find it by that. Of two concurrent logins in one browser, the first is bound.
- * @returns whether there is such a session
+ * @returns its id, if there is such a session
  */
 export async function touchBrowserSession(
   tx: Transaction,
   session: { readonly userId: string; readonly oauthSession: Buffer; readonly openedId: string | undefined },
-): Promise<boolean> {
-  const used = await tx.execute(
+  idle: IdleHours,
+): Promise<string | undefined> {
+  const [used] = await tx.query<{ id: string }>(
     `UPDATE sessions SET oauth_session = $2, last_used_at = now()
      WHERE id = (
-       SELECT id FROM sessions
-       WHERE user_id = $1 AND expires_at > now() AND (oauth_session = $2 OR (id = $3 AND oauth_session IS NULL))
-       ORDER BY oauth_session NULLS LAST LIMIT 1)`,
-    [session.userId, session.oauthSession, session.openedId ?? null],
+       SELECT s.id FROM sessions s JOIN users u USING (user_id)
+       WHERE user_id = $1 AND ${isLive(['$4', '$5'])} AND (s.oauth_session = $2 OR (s.id = $3 AND s.oauth_session IS NULL))
+       ORDER BY s.oauth_session NULLS LAST LIMIT 1)
+     RETURNING id`,
+    [session.userId, session.oauthSession, session.openedId ?? null, ...valuesOf(idle)],
   );
-  return used > 0;
+  return used?.id;
 }
 
 /** How long a login counts as recent. */
@@ -212,6 +226,31 @@ export async function endSession(tx: Transaction, tokenHash: Buffer): Promise<st
     tokenHash,
   ]);
   return ended?.id;
+}
+
+/** Deletes at most this many at once: each is logged, under a lock that others wait for. */
+const maxIdle = 1_000;
+
+/**
+ * Ends sessions that their users did not use for so long. Unlike at the end of their lifetime, services may still remember them.
+ * @param ttlHours the lifetime of a session: within it, sessions cannot be idle for longer
+ * @returns their ids
+ */
+export async function endIdleSessions(tx: Transaction, idle: IdleHours, ttlHours: number): Promise<string[]> {
+  const ended: string[] = [];
+  for (const { roles, hours } of [{ roles: ['staff', 'admin'], hours: idle.staff }, { roles: ['customer'], hours: idle.customer }]) {
+    if (hours >= ttlHours) continue;
+    const rows = await tx.query<{ id: string }>(
+      `DELETE FROM sessions WHERE id IN (
+         SELECT s.id FROM users u JOIN sessions s USING (user_id)
+         WHERE u.role = ANY ($1) AND greatest(s.last_used_at, s.created_at) <= now() - $2 * interval '1 hour' LIMIT ${maxIdle} FOR UPDATE OF s SKIP LOCKED)
+       RETURNING id`,
+      [roles, hours],
+    );
+    ended.push(...rows.map(({ id }) => id));
+  }
+  await appendRevocations(tx, ended.map((id) => ({ kind: 'session', id })));
+  return ended;
 }
 
 /** Ends all sessions of a user except one. @returns the ids of the ended sessions */

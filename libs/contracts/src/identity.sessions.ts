@@ -89,7 +89,7 @@ const openSessionAnswer = objectOf('Session')({
   expiresAt: instant,
   lastUsedAt: optional(described(instant, 'Accurate to a minute.')),
   userAgent: optional(described(text(200), 'The User-Agent of the login request.')),
-  from: optional(described(text(19), 'Where the login came from: an IPv4 address, or the first half of an IPv6 address.')),
+  network: optional(described(text(64), 'The network of the login request: `203.0.113.0/24`, with IPv6 the /48.')),
   kind: described(
     oneOf(['token', 'application']),
     '`application`: a browser session, for granting access to applications.',
@@ -115,7 +115,7 @@ export const sessionOperations = {
       unsafeGet: true,
       answer: ownMessage('EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000', {
         'X-Rate-Limit': { type: 'integer', description: 'Failed logins remaining for this name in the current window.' },
-        'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends.' },
+        'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends. It ends earlier if nobody uses it for a long time.' },
         'Cache-Control': { type: 'string', const: 'no-store' },
       }),
     },

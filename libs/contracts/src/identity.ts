@@ -145,9 +145,9 @@ export const identity = {
     errors: ['credential-refused'],
   }),
   /** For services that know users only by UUID. */
-  resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { callers: ['gateway', 'store'], errors: ['user-not-found'] }),
+  resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { callers: ['gateway', 'store', 'notifications'], errors: ['user-not-found'] }),
   /** Answers the current names; omits deleted users. */
-  resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds, { callers: ['gateway', 'store'] }),
+  resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds, { callers: ['gateway', 'store', 'notifications'] }),
   /** Answers at most 100 users. */
   findUserIds: read<{ userIds: string[] }>()('findUserIds', FindUserIds, { callers: ['store'] }),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations, { callers: authenticators }),

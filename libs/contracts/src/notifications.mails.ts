@@ -111,6 +111,11 @@ export class ListMails extends PageRequest {
   @Uuid()
   @Description('Only mails to the user with this id, which is the `subject` of the audit log.')
   userId?: string;
+
+  @IsOptional()
+  @Text()
+  @Description('Only mails to the user with this name.')
+  username?: string;
 }
 
 export class ResendMail {
@@ -124,6 +129,7 @@ const mailAnswer = objectOf('Mail', 'A mail to a user. Its text and its links ar
   id: uuid,
   kind: oneOf<MailKind>(mailKinds),
   userId: uuid,
+  username: optional(described(text(64), 'In lists, unless the user was deleted.')),
   orderId: optional(id),
   address: optional(described(text(254), 'Masked: `a…@example.com`. Absent before the first attempt of a mail about an order.')),
   state: oneOf<MailState>(mailStates),
@@ -143,12 +149,12 @@ export const mailOperations = {
   /** `mail-disabled` if there are mails and the shop has no mail server; recipients alone are always accepted. Safe to repeat. */
   acceptMails: write<Record<string, never>>()('acceptMails', AcceptMails, { callers: ['identity'], errors: ['mail-disabled'] }),
   /** Answers a page. */
-  listMails: forClients(read<Mail[]>()('listMails', ListMails, { errors: ['forbidden', 'invalid-cursor'] }), {
+  listMails: forClients(read<Mail[]>()('listMails', ListMails, { errors: ['forbidden', 'invalid-cursor', 'user-not-found'] }), {
     route: 'GET /v3/mails',
     access: permission('write:users'),
     summary: 'List mails to users',
     description: 'Newest first. Ended mails are retained for 30 days.',
-    query: ['state', 'kind', 'userId', 'limit', 'cursor'],
+    query: ['state', 'kind', 'userId', 'username', 'limit', 'cursor'],
     answer: listOf(mailAnswer, 1_000),
   }),
   resendMail: forClients(

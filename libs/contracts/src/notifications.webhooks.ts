@@ -2,6 +2,7 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { permission } from './permissions.js';
 import { type AnswerOf, boolean, described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import type { Account } from './broker.js';
 import { forClientsUnder, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
@@ -83,6 +84,12 @@ export class CreateWebhook {
 /** Lists the caller's webhooks, newest first. */
 export class ListWebhooks extends PageRequest {}
 
+/** Sent by identity for a user who downloads their own data. */
+export class ListWebhooksOf extends PageRequest {
+  @Uuid()
+  userId: string;
+}
+
 export class WebhookRequest {
   @Uuid()
   webhookId: string;
@@ -145,7 +152,7 @@ const rotatedSecretAnswer = objectOf('RotatedSecret')({
 
 export type RotatedSecret = AnswerOf<typeof rotatedSecretAnswer>;
 
-const { read, write } = operationsOf<ErrorCode>('notifications');
+const { read, write } = operationsOf<ErrorCode, Account>('notifications');
 const forClients = forClientsUnder('Webhooks');
 
 export const webhookOperations = {
@@ -178,6 +185,8 @@ export const webhookOperations = {
       answer: listOf(webhookAnswer, 1_000),
     },
   ),
+  /** Answers a page, newest first. */
+  listWebhooksOf: read<Webhook[]>()('listWebhooksOf', ListWebhooksOf, { callers: ['identity'], errors: ['invalid-cursor'] }),
   getWebhook: forClients(
     read<Webhook>()('getWebhook', GetWebhook, { errors: ['forbidden', 'webhook-not-found'], versioned: true }),
     {

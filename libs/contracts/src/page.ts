@@ -44,8 +44,12 @@ form { margin: 0; }
 form + form { margin-top: 0.75rem; }
 .card form + p, .card form + ul { margin-top: 1rem; }
 label { display: block; margin-bottom: 0.25rem; font-size: 0.875rem; font-weight: 500; }
-input, button { display: block; width: 100%; min-height: 2.625rem; padding: 0.25rem 0.75rem; border: 1px solid var(--button-edge); border-radius: 0.5rem; color: inherit; font: inherit; }
-input { margin-bottom: 1rem; border-color: var(--input-edge); background: var(--body); }
+input, select, button { display: block; width: 100%; min-height: 2.625rem; padding: 0.25rem 0.75rem; border: 1px solid var(--button-edge); border-radius: 0.5rem; color: inherit; font: inherit; }
+input, select { margin-bottom: 1rem; border-color: var(--input-edge); background: var(--body); }
+input[type=checkbox] { flex: none; width: 1.25rem; min-height: 1.25rem; margin: 0.15rem 0 0; accent-color: #237032; }
+label.check { display: flex; gap: 0.625rem; padding: 0.25rem 0; font-weight: 400; }
+fieldset { margin: 0 0 1rem; padding: 0; border: 0; }
+legend { padding: 0; font-size: 0.875rem; font-weight: 500; }
 input[aria-invalid] { border-color: var(--error-edge); }
 button { margin-top: 0.75rem; background: var(--button); font-weight: 600; cursor: pointer; }
 button:hover { background: color-mix(in srgb, var(--button), var(--text) 6%); }
@@ -56,6 +60,8 @@ button.quiet:hover { background: var(--surface); }
 .error { padding: 0.75rem 1rem; border-radius: 0.5rem; background: var(--error-surface); color: var(--error); }
 .qr { display: block; width: 13rem; margin: 0 auto 1rem; background: #fff; }
 .card .codes { padding: 0; list-style: none; text-align: center; }
+code#key { overflow-wrap: anywhere; }
+.done { padding: 0.75rem 1rem; border: 1px solid var(--accent); border-radius: 0.5rem; }
 @media (max-width: 26rem) { .card main { padding: 1.5rem 1.25rem; } }
 
 .document header { display: flex; align-items: center; gap: 0.75rem; height: 3.5rem; padding: 0 1rem; border-bottom: 1px solid var(--line); font-size: 1.125rem; font-weight: 650; }
@@ -63,6 +69,13 @@ button.quiet:hover { background: var(--surface); }
 .document main { max-width: 56rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
 .document pre { margin: 0.5rem 0 1rem; padding: 1rem; border: 1px solid var(--line); border-radius: 0.5rem; background: var(--surface); white-space: pre-wrap; overflow-wrap: anywhere; }
 .document nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; margin-top: 2rem; }
+section { margin-top: 1.5rem; padding: 1.25rem; border: 1px solid var(--line); border-radius: 0.5rem; }
+section h2 { margin-top: 0; }
+.document form { max-width: 26.25rem; }
+.things { padding: 0; list-style: none; }
+.things li { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1rem; padding: 0.75rem 0; border-top: 1px solid var(--line); }
+.things p { flex: 1 1 16rem; min-width: 0; margin: 0; overflow-wrap: anywhere; }
+.things button { width: auto; margin: 0; padding: 0.25rem 1rem; }
 .badge { display: inline-block; padding: 0 0.5rem; border: 1px solid var(--line); border-radius: 1rem; background: var(--surface); font-size: 0.875rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .entries { padding: 0; border: 1px solid var(--line); border-radius: 0.5rem; list-style: none; }
 .entries li { display: grid; grid-template-columns: 16rem 3.5rem 1fr; gap: 0.25rem 1rem; padding: 0.75rem 1rem; }

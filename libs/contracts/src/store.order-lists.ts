@@ -1,9 +1,10 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import { type AnswerOf, boolean, described, integer, listOf, objectOf, optional } from './answers.js';
+import type { Account } from './broker.js';
 import { forClientsUnder } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { DateTime, Flag, Id, ListOf, Metadata, OneOf, PageCursor, PageLimit, SomeOf, Text } from './fields.js';
+import { DateTime, Flag, Id, ListOf, Metadata, OneOf, PageCursor, PageLimit, PageRequest, SomeOf, Text, Uuid } from './fields.js';
 import { orderReader } from './permissions.js';
 import { Description } from './schema.js';
 import { Expand, type Order, orderAnswer, type OrderExpansion, type OrderStatus, orderStatus, orderStatuses, type RefundStatus, refundStatus, refundStatuses } from './store.orders.js';
@@ -84,6 +85,12 @@ export class ListOrders extends CountOrders {
   cursor?: string;
 }
 
+/** Sent by identity for a user who downloads their own data. */
+export class ListOrdersOf extends PageRequest {
+  @Uuid()
+  userId: string;
+}
+
 const orderCountsAnswer = objectOf('OrderCounts', 'Numbers of orders.')({
   complete: described(boolean, '`false`: there may be more.'),
   counts: described(
@@ -104,7 +111,7 @@ export type OrderCounts = AnswerOf<typeof orderCountsAnswer>;
 
 const orderFilters = ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'externalId', 'metadata', 'shipped', 'refund', 'q'] as const;
 
-const { read } = operationsOf<ErrorCode>('store');
+const { read } = operationsOf<ErrorCode, Account>('store');
 const forClients = forClientsUnder('Store');
 
 export const orderListOperations = {
@@ -124,6 +131,8 @@ export const orderListOperations = {
       answer: listOf(orderAnswer, 1_000),
     },
   ),
+  /** Answers a page, newest first. */
+  listOrdersOf: read<Order[]>()('listOrdersOf', ListOrdersOf, { callers: ['identity'], errors: ['invalid-cursor'] }),
   /** `forbidden`: orders of others without `read:orders`. */
   countOrders: forClients(
     read<OrderCounts>()('countOrders', CountOrders, { errors: ['forbidden', 'user-not-found'] }),

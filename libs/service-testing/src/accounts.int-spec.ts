@@ -19,7 +19,7 @@ import { contextFor } from './service.js';
 const calls: Readonly<Record<Exclude<Account, 'gateway'>, readonly string[]>> = {
   catalog: ['store.openStock', 'store.openStocks', 'store.listStock', 'store.retirePlant', 'store.readHighestNumbers', 'store.listAllStock'],
   store: ['identity.resolveUsername', 'identity.resolveUserIds', 'identity.findUserIds', 'catalog.resolvePlants'],
-  identity: ['store.closeCustomer', 'store.readHighestNumbers', 'store.listCustomers', 'notifications.acceptMails'],
+  identity: ['store.closeCustomer', 'store.listOrdersOf', 'store.readHighestNumbers', 'store.listCustomers', 'notifications.acceptMails', 'notifications.listWebhooksOf'],
   notifications: [
     'store.feedRead',
     'store.startEpoch',
@@ -27,6 +27,8 @@ const calls: Readonly<Record<Exclude<Account, 'gateway'>, readonly string[]>> = 
     'identity.resolveSubject',
     'identity.readRevocations',
     'identity.readSigningKeys',
+    'identity.resolveUsername',
+    'identity.resolveUserIds',
   ],
   operator: ['catalog.raiseNumbers', 'catalog.reconcilePlants', 'identity.raiseNumbers', 'identity.reconcileUsers', 'store.reconcileOrders'],
 };

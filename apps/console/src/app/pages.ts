@@ -1,9 +1,9 @@
-import { IconActivity, IconLeaf, IconPackage, type IconProps, IconSunHigh, IconUsers, IconWebhook } from '@tabler/icons-react';
+import { IconActivity, IconLeaf, IconMail, IconPackage, type IconProps, IconSunHigh, IconUsers, IconWebhook } from '@tabler/icons-react';
 import type { ComponentType } from 'react';
 import type { Permission } from '../auth/permissions.js';
 
 export interface PageEntry {
-  readonly path: '/' | '/orders' | '/plants' | '/stream' | '/webhooks' | '/people';
+  readonly path: '/' | '/orders' | '/plants' | '/stream' | '/webhooks' | '/people' | '/mails';
   readonly label: string;
   readonly icon: ComponentType<IconProps>;
   /** The page is offered to users with one of these permissions; empty: to all. */
@@ -18,4 +18,5 @@ export const pages: readonly PageEntry[] = [
   { path: '/stream', label: 'Stream', icon: IconActivity, needs: ['read:orders', 'write:orders'] },
   { path: '/webhooks', label: 'Webhooks', icon: IconWebhook, needs: ['webhooks'] },
   { path: '/people', label: 'People', icon: IconUsers, needs: ['write:users'] },
+  { path: '/mails', label: 'Mails', icon: IconMail, needs: ['write:users'] },
 ];

@@ -3,6 +3,7 @@ import { loadPasswordForm } from '../auth/password-question.js';
 import { toOrderFilter } from '../pages/orders/order-filter.js';
 import { readPlantFilter } from '../pages/plants/plant-filter.js';
 import { peopleSearch } from '../pages/people/people-search.js';
+import { mailsSearch } from '../pages/mails/mails-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
@@ -34,6 +35,7 @@ const routes = [
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
   createRoute({ getParentRoute, path: '/people', validateSearch: peopleSearch, component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
   createRoute({ getParentRoute, path: '/people/$username', component: lazyRouteComponent(() => import('../pages/people/person-page.js'), 'PersonPage') }),
+  createRoute({ getParentRoute, path: '/mails', validateSearch: mailsSearch, component: lazyRouteComponent(() => import('../pages/mails/mails-page.js'), 'MailsPage') }),
 ] as const;
 
 export const router = createRouter({

@@ -1,6 +1,6 @@
 import { AppShell, Badge, Burger, Button, Group, Image, NavLink, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { IconLogout } from '@tabler/icons-react';
+import { IconLogout, IconUserCircle } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect } from 'react';
 import { useCell, useMay, usePerson, useSession } from '../auth/session.js';
@@ -51,6 +51,8 @@ export function Shell(): ReactNode {
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label="Pages">
         {offered.map((page) => <Entry key={page.path} page={page} isCurrent={page === current} />)}
+        {/* Of identity: not a page of the console. */}
+        <NavLink href="/account" label="Your account" leftSection={<IconUserCircle size={18} stroke={1.75} aria-hidden />} mt="auto" style={{ borderRadius: 'var(--mantine-radius-md)' }} />
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <Banners />

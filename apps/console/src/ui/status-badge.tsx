@@ -19,6 +19,9 @@ export const statusColors: Readonly<Record<string, string>> = {
   succeeded: 'green',
   failed: 'red',
   ready: 'green',
+  // Mails
+  sent: 'green',
+  held: 'orange',
 };
 
 export const StatusBadge = ({ status, label = status }: { readonly status: string; readonly label?: string }): ReactNode => (

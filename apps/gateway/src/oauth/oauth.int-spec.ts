@@ -70,10 +70,11 @@ describe("identity's OAuth pages through the gateway", () => {
     await token({ origin });
     await shop.send('POST', '/oauth/interaction/abc', 'username=a', { ...form, origin });
     await shop.send('POST', '/account/password', 'code=a', { ...form, origin });
-    expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin, origin]);
+    await shop.send('POST', '/account', 'action=a', { ...form, origin });
+    expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin, origin, origin]);
   });
 
-  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/userinfo', '/oauth/logout?client_id=a', '/oauth/authorize/abc', '/oauth/interaction/abc', '/oauth/interaction/abc/sign-up', '/account/recovery', '/account/password?code=a', '/account/email?code=a', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/userinfo', '/oauth/logout?client_id=a', '/oauth/authorize/abc', '/oauth/interaction/abc', '/oauth/interaction/abc/sign-up', '/account?login=again', '/account/recovery', '/account/password?code=a', '/account/email?code=a', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
     expect((await shop.get(path)).status).toBe(200);
     expect(received[0]).toMatchObject({ method: 'GET', url: path });
   });
@@ -151,7 +152,7 @@ describe("identity's OAuth pages through the gateway", () => {
     ['GET', '/oauth/interaction/', 404, null],
     ['DELETE', '/account/password', 405, 'GET, HEAD, POST'],
     ['PUT', '/oauth/interaction/abc/sign-up', 405, 'GET, HEAD, POST'],
-    ['GET', '/account', 404, null],
+    ['DELETE', '/account', 405, 'GET, HEAD, POST'],
     ['GET', '/account/nothing', 404, null],
   ])('get no %s %s: a problem says so', async (method, path, status, allow) => {
     const response = await fetch(shop.gateway.url + path, { method });

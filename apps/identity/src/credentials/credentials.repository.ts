@@ -1,5 +1,7 @@
 import type { Permission, Role } from '@plant-shop/contracts/permissions';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { IdleHours } from '../options.js';
+import { isLive, valuesOf } from '../sessions.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -21,11 +23,11 @@ const liveSession: Statement = {
     SELECT s.id, s.user_id AS "userId", u.role, s.expires_at AS "expiresAt", head.position,
       s.last_used_at IS NULL OR s.last_used_at < now() - interval '1 minute' AS "isUseStale"
     FROM sessions s JOIN users u USING (user_id), revocation_head head
-    WHERE s.token_hash = $1 AND s.expires_at > now()`,
+    WHERE s.token_hash = $1 AND ${isLive(['$2', '$3'])}`,
 };
 
-export async function findLiveSession(db: Reader, tokenHash: Buffer): Promise<LiveSession | undefined> {
-  return (await db.query<LiveSession>(liveSession, [tokenHash]))[0];
+export async function findLiveSession(db: Reader, tokenHash: Buffer, idle: IdleHours): Promise<LiveSession | undefined> {
+  return (await db.query<LiveSession>(liveSession, [tokenHash, ...valuesOf(idle)]))[0];
 }
 
 export interface LiveKey {

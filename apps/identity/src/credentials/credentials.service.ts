@@ -64,6 +64,7 @@ export class CredentialsService {
   constructor(
     private readonly database: Database,
     private readonly uses: CredentialUses,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   check({ kind, digest }: CheckCredential): Promise<Credential> {
@@ -77,7 +78,7 @@ export class CredentialsService {
   }
 
   private async checkSession(tokenHash: Buffer): Promise<Credential> {
-    const session = await findLiveSession(this.database, tokenHash);
+    const session = await findLiveSession(this.database, tokenHash, this.options.idleHours);
     if (!session) throw (await findLiveKey(this.database, tokenHash)) ? apiKeyAsToken() : refused();
     const { id, userId, role, expiresAt, position } = session;
     if (session.isUseStale) this.uses.record('session', id);

@@ -13,7 +13,7 @@ import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, rec
 import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
 import { passkeyScript } from './passkey-script.js';
-import { type Page, recoveryPath, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { type HostedPages, type Page, recoveryPath, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 
 type Fields = ReadonlyMap<string, string>;
 
@@ -24,7 +24,7 @@ const startAgain = 'Open the page again, and allow cookies.';
 
 /** Serves the pages that mails lead to, and the one that asks for a link. None of them needs a login: their cookie only ties a form to its browser. */
 @Injectable()
-export class AccountForms {
+export class AccountForms implements HostedPages {
   private readonly publicUrl: string;
   private readonly cookie: { readonly name: string; readonly secure: boolean };
 

@@ -10,6 +10,7 @@ import { Adapters } from './adapters.js';
 import { deleteExpiredPayloads } from '../grants/payloads.repository.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { identityCipher } from '../secrets/secrets.js';
+import type { IdentityOptions } from '../options.js';
 import { DatabaseClock } from '../database-clock.js';
 
 describe("the provider's state", () => {
@@ -23,7 +24,7 @@ describe("the provider's state", () => {
     const grants = new GrantsService(database, { publish: () => undefined } as unknown as RevocationsService);
     const clock = new DatabaseClock(database, createLogger('test', 'fatal'));
     await clock.refresh();
-    const adapters = new Adapters(database, identityCipher(['a test secret of 32 characters or more']), grants, clock);
+    const adapters = new Adapters(database, identityCipher(['a test secret of 32 characters or more']), grants, clock, { idleHours: { customer: 720, staff: 12 } } as IdentityOptions);
     of = (model) => adapters.of(model, async () => undefined);
   });
   afterAll(async () => {

@@ -1,15 +1,17 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import { type Adapter, type AdapterPayload, errors, Provider } from 'oidc-provider';
 import { sha256 } from '../secrets/secrets.js';
 import { DatabaseClock } from '../database-clock.js';
+import { findRole } from '../credentials/credentials.repository.js';
+import { IDENTITY_OPTIONS, type IdentityOptions, type IdleHours } from '../options.js';
 import { areRevoked } from '../revocations/revocations.js';
 import type { AccessTokenVerifier } from './access-token.js';
 import { consumePayload, countPayloadsToReencrypt, deletePayload, findGrantOf, findPayload, hasUsedRefreshTokens, lockPayloadsToReencrypt, type PayloadIdColumn, replacePayloads, upsertPayload } from '../grants/payloads.repository.js';
 import { GrantsService } from '../grants/grants.service.js';
-import { metadataOf } from './oauth-client.js';
+import { accountClientId, metadataOf } from './oauth-client.js';
 import { OAuthClientEntity } from '../database.js';
 import { toDatabaseTime, toHostTime } from './provider-times.js';
 
@@ -21,6 +23,7 @@ export class Adapters {
     private readonly cipher: Cipher,
     private readonly grants: GrantsService,
     private readonly clock: DatabaseClock,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   of(model: string, verifyToken: AccessTokenVerifier): Adapter {
@@ -31,7 +34,7 @@ export class Adapters {
       case 'ClientCredentials':
         return new AccessTokenAdapter(this.database, this.grants, this.clock, model, verifyToken);
       default:
-        return new PayloadAdapter(this.database, this.cipher, this.grants, this.clock, model, (token) => this.successorOf(token));
+        return new PayloadAdapter(this.database, this.cipher, this.grants, this.clock, model, (token) => this.successorOf(token), this.options.idleHours);
     }
   }
 
@@ -125,6 +128,7 @@ class PayloadAdapter implements Adapter {
     private readonly clock: DatabaseClock,
     private readonly model: string,
     private readonly successorOf: (refreshToken: string) => string,
+    private readonly idle: IdleHours,
   ) {}
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -137,7 +141,7 @@ class PayloadAdapter implements Adapter {
           payload: this.cipher.encrypt(JSON.stringify(toDatabaseTime(this.clock, payload)), purposeOf(this.model, idHash)),
           grantId: this.model === 'Grant' ? id : payload.grantId,
           userId: payload.accountId,
-          clientId: payload.clientId,
+          clientId: payload.clientId === accountClientId ? undefined : payload.clientId,
           uidHash: hashOf(payload.uid),
           userCodeHash: hashOf(payload.userCode),
           expiresInSeconds: expiresIn,
@@ -191,8 +195,17 @@ class PayloadAdapter implements Adapter {
     const row = await findPayload(this.database, this.model, key, sha256(value));
     if (!row) return undefined;
     const stored = JSON.parse(this.cipher.decrypt(row.payload, purposeOf(this.model, row.idHash))) as AdapterPayload;
+    if (this.model === 'RefreshToken' && (await this.isIdle(stored))) return undefined;
     const isUsed = row.consumedAt !== null && !(await this.leavesUseToConsume(stored));
     return toHostTime(this.clock, isUsed ? { ...stored, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : stored);
+  }
+
+  /** Whether a refresh token was not used for too long. Each use replaces it, so that it is as old as the last use. */
+  private async isIdle({ accountId, iat }: AdapterPayload): Promise<boolean> {
+    if (accountId === undefined || iat === undefined) return false;
+    const found = await findRole(this.database, accountId);
+    const hours = found?.role === 'customer' ? this.idle.customer : this.idle.staff;
+    return this.clock.now() / 1_000 - iat > hours * 3_600;
   }
 
   /** Whether `consume` decides about a used refresh token. One that another client presents ends the grant here: the provider only refuses it. */
@@ -205,7 +218,8 @@ class PayloadAdapter implements Adapter {
   }
 }
 
-const purposeOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`;
+/** The associated text of a payload's encryption. */
+export const purposeOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`;
 
 /**
  * Maximum number of used refresh tokens stored per grant, each for 30 days. Reusing any of them must end the grant, so none

@@ -1,5 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { sha256 } from '../secrets/secrets.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { confirmSession, endBrowserSession, findBrowserSession, lockBrowserSession, type ProvenSession, touchBrowserSession } from '../sessions.repository.js';
@@ -14,11 +15,17 @@ export class BrowserSessions {
   constructor(
     private readonly database: Database,
     private readonly revocations: RevocationsService,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   /** Returns whether the provider's session is valid, and writes its last use. */
-  touchIfLive({ userId, uid, openedId }: ProviderSessionRef): Promise<boolean> {
-    return this.database.transaction((tx) => touchBrowserSession(tx, { userId, oauthSession: sha256(uid), openedId }));
+  async touchIfLive(session: ProviderSessionRef): Promise<boolean> {
+    return (await this.findLive(session)) !== undefined;
+  }
+
+  /** Returns the id of our session for the provider's, if it is valid, and writes its last use. */
+  findLive({ userId, uid, openedId }: ProviderSessionRef): Promise<string | undefined> {
+    return this.database.transaction((tx) => touchBrowserSession(tx, { userId, oauthSession: sha256(uid), openedId }, this.options.idleHours));
   }
 
   /**

@@ -18,11 +18,9 @@ import { codesPage, confirmPage, ownFactorsPage } from './factor-pages.js';
 import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
 import { type Fields, loginDeadlineMs } from './interaction.js';
-import { type Page, refuseForm, refuseLogIn, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { factorsPath } from './oauth-client.js';
+import { type HostedPages, type Page, refuseForm, refuseLogIn, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { passkeyScript } from './passkey-script.js';
-
-/** Where users see and change their own second factors. */
-const factorsPath = '/account/factors';
 
 /** A request of a user who is logged in with this browser. */
 interface OwnRequest {
@@ -36,7 +34,7 @@ interface OwnRequest {
 
 /** Serves the page of a user's own second factors. Changes need a recent log-in; if the user has a factor, one that proved it. */
 @Injectable()
-export class FactorForms {
+export class FactorForms implements HostedPages {
   constructor(
     private readonly database: Database,
     private readonly browserSessions: BrowserSessions,

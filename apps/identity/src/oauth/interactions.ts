@@ -24,7 +24,7 @@ import { clientIdOf, endBrowserSession, type Fields, type Interaction, type Inte
 import { LogInSteps } from './log-in-steps.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { type IdentityScope, identityScopes } from './oauth-client.js';
-import { consentPage, type ConsentView, messagePage, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { consentPage, type ConsentView, type HostedPages, messagePage, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { interactionPath } from './provider.js';
 
 const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})(?:/(sign-up|passkey|factor))?$`);
@@ -34,7 +34,7 @@ const logoutPath = `${interactionPath}/logout`;
 const resumePath = /^\/oauth\/authorize\/([\w-]{1,64})$/;
 /** Serves the login and consent pages, between an application's authorization request and the response. */
 @Injectable()
-export class Interactions {
+export class Interactions implements HostedPages {
   constructor(
     private readonly database: Database,
     private readonly users: UsersService,

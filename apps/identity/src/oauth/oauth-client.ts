@@ -3,7 +3,7 @@ import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-sho
 import type { Permission } from '@plant-shop/contracts/permissions';
 import type { FieldError } from '@plant-shop/platform/errors';
 import type { Principal } from '@plant-shop/platform/rpc/context';
-import type { AdapterPayload } from 'oidc-provider';
+import type { AdapterPayload, ClientMetadata } from 'oidc-provider';
 import type { OAuthClientEntity } from '../database.js';
 
 /** Of the whole shop. */
@@ -18,6 +18,23 @@ export const defaultScopeMetadata = 'default_scope';
 /** Scopes about who the user is, by OpenID Connect. Clients with users may request them without being registered for them. */
 export const identityScopes = ['openid', 'profile', 'email'] as const;
 export type IdentityScope = (typeof identityScopes)[number];
+
+/** The page "Your account" as a client, so that users log in to it like to any application. It has no row: nothing is granted to it for longer than a code lives. */
+export const accountClientId = 'your-account';
+export const accountPath = '/account';
+/** Where they see and change their own second factors. */
+export const factorsPath = '/account/factors';
+
+export const accountClient = (publicUrl: string): ClientMetadata => ({
+  client_id: accountClientId,
+  client_name: 'Your account',
+  token_endpoint_auth_method: 'none',
+  scope: 'openid',
+  [defaultScopeMetadata]: 'openid',
+  grant_types: ['authorization_code'],
+  response_types: ['code'],
+  redirect_uris: [`${publicUrl}${accountPath}`],
+});
 
 /** Every client may request this scope without being registered for it, since every user has the permission. */
 const implicitScope: Permission = 'read:plants';

@@ -4,12 +4,9 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { exportJWK, generateKeyPair } from 'jose';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import type { DatabaseClock } from '../database-clock.js';
-import type { AccountForms } from './account-forms.js';
 import type { Adapters } from './adapters.js';
 import type { BrowserSessions } from './browser-sessions.js';
 import type { ClientSecrets } from './client-secrets.js';
-import type { FactorForms } from './factor-forms.js';
-import type { Interactions } from './interactions.js';
 import { OAuthServer } from './oauth-server.js';
 import type { SigningKeysService } from './signing-keys.service.js';
 
@@ -33,9 +30,7 @@ describe('OAuth pages during a failure', () => {
       keys,
       {} as Database,
       {} as BrowserSessions,
-      { serveOn: () => undefined } as unknown as Interactions,
-      { serveOn: () => undefined } as unknown as AccountForms,
-      { serveOn: () => undefined } as unknown as FactorForms,
+      [],
       { refresh: async () => false } as unknown as DatabaseClock,
       options as never,
       createLogger('test', 'error', { write: (line: string) => void logged.push(line) }),

@@ -21,12 +21,10 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { findUserById } from '../users/users.repository.js';
 import { createAccessTokenVerifier } from './access-token.js';
-import { AccountForms } from './account-forms.js';
 import { Adapters } from './adapters.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { ClientSecrets } from './client-secrets.js';
-import { FactorForms } from './factor-forms.js';
-import { Interactions } from './interactions.js';
+import { HOSTED_PAGES, type HostedPages } from './pages.js';
 import { servePasskeyScriptOn } from './passkey-script.js';
 import { createProvider } from './provider.js';
 import type { KeyRing } from './signing-key.js';
@@ -49,9 +47,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     private readonly keys: SigningKeysService,
     private readonly database: Database,
     private readonly browserSessions: BrowserSessions,
-    private readonly interactions: Interactions,
-    private readonly accountForms: AccountForms,
-    private readonly factorForms: FactorForms,
+    @Inject(HOSTED_PAGES) private readonly pages: readonly HostedPages[],
     private readonly clock: DatabaseClock,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
@@ -127,9 +123,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
       successorOf: (refreshToken) => this.adapters.successorOf(refreshToken),
       clock: this.clock,
     });
-    this.interactions.serveOn(provider);
-    this.accountForms.serveOn(provider);
-    this.factorForms.serveOn(provider);
+    for (const pages of this.pages) pages.serveOn(provider);
     servePasskeyScriptOn(provider);
     this.reportErrors(provider);
     this.served = { keys, handle: handlerOf(provider) };

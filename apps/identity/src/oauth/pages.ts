@@ -12,9 +12,19 @@ export interface Page {
   /** Redirect URI that submitting a form may lead to; the page's policy must allow it. */
   readonly redirectUri?: string;
   readonly script?: PageParts['script'];
+  /** Default: `card`. */
+  readonly layout?: 'card' | 'document';
 }
 
-export function sendPage(ctx: PageContext, { title, main, redirectUri, script }: Page): void {
+/** Pages that identity serves itself. */
+export interface HostedPages {
+  serveOn(provider: Provider): void;
+}
+
+/** All of them, in the order in which they see a request. */
+export const HOSTED_PAGES = Symbol('hosted pages');
+
+export function sendPage(ctx: PageContext, { title, main, redirectUri, script, layout = 'card' }: Page): void {
   ctx.set({
     'Cache-Control': 'no-store',
     'Content-Security-Policy': pagePolicy(redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`, script?.url),
@@ -24,7 +34,7 @@ export function sendPage(ctx: PageContext, { title, main, redirectUri, script }:
     'Referrer-Policy': 'same-origin',
   });
   ctx.type = 'html';
-  ctx.body = pageText({ title, layout: 'card', main, ...(script && { script }) });
+  ctx.body = pageText({ title, layout, main, ...(script && { script }) });
 }
 
 /**
@@ -131,7 +141,7 @@ ${granted.length > 0 ? html`<button class="main" name="action" value="allow">All
   };
 }
 
-const identityMeanings: Readonly<Record<IdentityScope, string>> = {
+export const identityMeanings: Readonly<Record<IdentityScope, string>> = {
   openid: 'See your username',
   profile: 'See your first and last name',
   email: 'See your e-mail address',
@@ -187,7 +197,10 @@ export function refuseForm(ctx: PageContext, next = 'Go back to the application 
   sendPage(ctx, messagePage('Request refused', `The form was not sent from a page of the shop. ${next}`));
 }
 
-const statuses: Readonly<Partial<Record<string, number>>> = { 'invalid-input': 400, 'username-taken': 409, 'too-many-logins': 429, 'too-many-mails': 429 };
+const statuses: Readonly<Partial<Record<string, number>>> = {
+  ...{ 'invalid-input': 400, forbidden: 403, 'recent-login-required': 403, 'username-taken': 409, 'last-admin': 409, 'user-has-open-orders': 409, 'too-many-api-keys': 409, 'email-not-mailable': 409 },
+  ...{ 'too-many-logins': 429, 'too-many-mails': 429, 'too-many-requests': 429 },
+};
 
 export function refuseLogIn(ctx: PageContext): void {
   ctx.status = 401;

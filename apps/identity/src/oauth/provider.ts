@@ -12,7 +12,7 @@ import {
 import type { DatabaseClock } from '../database-clock.js';
 import { apiResource, toOpaque } from './access-token.js';
 import { type PageContext, readForm } from './form.js';
-import { defaultScopeMetadata, identityScopes, ownerMetadata, secretIdMetadata } from './oauth-client.js';
+import { accountClient, accountClientId, defaultScopeMetadata, identityScopes, ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { logoutPage, messagePage, renderError, sendPage } from './pages.js';
 import { responsesInDatabaseTime } from './provider-times.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
@@ -115,6 +115,7 @@ export function createProvider(parts: ProviderOptions): Provider {
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure: isSecure, overwrite: true } as const;
   const provider = new Provider(publicUrl, {
     adapter: adapterOf,
+    clients: [accountClient(publicUrl)],
     // The provider signs ID tokens with the first key.
     jwks: { keys: signing },
     scopes: [...identityScopes, ...permissions],
@@ -148,7 +149,7 @@ export function createProvider(parts: ProviderOptions): Provider {
       AuthorizationCode: authorizationCodeTtl,
       RefreshToken: refreshTokenTtl,
       IdToken: accessTokenTtl,
-      Grant: grantTtl,
+      Grant: (_, { clientId }) => (clientId === accountClientId ? authorizationCodeTtl : grantTtl),
       Interaction: interactionTtl,
       // Without a login, of a page that asks to log out.
       Session: (_, { accountId }) => (accountId === undefined ? interactionTtl : sessionTtlHours * 3_600),
@@ -169,6 +170,7 @@ export function createProvider(parts: ProviderOptions): Provider {
     issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: true,
     expiresWithSession: () => false,
+    loadExistingGrant: (ctx) => existingGrant(ctx, publicUrl),
     findAccount: async (_, sub) => {
       const user = await userOf(sub);
       return user && { accountId: sub, claims: (use) => ({ sub, preferred_username: user.username, ...(use === 'userinfo' && profileClaims(user)) }) };
@@ -252,6 +254,20 @@ type IdToken = InstanceType<Provider['IdToken']>;
 /** Derives the cookie keys from the signing keys, so that they rotate together; a cookie ends soon after its key. */
 const cookieKeys = (keys: KeyRing['jwks']): Buffer[] =>
   keys.map(({ d }) => Buffer.from(hkdfSync('sha256', d ?? '', '', 'OAuth cookies', 32)));
+
+/** Returns what the user has granted the client. Users do not grant their own account page anything, but the provider needs a grant. */
+async function existingGrant({ oidc }: KoaContextWithOIDC, publicUrl: string): Promise<InstanceType<Provider['Grant']> | undefined> {
+  const { client, session, provider, result } = oidc;
+  if (client?.clientId !== accountClientId) {
+    const grantId = result?.consent?.grantId ?? session?.grantIdFor(client?.clientId ?? '');
+    return grantId === undefined ? undefined : provider.Grant.find(grantId);
+  }
+  const grant = new provider.Grant({ clientId: accountClientId, accountId: session?.accountId ?? '' });
+  grant.addOIDCScope('openid');
+  grant.addResourceScope(apiResource(publicUrl), 'openid');
+  await grant.save();
+  return grant;
+}
 
 /**
  * Extends the provider's policy: login is required when our session has ended, and consent is required each time for an

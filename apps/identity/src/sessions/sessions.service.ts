@@ -4,7 +4,6 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { identity, type Login, type Logout, type NewSession } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import { networkOf } from '@plant-shop/platform/http/request';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { MailOutbox, nearby } from '../mail/outbox.js';
@@ -105,7 +104,7 @@ export class SessionsService {
   private async openFor({ userId, passwordHash, passkeyId, provedFactor }: Proven, from: Device): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const session = { id, tokenHash: sha256(token), userId, passwordHash, passkeyId, provedFactor, userAgent: from.userAgent, network: networkOf(from.address) };
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, passkeyId, provedFactor, userAgent: from.userAgent, network: nearby(from.address) };
     const { opened, ended } = await this.database.transaction(async (tx) => {
       const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
       // Sent together.
@@ -136,7 +135,7 @@ export class SessionsService {
   async list({ principal }: RpcContext, { username, ownSession }: ListSessions): Promise<OpenSession[]> {
     const { userId } = requireManageable(principal, await findUser(this.database, username));
     const own = ownSession === undefined ? undefined : fromDigest(ownSession);
-    return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
+    return (await listSessions(this.database, userId, this.options.idleHours)).map((one) => toOpenSession(one, own));
   }
 
   async end(context: RpcContext, { username, sessionId, ...proof }: EndSession): Promise<{ ended: string }> {

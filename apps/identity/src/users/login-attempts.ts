@@ -152,6 +152,17 @@ export class LoginAttempts {
     return new Set(exceeded.flatMap(({ hash }) => byHash.get(hash.toString('hex')) ?? []));
   }
 
+  /**
+   * Counts something costly that a user asks for.
+   * @param what the user and what it is
+   * @param limit in 15 minutes
+   * @returns how long to wait, in seconds, if the limit is exceeded
+   */
+  async countUse(tx: Transaction, what: string, limit: number): Promise<number | undefined> {
+    const [count] = await countAttempt(tx, [sha256(`use:${what}`)]);
+    return count && count.failures > limit ? Math.max(1, count.secondsLeft) : undefined;
+  }
+
   /** Forgets failed logins with a name, for a user who has proven to be its owner. */
   async forgive(tx: Transaction, username: string): Promise<void> {
     await tx.execute('DELETE FROM login_failures WHERE subject = $1', [hashOfName(username)]);

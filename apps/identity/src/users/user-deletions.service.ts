@@ -14,7 +14,7 @@ import { MailOutbox } from '../mail/outbox.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { assertVersion, requireManageable, userNotFound } from './user.js';
-import { deleteUser, findUser, lockUser } from './users.repository.js';
+import { deleteUser, findUser, isAudited, lockUser } from './users.repository.js';
 import { assertNotLastAdmin } from './last-admin.js';
 import { type UserDeletion, userDeletions, withdrawDeletion, deleteClientsOf } from './user-deletions.repository.js';
 
@@ -57,7 +57,7 @@ export class UserDeletionsService extends SagaRunner<string, Omit<UserDeletion, 
         if (!(await deleteUser(tx, userId))) return false;
         const others = clients.map((id) => ({ kind: 'client', id }) as const);
         await appendRevocations(tx, [...others, { kind: 'user', id: userId }]);
-        if (requester.subject !== userId) audit(tx, requester, identity.deleteUser, userId);
+        if (isAudited(requester, userId)) audit(tx, requester, identity.deleteUser, userId);
         return true;
       });
       if (!isDeletedHere) return false;

@@ -1,7 +1,7 @@
 import type { NewUser, UserPatch } from '@plant-shop/contracts/identity';
 import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields';
 import type { Role } from '@plant-shop/contracts/permissions';
-import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
@@ -251,7 +251,13 @@ export async function hasOtherAdmin(tx: Transaction, userId: string): Promise<bo
 export const deleteUser = async (tx: Transaction, userId: string): Promise<boolean> =>
   (await tx.repository(UserEntity).delete(userId)).affected === 1;
 
-/** Writes an audit entry, unless users act on their own account. */
+/** The kind of credential that the audit log shows beside the session of a user who used the page "Your account". */
+export const accountPageKind = 'accountPage';
+
+/** Whether an effect of this actor on a user belongs into the audit log: of others, and of the user on the page "Your account". */
+export const isAudited = ({ subject, credentials }: Actor, userId: string): boolean => subject !== userId || credentials.some(({ kind }) => kind === accountPageKind);
+
+/** Writes an audit entry, unless users act on their own account with the API. */
 export function auditUnlessSelf(
   tx: Transaction,
   context: RpcContext,
@@ -259,5 +265,6 @@ export function auditUnlessSelf(
   userId: string,
   target: string = userId,
 ): void {
-  if (context.principal.subject !== userId) audit(tx, actorOf(context), operation, target);
+  const actor = actorOf(context);
+  if (isAudited(actor, userId)) audit(tx, actor, operation, target);
 }

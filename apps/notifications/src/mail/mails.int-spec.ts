@@ -48,6 +48,13 @@ describe('the mails that staff see', () => {
     await expect(test.shop.call(notifications.resendMail, { mailId: mails[0]?.id ?? '' }, staff(1))).rejects.toMatchObject({ code: 'forbidden' });
   });
 
+  it('are listed with the name of the user, and by it', async () => {
+    const mail = await sent(mailOf(user));
+    expect((await test.list({ username: `user-${user}` })).map(({ id, username }) => [id, username])).toEqual([[mail.id, `user-${user}`]]);
+    expect(await test.list({ username: `user-${user}`, userId: userNo(user + 1) })).toEqual([]);
+    await expect(test.list({ username: 'nobody' })).rejects.toMatchObject({ code: 'user-not-found' });
+  });
+
   it('a mail about an order is sent again once per Idempotency-Key, as a mail of its own, and audited', async () => {
     await test.accept([], [recipientNo(user)]);
     const [event] = test.shop.happen({ orderId: user, owner: user, type: 'order.placed' });

@@ -1,18 +1,20 @@
 import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
+import { identity } from '@plant-shop/contracts/identity';
 import { type AcceptMails, type ListMails, type Mail, notifications, type ResendMail } from '@plant-shop/contracts/notifications';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
+import { Page, type Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { QueueClock } from '../webhooks/queue/queue-clock.js';
-import { existingMail, toMail } from './mail.js';
+import { existingMail, type MailRecord, toMail } from './mail.js';
 import { type EndedMail, findMails, insertCopy, insertMails, lockMail, saveRecipients } from './mails.repository.js';
 
 /** The operations on mail. */
@@ -24,6 +26,7 @@ export class MailsService {
     private readonly database: Database,
     private readonly clock: QueueClock,
     private readonly cipher: Cipher,
+    private readonly rpc: RpcClient,
     @Inject(NOTIFICATIONS_OPTIONS) { mail }: NotificationsOptions,
   ) {
     this.isOn = mail.server !== undefined;
@@ -38,12 +41,28 @@ export class MailsService {
     });
   }
 
-  /** Returns a page, newest first. */
-  async list({ principal }: RpcContext, { limit, cursor, ...filter }: ListMails): Promise<Page<Mail>> {
-    assertMayReadMails(principal);
+  /**
+   * Returns a page, newest first, with the present names of the users.
+   * @throws DomainError `forbidden`, `user-not-found`
+   */
+  async list(context: RpcContext, { limit, cursor, username, ...wanted }: ListMails): Promise<Page<Mail>> {
+    assertMayReadMails(context.principal);
+    const named = username === undefined ? undefined : (await this.rpc.call(identity.resolveUsername, { username }, context)).userId;
+    const filter = { ...wanted, ...(named !== undefined && { userId: named }) };
+    // Two users: no mail is to both.
+    if (named !== undefined && wanted.userId !== undefined && named !== wanted.userId) return new Page([]);
     const paging = new Paging('mails', byNumber, [`state ${filter.state ?? 'any'}`, `kind ${filter.kind ?? 'any'}`, `user ${filter.userId ?? 'any'}`]);
     const bounds = paging.bounds({ ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) });
-    return paging.page(await findMails(this.database, filter, bounds), bounds, { entry: toMail, position: ({ position }) => position });
+    const rows = await findMails(this.database, filter, bounds);
+    const names = await this.namesOf(context, rows);
+    return paging.page(rows, bounds, { entry: (row) => ({ ...toMail(row), ...names.get(row.userId) }), position: ({ position }) => position });
+  }
+
+  /** Returns the names of the users that mails are to; deleted users have none. */
+  private async namesOf(context: RpcContext, mails: readonly MailRecord[]): Promise<ReadonlyMap<string, { username: string }>> {
+    const userIds = [...new Set(mails.map(({ userId }) => userId))];
+    const users = userIds.length === 0 ? [] : await this.rpc.call(identity.resolveUserIds, { userIds }, context);
+    return new Map(users.map(({ userId, username }) => [userId, { username }]));
   }
 
   /**

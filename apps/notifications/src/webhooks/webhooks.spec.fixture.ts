@@ -249,6 +249,12 @@ export class TestWebhooks {
         if (!permissions) throw new CodedError('credential-refused', 'The user is gone.');
         return { permissions: [...permissions], position: this.revocations.length };
       }),
+      // The user of number n is called "user-<n>".
+      fake(identity.resolveUsername, ({ username }) => {
+        if (!/^user-\d+$/.test(username)) throw new CodedError('user-not-found', 'There is no user with this name.');
+        return { userId: userNo(Number(username.slice(5))) };
+      }),
+      fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import type { CountOrders, GetOrder, ListOrders, Order, OrderCounts, OrderPlant } from '@plant-shop/contracts/store';
+import type { CountOrders, GetOrder, ListOrders, ListOrdersOf, Order, OrderCounts, OrderPlant } from '@plant-shop/contracts/store';
 import { maxLimit, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -48,6 +48,16 @@ export class OrderReads {
       position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }),
       readTo: end === -1 ? readTo : orders[end - 1],
     });
+  }
+
+  /** Lists the orders of a user, newest first, for identity. @throws CodedError `invalid-cursor` */
+  async listOf({ userId, ...requested }: ListOrdersOf): Promise<Page<Order>> {
+    const sort = '-placedAt';
+    const filter = { ownerId: userId };
+    const paging = new Paging('orders', sortings[sort], [...fingerprintOf(filter), `sort ${sort}`]);
+    const bounds = paging.bounds(requested);
+    const { orders, readTo } = await listOrders(this.database, filter, { ...bounds, sort });
+    return paging.page(orders, bounds, { entry: (row) => toOrder(row, undefined, undefined), position: ({ placedAt, id }) => ({ at: placedAt.toISOString(), id }), readTo });
   }
 
   /**

@@ -4,6 +4,7 @@ import {
   type CountOrders,
   type GetOrder,
   type ListOrders,
+  type ListOrdersOf,
   type Order,
   type OrderCounts,
   type PlaceOrder,
@@ -36,6 +37,11 @@ export class OrdersController {
   @Answers(store.listOrders)
   listOrders(request: ListOrders, context: RpcContext): Promise<Page<Order>> {
     return this.reads.list(context, request);
+  }
+
+  @Answers(store.listOrdersOf)
+  listOrdersOf(request: ListOrdersOf): Promise<Page<Order>> {
+    return this.reads.listOf(request);
   }
 
   @Answers(store.countOrders)

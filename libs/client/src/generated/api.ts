@@ -2452,8 +2452,8 @@ export interface components {
             lastUsedAt?: string;
             /** @description The User-Agent of the login request. */
             userAgent?: string;
-            /** @description Where the login came from: an IPv4 address, or the first half of an IPv6 address. */
-            from?: string;
+            /** @description The network of the login request: `203.0.113.0/24`, with IPv6 the /48. */
+            network?: string;
             /**
              * @description `application`: a browser session, for granting access to applications.
              * @enum {string}
@@ -2835,6 +2835,8 @@ export interface components {
             kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
             /** Format: uuid */
             userId: string;
+            /** @description In lists, unless the user was deleted. */
+            username?: string;
             /** Format: int64 */
             orderId?: number;
             /** @description Masked: `a…@example.com`. Absent before the first attempt of a mail about an order. */
@@ -8180,7 +8182,7 @@ export interface operations {
                      *         "expiresAt": "2026-04-02T08:00:00.000Z",
                      *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
                      *         "userAgent": "curl/8.9.1",
-                     *         "from": "203.0.113.7",
+                     *         "network": "203.0.113.0/24",
                      *         "kind": "token",
                      *         "current": true
                      *       }
@@ -9845,6 +9847,8 @@ export interface operations {
                 kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
                 /** @description Only mails to the user with this id, which is the `subject` of the audit log. */
                 userId?: string;
+                /** @description Only mails to the user with this name. */
+                username?: string;
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */
@@ -9875,6 +9879,7 @@ export interface operations {
                      *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f7aa",
                      *         "kind": "order-shipped",
                      *         "userId": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *         "username": "ada",
                      *         "orderId": 1000000001,
                      *         "address": "a…@example.com",
                      *         "state": "failed",
@@ -9891,6 +9896,7 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             417: components["responses"]["expectation-failed"];

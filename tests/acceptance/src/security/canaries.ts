@@ -74,6 +74,7 @@ export const canaryRequests: readonly CanaryRequest[] = [
   { name: 'a password as an account that is named twice', request: (secret) => postJson('/v3/recovery', { email: secret, username: secret }) },
   { name: 'the code of a link that recovers', request: (secret) => get(`/account/password?code=${secret}`) },
   { name: 'the code of a link that verifies', request: (secret) => get(`/account/email?code=${secret}`) },
+  { name: 'password, address and name in a form of the account page', request: (secret) => post('/account', new URLSearchParams({ action: 'set-password', password: secret, email: secret, confirmed: secret, proof: secret }).toString(), form, ['cookie', `plant_shop_login=${secret}`]) },
   { name: 'code and password in a form from elsewhere', request: (secret) => post('/account/password', new URLSearchParams({ code: secret, password: secret, proof: secret }).toString(), form, ['cookie', `plant_shop_form=${secret}`]) },
   { name: 'a code of a second factor', request: (secret, { username, session }) => postJson(`/v3/user/${username}/apiKeys`, { name: 'k', currentPassword: 'x', currentCode: secret }, bearer(session)) },
   { name: 'a code in a header', request: (secret, { username, session }) => ({ ...get(`/v3/user/${username}/factors/00000000-0000-4000-8000-000000000001`, bearer(session), ['current-code', secret], ['current-password', secret]), method: 'DELETE' }) },

@@ -19,6 +19,8 @@ export const audited: Readonly<Record<string, string>> = {
   'identity.createUsers': 'Added users',
   'identity.deleteOAuthClient': 'Deleted an OAuth client',
   'identity.deleteUser': 'Deleted a user',
+  'identity.downloadOwnData': 'Downloaded their own data',
+  'identity.endGrant': 'Ended the access of an application',
   'identity.endSession': 'Ended a session of somebody',
   'identity.endSessions': 'Ended all sessions of somebody',
   'identity.login': 'Logged in',

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { IconArrowLeft, IconTrash } from '@tabler/icons-react';
+import { IconArrowLeft, IconMail, IconTrash } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../../auth/session.js';
@@ -33,6 +33,7 @@ function Person({ username }: { readonly username: string }): ReactNode {
       <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
         <AnchorLink to="/orders" search={{ owner: username }} size="sm">Orders</AnchorLink>
         <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>
+        {seen && <Button renderRoot={(props) => <Link to="/mails" search={{ to: username }} {...props} />} variant="default" leftSection={<IconMail size={16} />}>Mails</Button>}
         {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}
       </PageHeader>
       <ProblemAlert error={error} title="The user could not be loaded" />

@@ -9,6 +9,7 @@ import {
   type GetWebhook,
   type ListDeliveries,
   type ListWebhooks,
+  type ListWebhooksOf,
   notifications,
   type PreviewReplay,
   type ReplaceWebhook,
@@ -41,6 +42,11 @@ export class WebhooksController {
   @Answers(notifications.listWebhooks)
   listWebhooks(request: ListWebhooks, context: RpcContext): Promise<Page<Webhook>> {
     return this.webhooks.list(context, request);
+  }
+
+  @Answers(notifications.listWebhooksOf)
+  listWebhooksOf(request: ListWebhooksOf): Promise<Page<Webhook>> {
+    return this.webhooks.listOf(request);
   }
 
   @Answers(notifications.getWebhook)

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type {
   CreatedWebhook,
   DeleteWebhook,
-  ListWebhooks,
+  ListWebhooks, ListWebhooksOf,
   NewWebhook,
   ReplaceWebhook,
   RotatedSecret,
@@ -93,11 +93,16 @@ export class WebhooksService {
   }
 
   /** Returns a page of the principal's webhooks, newest first. */
-  async list({ principal }: RpcContext, requested: ListWebhooks): Promise<Page<Webhook>> {
+  list({ principal }: RpcContext, { limit, cursor }: ListWebhooks): Promise<Page<Webhook>> {
     assertMayUseWebhooks(principal);
-    const paging = new Paging('webhooks', byNumber, [principal.subject]);
+    return this.listOf({ userId: principal.subject, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) });
+  }
+
+  /** Returns a page of a user's webhooks, newest first. */
+  async listOf({ userId, ...requested }: ListWebhooksOf): Promise<Page<Webhook>> {
+    const paging = new Paging('webhooks', byNumber, [userId]);
     const bounds = paging.bounds(requested);
-    const rows = await listWebhooksOf(this.database, principal.subject, bounds);
+    const rows = await listWebhooksOf(this.database, userId, bounds);
     const behind = await findBehind(this.database, rows.map(({ id }) => id), this.options.webhooks.pending);
     return paging.page(rows, bounds, { entry: (row) => toWebhook(row, behind.has(row.id)), position: (row) => row.position });
   }

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createShop, ShopProblem } from '@plant-shop/client';
+import { Chrome } from './kit/console.mjs';
+import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
+import { address, admin, newPerson, newPlant, shopOf } from './kit/people.mjs';
+
+const phone = { width: 320, height: 640 };
+
+/** Opens the page and logs in. @param {import('playwright-core').Page} page @param {import('./kit/people.mjs').Person} person */
+async function openAccount(page, { username, password }) {
+  await page.goto(`${address}/account`);
+  await page.getByLabel('Username').fill(username);
+  await page.getByLabel('Password').fill(password);
+  await page.getByLabel('Password').press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
+}
+
+/** Whether the shop still takes a session's token. @param {ReturnType<typeof shopOf>} shop */
+async function isLoggedIn(shop) {
+  try {
+    await shop.GET('/store/order');
+    return true;
+  } catch (error) {
+    if (error instanceof ShopProblem && error.status === 401) return false;
+    throw error;
+  }
+}
+
+describe('the page "Your account"', () => {
+  const chrome = new Chrome();
+  before(() => chrome.open());
+  after(() => chrome.close());
+
+  for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+    for (const viewport of [phone, { width: 1024, height: 768 }]) {
+      test(`is accessible and fits into ${viewport.width} px, ${scheme}`, async () => {
+        const person = await newPerson('admin');
+        await admin.POST('/user/{username}/apiKeys', { params: { path: { username: person.username } }, body: { name: `<b>${'x'.repeat(190)}</b>` } });
+        await admin.PATCH('/user/{username}', { params: { path: { username: person.username } }, body: { email: `${person.username}@shop.test` } });
+        const visit = await chrome.newVisit({ scheme, viewport });
+        const { page } = visit;
+        await openAccount(page, person);
+        const check = async () => {
+          await visit.assertAccessible();
+          assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), viewport.width);
+        };
+        await check();
+        await page.getByRole('button', { name: 'Get mails about orders' }).click();
+        await page.getByRole('status').getByText('You get mails about your orders').waitFor();
+        await check();
+        await page.getByLabel('Name of the new key').fill('greenhouse');
+        await page.getByRole('button', { name: 'Make an API key' }).click();
+        await page.getByRole('alert').getByText('must allow at least one thing').waitFor();
+        assert.equal(await page.getByLabel('Name of the new key').inputValue(), 'greenhouse');
+        await check();
+        await page.getByLabel('Place and cancel own orders').check();
+        await page.getByRole('button', { name: 'Make an API key' }).click();
+        await page.getByRole('heading', { level: 1, name: 'Your new API key' }).waitFor();
+        await check();
+        const key = (await page.locator('#key').textContent()) ?? '';
+        assert.ok(await isLoggedIn(createShop({ url: address, credential: { apiKey: key } })));
+        await page.getByRole('link', { name: 'Back to your account' }).click();
+        await page.getByRole('status').getByText('The API key works.').waitFor();
+        assert.ok(!(await page.content()).includes(key));
+        await page.getByRole('button', { name: 'End the API key greenhouse' }).click();
+        await page.getByRole('status').getByText('The API key has ended.').waitFor();
+        assert.ok(!(await isLoggedIn(createShop({ url: address, credential: { apiKey: key } }))));
+        await visit.leave(/400/);
+      });
+    }
+  }
+
+  test('ends a session by keyboard alone, and shows the focus', async () => {
+    const person = await newPerson('customer');
+    const program = shopOf(person);
+    await program.GET('/store/order');
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    await openAccount(page, person);
+    await page.getByText('Chrome on Linux').waitFor();
+    const end = page.getByRole('button', { name: /^End the session of/ });
+    await focusByKey(end);
+    assert.deepEqual(await end.evaluate((element) => [window.getComputedStyle(element).outlineStyle, window.getComputedStyle(element).outlineWidth]), ['solid', '2px']);
+    await pressEnterOn(end);
+    await page.getByRole('status').getByText('The session has ended.').waitFor();
+    assert.equal(await end.count(), 0);
+    await visit.leave();
+  });
+
+  test('is linked in the console, whose log-in is enough, and lists and ends what the console may do', async () => {
+    const person = await newPerson('staff');
+    const visit = await chrome.visit(person);
+    const { page } = visit;
+    await page.getByRole('link', { name: 'Your account' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
+    await page.getByRole('region', { name: 'Applications' }).getByText('Console', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'End the access of Console' }).click();
+    await page.getByRole('region', { name: 'Applications' }).getByText('No application has access.').waitFor();
+    await visit.leave();
+  });
+
+  test('gives the user their data, and deletes the account', async () => {
+    const person = await newPerson('customer');
+    const { data: order } = await shopOf(person).POST('/store/order', { body: { plantId: await newPlant(), quantity: 1 } });
+    const visit = await chrome.newVisit({ viewport: phone });
+    const { page } = visit;
+    await openAccount(page, person);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download your data' }).click()]);
+    assert.equal(download.suggestedFilename(), 'plant-shop-account.json');
+    const chunks = await (await download.createReadStream()).toArray();
+    const data = JSON.parse(Buffer.concat(chunks).toString());
+    assert.deepEqual([data.profile.username, data.orders.map((/** @type {{ id: number }} */ { id }) => id), data.webhooks], [person.username, [order.id], []]);
+    const remove = async (/** @type {string} */ name) => {
+      await page.getByLabel('Your username, to confirm').fill(name);
+      await page.getByRole('button', { name: 'Delete the account permanently' }).click();
+    };
+    await remove('somebody else');
+    await page.getByRole('alert').getByText('must be your username').waitFor();
+    await remove(person.username);
+    await page.getByRole('alert').getByText(`You have open orders: ${order.id}.`).waitFor();
+    await visit.assertAccessible();
+    await shopOf(person).DELETE('/store/order/{orderId}', { params: { path: { orderId: order.id } } });
+    await remove(person.username);
+    await page.getByRole('heading', { level: 1, name: 'Your account is deleted' }).waitFor();
+    await visit.assertAccessible();
+    await assert.rejects(admin.GET('/user/{username}', { params: { path: { username: person.username } } }), { status: 404 });
+    await visit.leave(/400|409/);
+  });
+
+  test('sets a password, after which only that one works', async () => {
+    const person = await newPerson('customer');
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    await openAccount(page, person);
+    await page.getByLabel('New password').fill('another good password');
+    await page.getByLabel('New password').press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'The password is set' }).waitFor();
+    await page.getByRole('link', { name: 'Log in to your account' }).click();
+    await page.getByLabel('Username').fill(person.username);
+    await page.getByLabel('Password').fill(person.password);
+    await page.getByLabel('Password').press('Enter');
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Password').fill('another good password');
+    await page.getByLabel('Password').press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
+    await page.getByRole('button', { name: 'Log out of this browser' }).click();
+    await page.getByRole('heading', { level: 1, name: 'You are logged out' }).waitFor();
+    await visit.leave(/401/);
+  });
+});

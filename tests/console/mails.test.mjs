@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { Chrome, TIMEOUT_MS } from './kit/console.mjs';
+import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+
+/** The page of the mail server that `npm start` runs. */
+const mailUrl = () => JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')).mailUrl;
+
+/** Waits for the mails to an address, newest first. @param {string} to @param {number} count @returns {Promise<{ subject: string, text: string }[]>} */
+async function mailsTo(to, count) {
+  const end = performance.now() + TIMEOUT_MS;
+  for (;;) {
+    const all = /** @type {{ to: string[], subject: string, text: string }[]} */ (await (await fetch(`${mailUrl()}/mails.json`)).json());
+    const found = all.filter((mail) => mail.to.includes(to));
+    if (found.length >= count) return found;
+    assert.ok(performance.now() < end, `${found.length} of ${count} mails came to ${to}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** A customer with a verified address and a mail about an order. */
+async function mailedCustomer() {
+  const person = await newPerson('customer');
+  const email = `${fresh('ada')}@shop.test`;
+  await admin.PATCH('/user/{username}', { params: { path: { username: person.username } }, body: { email, orderMails: true } });
+  const [{ text = '' } = {}] = await mailsTo(email, 1);
+  const link = /https?:\S+\/account\/email\?code=[\w-]+/.exec(text)?.[0] ?? '';
+  return { ...person, email, link };
+}
+
+describe('mails', () => {
+  const chrome = new Chrome();
+  /** @type {import('./kit/people.mjs').Person} */
+  let boss;
+  before(async () => {
+    boss = await newPerson('admin');
+    await chrome.open();
+  });
+  after(() => chrome.close());
+
+  test('are listed with their state, filtered, and sent again once', async () => {
+    const ada = await mailedCustomer();
+    const customer = await chrome.newVisit();
+    await customer.page.goto(ada.link);
+    await customer.page.getByRole('button', { name: 'Yes, verify the address' }).click();
+    await customer.page.getByRole('heading', { name: 'The address is verified' }).waitFor();
+    await customer.leave();
+    await shopOf(ada).POST('/store/order', { body: { plantId: await newPlant(), quantity: 1 } });
+    await mailsTo(ada.email, 2);
+
+    const visit = await chrome.visit(boss, { path: `/people/${ada.username}` });
+    const { page } = visit;
+    await page.getByRole('link', { name: 'Mails', exact: true }).last().click();
+    await page.getByRole('heading', { level: 1, name: 'Mails' }).waitFor();
+    assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), ada.username);
+    const rows = page.getByRole('table', { name: 'Mails' }).getByRole('row');
+    const placed = rows.filter({ hasText: 'Order placed' });
+    await placed.getByText('sent', { exact: true }).waitFor();
+    await rows.filter({ hasText: 'Verify the address' }).getByText(`${ada.email[0]}…@shop.test`).waitFor();
+    assert.ok(!(await page.content()).includes(ada.email), 'the address is masked');
+    // A sent mail about an account has no text any more.
+    assert.equal(await rows.filter({ hasText: 'Verify the address' }).getByRole('button').count(), 0);
+    await visit.assertAccessible();
+    await placed.getByRole('button', { name: 'Send again' }).dblclick();
+    await page.getByText('A copy of the mail waits to be sent').first().waitFor();
+    assert.equal((await mailsTo(ada.email, 3)).length, 3);
+    await page.waitForFunction(() => [...document.querySelectorAll('tbody tr')].filter((row) => row.textContent?.includes('Order placed') && row.textContent.includes('sent')).length === 2);
+    const { data: entries } = await admin.GET('/audit', { params: { query: { operation: 'notifications.resendMail', subject: boss.username } } });
+    assert.equal(entries.length, 1);
+
+    await page.getByRole('radiogroup', { name: 'State of the mails' }).getByText('failed', { exact: true }).click();
+    await page.getByRole('heading', { name: 'No mail matches' }).waitFor();
+    await page.getByRole('radiogroup', { name: 'State of the mails' }).getByText('all', { exact: true }).click();
+    await page.getByRole('combobox', { name: 'About' }).click();
+    await page.getByRole('option', { name: 'Verify the address' }).click();
+    await placed.first().waitFor({ state: 'detached' });
+    await page.getByLabel('To', { exact: true }).fill('nobody-at-all');
+    await page.getByRole('heading', { name: 'No user is called nobody-at-all' }).waitFor();
+    await visit.leave(/404/);
+  });
+
+  test('are not for those who may not manage users', async () => {
+    const visit = await chrome.visit(await newPerson('staff'), { path: '/mails' });
+    const { page } = visit;
+    await page.getByRole('heading', { name: 'Only administrators see mails' }).waitFor();
+    assert.equal(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Mails' }).count(), 0);
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+    test(`fit a phone, ${scheme}`, async () => {
+      await mailedCustomer();
+      const visit = await chrome.visit(boss, { path: '/mails', scheme, viewport: { width: 390, height: 844 } });
+      const { page } = visit;
+      await page.getByRole('table', { name: 'Mails' }).waitFor();
+      await visit.assertAccessible();
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+      await visit.leave();
+    });
+  }
+});
