@@ -238,6 +238,14 @@ describe('recovery of an account', () => {
     expect(box.of(person.email)).toEqual([]);
   });
 
+  it('drops a request that cannot be decrypted, which holds up no other', async () => {
+    const person = await verified();
+    await shop.sql.query(`INSERT INTO recovery_requests (asked, key_id) VALUES ('x', 'lost')`);
+    await ask({ username: person.username });
+    await box.receive(person.email, 'recovery');
+    await isQuiet();
+  });
+
   it('is asked for on a page, which tells nothing about accounts', async () => {
     const person = await verified();
     const texts = [];
