@@ -1,6 +1,7 @@
 import { Browser, expectPage } from '@plant-shop/testing/browser';
 import { becomesTrue } from '@plant-shop/testing/until';
 import type { Client, Outcome } from './client.js';
+import { graceMs } from './checks/mails.js';
 import { now, pause } from './clock.js';
 import { type AccountMailKind, isDone, type MailUser, subjectOf } from './history.js';
 import type { Random } from './random.js';
@@ -108,7 +109,7 @@ export async function wantMail(trial: Trial, random: Random, customer: Customer)
 
 /**
  * A new user wants mail about orders and places one. Then the user moves to another address, changes the password, or no longer wants
- * mail, and places another order. Staff pay, ship and deliver both at any time.
+ * mail, and places another order when no mail can be on its way any more. Staff pay, ship and deliver both at any time.
  */
 export async function useMail(trial: Trial, random: Random, plantIds: readonly number[], known: KnownOrders): Promise<void> {
   const customer = await trial.register(`mailed${random.between(0, 2 ** 31)}`);
@@ -124,6 +125,7 @@ export async function useMail(trial: Trial, random: Random, plantIds: readonly n
     () => user.refuseOrderMails(),
     () => user.refuseOrderMails(),
   ])();
+  await pause(graceMs);
   await order(customer.client, random, plantIds, known);
 }
 

@@ -42,7 +42,7 @@ describe('mails without faults of the shop', () => {
     ['each came once', {}],
     ['a mail whose first copy got no answer came again', { mails: [...all.map((one) => (one === paid ? { ...one, isAnswered: false } : one)), again] }],
     ['a mail came again after a fault', { mails: [...all, again], faults: [{ from: 20_500, to: 20_500 }] }],
-    ['a mail was on its way when it was no longer wanted', { users: [{ ...user, wanted: [{ ...wanted, ended: 13_000 }] }, other] }],
+    ['a mail was on its way when it was no longer wanted', { users: [{ ...user, wanted: [{ ...wanted, ended: 14_000 }] }, other] }],
     ['who no longer wants mail lacks some', { mails: [verification], users: [{ ...user, wanted: [{ ...wanted, ended: 15 }] }, other] }],
     ['who wanted mail late lacks earlier steps', { mails: [verification], users: [{ ...user, wanted: [{ ...wanted, known: 30 }] }, other] }],
     ['a change with an unknown outcome caused a mail or not', { users: [{ ...user, due: [...user.due, { kind: 'password-changed', address, least: 0, most: 1 }] }, other] }],

@@ -2,7 +2,7 @@ import { type AccountMailKind, type CaughtMail, eventTypeOf, type FinalOrder, ty
 import type { Violation } from './violation.js';
 
 /** An attempt may last this long after notifications knows that a user no longer wants mail. */
-const graceMs = 8_000;
+export const graceMs = 7_000;
 /** The clocks of databases and calls may differ by this much. */
 const clockErrorMs = 100;
 /** A mail is accepted this long before a fault that hits the record of it, at most. */

@@ -1,6 +1,9 @@
-import { type Bug, kills } from './bug.js';
+import type { Bug } from './bug.js';
 
 const workload = { mailCustomers: 3, mailUsers: 4, failingMails: 0.2, seconds: 16 };
+
+/** When customers have verified their addresses, in milliseconds of a trial. */
+const whileMailed = [9_000, 13_000, 17_000];
 
 export const mailBugs: readonly Bug[] = [
   {
@@ -13,7 +16,7 @@ export const mailBugs: readonly Bug[] = [
         await this.rpc.call(notifications.acceptMails,`,
     }],
     breaks: ['mails'],
-    faults: [5_000, 11_000].map((atMs) => ({ kind: 'cut', atMs, targets: ['notifications-1', 'notifications-2'], from: 'nats', forMs: 3_500 })),
+    faults: whileMailed.map((atMs) => ({ kind: 'cut', atMs, targets: ['notifications-1', 'notifications-2'], from: 'nats', forMs: 3_500 })),
     workload,
   },
   {
@@ -37,7 +40,7 @@ export const mailBugs: readonly Bug[] = [
             const [moved] = await clock.transaction((tx) => tx.query(
               'UPDATE mail_watermark m SET watermark = f.watermark FROM feed_watermark f, (SELECT watermark AS after FROM mail_watermark) b WHERE m.watermark < f.watermark RETURNING b.after'));
             if (!moved) return false;
-            await new Promise((passing) => setTimeout(passing, 1_000));
+            await new Promise((passing) => setTimeout(passing, 2_000));
             return clock.transaction(async (tx) => {
               tx.send('UPDATE mail_watermark SET watermark = least(watermark, $1)', [moved.after]);
               return (await enqueueOrderMails(tx, stepEvents, mail.server !== undefined))?.hasMore ?? false;
@@ -45,7 +48,7 @@ export const mailBugs: readonly Bug[] = [
           }, async () => (await clock`,
     }],
     breaks: ['mails'],
-    faults: kills('notifications-1', 'notifications-2'),
+    faults: whileMailed.map((atMs) => ({ kind: 'kill', atMs, targets: ['notifications-1', 'notifications-2'] })),
     workload,
   },
   {
