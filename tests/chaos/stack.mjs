@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ownBroker } from '../../tools/start/broker.mjs';
 import { loadCredentials } from '../../tools/start/credentials.mjs';
 import { DataDir } from '../../tools/start/data-dir.mjs';
@@ -9,6 +12,7 @@ import { findNats } from '../../tools/start/nats-binary.mjs';
 import { natsVersion } from '../../tools/start/nats.mjs';
 import { childrenOf, sendSignal, sleep } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
+import { KeptProcess } from '../../tools/start/kept-process.mjs';
 import { RunFile } from '../../tools/start/run-file.mjs';
 import { serviceProcess } from '../../tools/start/service-process.mjs';
 import { environmentOf, planInstances } from '../../tools/start/services.mjs';
@@ -41,6 +45,7 @@ const settings = {
   RATE_LIMIT_PER_MINUTE: '6000000',
   UNPAID_ORDERS: '1000000',
   UNPAID_UNITS: '1000000000',
+  MAIL_PER_SECOND: '10000',
 };
 
 /** @typedef {import('./dist/stack.js').Stack} StackOfTrials */
@@ -75,6 +80,8 @@ export class Stack {
   #disks = [];
   /** @type {import('../../tools/start/broker.mjs').OwnServer[]} */
   #brokers = [];
+  /** @type {KeptProcess | undefined} */
+  #mailServer;
   /** @type {Watch | undefined} */
   #watch;
 
@@ -82,6 +89,8 @@ export class Stack {
   constructor(folder) {
     this.dataDir = new DataDir(folder);
     this.runFile = new RunFile(this.dataDir.runFile);
+    const failing = join(folder, 'failing-mails');
+    this.mail = { journal: join(folder, 'mails'), failing, fail: (/** @type {number} */ share) => writeFileSync(failing, `${share}`) };
   }
 
   /**
@@ -124,7 +133,8 @@ export class Stack {
     const databaseUrls = databases.urls;
     this.instances = await planInstances({ ...two, ...replicas }, { GATEWAY_PORT: await freePort(), STREAM_PORT: await freePort() });
     const publicUrl = `http://127.0.0.1:${this.instances.find(({ service }) => service === 'gateway')?.port}`;
-    const wiring = { instances: this.instances, databaseUrls, broker, credentials, publicUrl };
+    const smtpUrl = await this.#startMailServer();
+    const wiring = { instances: this.instances, databaseUrls, broker, credentials, publicUrl, smtpUrl };
     const direct = this.instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, { ...inherited, ...settings }) }));
     await migrate(site, direct, databases);
 
@@ -158,6 +168,27 @@ export class Stack {
     watch.isOpen = true;
   }
 
+  /** @returns its address */
+  async #startMailServer() {
+    const port = await freePort();
+    const { journal, failing, fail } = this.mail;
+    fail(0);
+    const program = fileURLToPath(new URL('mail-server.mjs', import.meta.url));
+    const server = (this.#mailServer = new KeptProcess({
+      name: 'mail',
+      stopSteps: [],
+      onEnd: /** @type {Watch} */ (this.#watch).over('mail', () => []),
+      launch: () => spawn(process.execPath, [program, JSON.stringify({ port, journal, failing })], { detached: true, stdio: ['pipe', 'inherit', 'inherit'] }),
+    }));
+    server.start();
+    this.#shutdown.add('mail', () => server.stop());
+    while (!existsSync(journal)) {
+      this.#stop.signal.throwIfAborted();
+      await sleep(20);
+    }
+    return `smtp://127.0.0.1:${port}`;
+  }
+
   /** Aborted, with the reason, when the run is stopped or a process fails during the start. */
   get signal() {
     return this.#stop.signal;
@@ -178,7 +209,7 @@ export class Stack {
   }
 
   /**
-   * @param {string} part label of an instance, `nats` (the first of its servers), `nats-2` or `postgres`
+   * @param {string} part label of an instance, `nats` (the first of its servers), `nats-2`, `mail` or `postgres`
    * @returns {number | undefined} undefined while the process is being restarted
    */
   pidOf(part) {
@@ -186,6 +217,7 @@ export class Stack {
     if (part === 'nats') return this.#brokers[0]?.server.mark?.pid;
     if (this.natsServers.includes(part)) return this.#brokers[this.natsServers.indexOf(part)]?.server.mark?.pid;
     if (part === 'postgres') return postgres?.pid;
+    if (part === 'mail') return this.#mailServer?.mark?.pid;
     return Object.values(services).flat().find(({ label }) => label === part)?.pid;
   }
 

@@ -115,6 +115,6 @@ export const toOptions = (
   },
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
   webhooks: toWebhooksOptions(config, isProduction),
-  mail: toMailOptions(config, isProduction),
+  mail: toMailOptions(config, isProduction, config.webhookTimeScale),
   publicUrl: config.publicUrl,
 });

@@ -97,7 +97,7 @@ export interface MailOptions {
   readonly atOnce: number;
   /** Mails about an account that a user gets within an hour; further ones wait. */
   readonly perUserAndHour: number;
-  /** Factor of the pauses between attempts; below 1 only in tests. */
+  /** Factor of the pauses between attempts; below 1 only in tests, whose attempts and leases are shorter, too. */
   readonly timeScale: number;
   /** Time limit of an attempt. */
   readonly attemptLimitMs: number;

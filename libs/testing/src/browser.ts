@@ -85,7 +85,8 @@ export class Browser {
     return { status: response.status, url: url.href, headers: response.headers, text, forms: formsIn(text) };
   }
 
-  private cookiesFor(path: string): string {
+  /** The header `Cookie` of a request for this path. */
+  cookiesFor(path: string): string {
     return [...this.cookies]
       .filter(([, cookie]) => path === cookie.path || path.startsWith(cookie.path.replace(/\/?$/, '/')))
       .map(([, { pair }]) => pair)

@@ -17,6 +17,8 @@ interface Run {
     readonly ownerUrls: Readonly<Record<Database, string>>;
   };
   readonly nats: { readonly url: string; readonly users: Readonly<Record<string, string>> };
+  /** Page of the launcher's mail server. */
+  readonly mailUrl: string;
 }
 
 /** The launcher's run file: processes and addresses. */
@@ -45,6 +47,18 @@ export const allReady = (limitMs = 30_000): Promise<void> =>
     if ((await send('GET', '/readyz')).status !== 200) return false;
     return (await send('GET', '/v3/store/inventory', { as: staff })).status === 200;
   }, limitMs);
+
+/** Waits for a mail to an address, and returns the link in it. */
+export async function linkMailedTo(address: string, subject: RegExp): Promise<string> {
+  let link: string | undefined;
+  await until(async () => {
+    const mails = (await (await fetch(`${run().mailUrl}/mails.json`)).json()) as { to: string[]; subject: string; text: string }[];
+    const mail = mails.find((one) => one.to.includes(address) && subject.test(one.subject));
+    link = /^https?:\S+$/m.exec(mail?.text ?? '')?.[0];
+    return link !== undefined;
+  }, 30_000);
+  return link ?? '';
+}
 
 /** Executes a statement in a service's database as superuser. */
 export async function rows<Row extends pg.QueryResultRow>(

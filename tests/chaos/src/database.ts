@@ -177,6 +177,12 @@ export class Databases {
     }
   }
 
+  /** Counts what notifications was not told yet about whom mails of orders go to. */
+  waitingRecipients(username: string): Promise<number> {
+    return this.in('identity', async (client) =>
+      (await client.query<{ n: number }>(`SELECT count(*) AS n FROM mail_outbox o JOIN users u USING (user_id) WHERE o.kind = 'recipient' AND u.username = $1`, [username])).rows[0]?.n ?? 0);
+  }
+
   /** Pending work of all services, and the events of these plants' orders. */
   async pendingWork(plantIds: readonly number[]): Promise<{ readonly left: readonly string[]; readonly events: readonly (SeenEvent & { readonly type: EventType })[] }> {
     const counts = await Promise.all(pendingCounts.map(async ({ name, text, what }) => {
@@ -205,6 +211,14 @@ const pendingCounts: readonly { readonly name: Name; readonly text: string; read
   { name: 'store', text: `SELECT count(*) AS n FROM orders WHERE due_at < now() - interval '2 s'`, what: 'orders are overdue' },
   { name: 'catalog', text: 'SELECT count(*) AS n FROM stock_intents', what: 'intents of the catalog are open' },
   { name: 'identity', text: 'SELECT count(*) AS n FROM user_deletions', what: 'deletions of users are open' },
+  { name: 'identity', text: 'SELECT count(*) AS n FROM mail_outbox', what: 'mails and recipients wait in identity' },
+  { name: 'notifications', text: 'SELECT f.watermark - m.watermark AS n FROM mail_watermark m, feed_watermark f', what: 'events lack their mails' },
+  {
+    name: 'notifications',
+    text: `SELECT count(*) AS n, array_to_string((array_agg(format('%s after %s attempts, due in %s, %s', kind, attempts, due_at - now(), last_error)))[1:3], '; ') AS examples
+      FROM mails WHERE state = 'pending'`,
+    what: 'mails are pending',
+  },
   // Deliveries are enqueued some time after their events are logged, so zero pending deliveries do not suffice.
   { name: 'notifications', text: 'SELECT f.watermark - w.watermark AS n FROM webhook_watermark w, feed_watermark f', what: 'events lack their webhook deliveries' },
   {

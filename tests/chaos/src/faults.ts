@@ -91,6 +91,11 @@ export class Faults {
       .map(({ from, to }) => ({ from, to: to + 500 }));
   }
 
+  /** Faults of notifications, Postgres and the mail server. */
+  get ofMail(): Window[] {
+    return this.injected.filter(({ fault }) => fault.targets.some((target) => /^(notifications|postgres|mail)/.test(target)));
+  }
+
   /** Windows in which all gateways were dead at the same time. */
   get withoutGateway(): Window[] {
     const [first = [], ...others] = instancesOf(this.stack, 'gateway').map(({ label }) => this.deaths.get(label) ?? []);

@@ -131,6 +131,41 @@ export interface SeenEvent {
   readonly body: string;
 }
 
+/** Kinds of mails about orders and accounts, of those that trials cause. */
+export type OrderMailKind = 'order-placed' | 'order-paid' | 'order-shipped' | 'order-cancelled' | 'refund-due';
+export type AccountMailKind = 'verify-address' | 'address-changed' | 'password-changed';
+
+export const subjectOf: Readonly<Record<AccountMailKind, string>> = {
+  'verify-address': 'Confirm your address',
+  'address-changed': 'Your address was changed',
+  'password-changed': 'Your password was changed',
+};
+
+/** A mail that the mail server accepted. */
+export interface CaughtMail {
+  readonly at: number;
+  readonly to: readonly string[];
+  /** Of its Message-ID; repetitions have the same. */
+  readonly id: string;
+  readonly subject: string;
+  /** The first link in its text. */
+  readonly link?: string;
+  /** Whether the mail server said that it accepted the mail. */
+  readonly isAnswered: boolean;
+}
+
+/** A user with an address, and the mails that the user is to get. */
+export interface MailUser {
+  readonly client: string;
+  /**
+   * When mail about orders was wanted at a verified address: `from` the request on, `known` to notifications. `ended`: when notifications
+   * knew that it is no longer wanted; absent: it still is.
+   */
+  readonly wanted: readonly { readonly address: string; readonly from: number; readonly known: number; readonly ended?: number }[];
+  /** Mails about the account, and how many there must and may be. */
+  readonly due: readonly { readonly kind: AccountMailKind; readonly address: string; least: number; readonly most: number }[];
+}
+
 export interface Follower {
   readonly name: string;
   /** The types that it requested; absent if it named none. */
@@ -157,6 +192,8 @@ export interface FinalState {
   readonly sockets: readonly Follower[];
   /** All frames of sockets whose credential was revoked during the trial; a follower's name is the credential's. */
   readonly revokedSockets: readonly Follower[];
+  /** In order of acceptance. */
+  readonly mails: readonly CaughtMail[];
 }
 
 export interface Window {
@@ -193,6 +230,9 @@ export interface History {
   readonly gatewayFaults: readonly Window[];
   /** From the kill of the last gateway to the return of the first: no request can be served. */
   readonly withoutGateway: readonly Window[];
+  readonly mailUsers: readonly MailUser[];
+  /** Faults that can make the shop send a mail twice: of notifications, Postgres and the mail server. */
+  readonly mailFaults: readonly Window[];
   /** The longest allowed response time: the gateway's budget and 1 s. */
   readonly deadlineMs: number;
   /** Work that was still pending too long after the last fault. */

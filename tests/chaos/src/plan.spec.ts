@@ -40,6 +40,11 @@ describe('a plan', () => {
     expect(['2.9.16', '2.10.0', '2.14.2'].map((version) => targets(version).some((target) => target.startsWith('store')))).toEqual([true, true, true]);
   });
 
+  it('kills the mail server, and lets it stand still', () => {
+    const faults = makePlan(new Random(7), { kinds: ['mail'], labels, seconds: 600 });
+    expect(new Set(faults.map(({ kind, targets }) => `${kind} ${targets.join()}`))).toEqual(new Set(['kill mail', 'pause mail']));
+  });
+
   it('freezes Postgres, all NATS servers, or one of them', () => {
     const frozen = plan(7, 3_000).flatMap((fault) => (fault.kind === 'freeze' ? fault.targets : []));
     expect(new Set(frozen)).toEqual(new Set(['postgres', 'nats', 'nats-1', 'nats-2']));

@@ -25,8 +25,8 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'away'; readonly targets: readonly ('nats' | 'postgres')[]; readonly forMs: number }
 );
 
-/** Kinds that `makePlan` can schedule. */
-export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock'>;
+/** Kinds that `makePlan` can schedule. `mail`: a kill or pause of the mail server. */
+export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock'> | 'mail';
 
 /** How long connections stall while new ones work, in milliseconds. */
 export const stallMs = 12_000;
@@ -100,6 +100,8 @@ export function makePlan(random: Random, scope: Scope): Fault[] {
         return { kind, atMs, targets: [serversInTurn()] };
       case 'roll':
         return { kind, atMs, targets: [random.pick(of(servicesInTurn()))] };
+      case 'mail':
+        return random.chance(0.5) ? { kind: 'kill', atMs, targets: ['mail'] } : { kind: 'pause', atMs, targets: ['mail'], forMs: random.between(1_000, 4_000) };
       default:
         return kind satisfies never;
     }

@@ -50,6 +50,14 @@ export interface Links {
   readonly postgres?: Link;
 }
 
+/** The mail server that the shop sends to, in a process `mail` (mail-server.mjs). */
+export interface MailServer {
+  /** File with a line of JSON for each mail that it has accepted. */
+  readonly journal: string;
+  /** @param share of the mails that it refuses for now, accepts slowly or not in full, or accepts without an answer; from 0 to 1 */
+  fail(share: number): void;
+}
+
 /** A running shop (stack.mjs) that restarts every process that ends. */
 export interface Stack {
   readonly instances: readonly Instance[];
@@ -65,7 +73,8 @@ export interface Stack {
   /** Folder of the log files. */
   readonly logs: string;
   readonly signal: AbortSignal;
-  /** Process id of an instance by its label, of `nats-1`, or of `postgres`; undefined while it is being restarted. */
+  readonly mail: MailServer;
+  /** Process id of an instance by its label, of `nats-1`, of `mail`, or of `postgres`; undefined while it is being restarted. */
   pidOf(part: string): number | undefined;
   /**
    * Copies Postgres to a streaming replica, on a separate disk if this machine can have one.

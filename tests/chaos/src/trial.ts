@@ -10,13 +10,14 @@ import { check } from './checks/check.js';
 import type { Violation } from './checks/violation.js';
 import { Client, staffKey } from './client.js';
 import { now, pause } from './clock.js';
+import { CaughtMails } from './caught-mails.js';
 import type { Consumer } from './consumer.js';
 import { Databases } from './database.js';
 import { Faults } from './faults.js';
 import { FlakyReceiver } from './flaky-receiver.js';
 import { FollowingSocket } from './following-socket.js';
 import { longestRecovery } from './checks/work.js';
-import { type Call, type Objectives, eventTypes, type FinalState, type Follower, type History, isDone, mayHaveHappened, type SeenEvent, type Snapshot } from './history.js';
+import { type Call, type Objectives, eventTypes, type FinalState, type Follower, type History, type MailUser, isDone, mayHaveHappened, type SeenEvent, type Snapshot } from './history.js';
 import type { Browser } from './programs/follow-events-in-browser.js';
 import type { Random } from './random.js';
 import { instancesOf, type Stack } from './stack.js';
@@ -107,6 +108,8 @@ export class Trial {
   readonly revokedSockets: Follower[] = [];
   /** Programs that follow events; `judge` waits until they have all of them. */
   readonly consumers: Consumer[] = [];
+  readonly caughtMails: CaughtMails;
+  readonly mailUsers: MailUser[] = [];
   /** Client names by username. */
   private readonly accounts = new Map([['admin', 'staff']]);
   private readonly snapshots: Snapshot[] = [];
@@ -125,6 +128,7 @@ export class Trial {
   ) {
     this.faults = new Faults(testbed.stack, testbed.balancer, testbed.say);
     this.staff = this.client('staff', staffKey);
+    this.caughtMails = new CaughtMails(testbed.stack.mail.journal);
     this.snapshotLoop = this.takeSnapshots();
   }
 
@@ -210,6 +214,7 @@ export class Trial {
   /** Waits until every event has arrived at every follower, completes the history, and checks it. */
   async judge(limitMs = settleLimitMs): Promise<Verdict> {
     for (const receiver of this.receivers) receiver.failing = 0;
+    this.testbed.stack.mail.fail(0);
     const unsettled = await this.settle(limitMs);
     this.isSnapshotting = false;
     await this.snapshotLoop;
@@ -226,7 +231,7 @@ export class Trial {
     const history: History = {
       calls: this.calls,
       snapshots: this.snapshots,
-      final: { ...final, deadlocks, refundsDue: refunds.found, receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => withIds(one, final.log))], revokedSockets: this.revokedSockets },
+      final: { ...final, deadlocks, refundsDue: refunds.found, receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => withIds(one, final.log))], revokedSockets: this.revokedSockets, mails: this.caughtMails.all },
       supplied: this.supplied,
       deletedUsers: this.deletedUsers,
       timers: this.timers,
@@ -237,6 +242,8 @@ export class Trial {
       objectives: this.objectives,
       gatewayFaults: this.faults.ofGateways,
       withoutGateway: this.faults.withoutGateway,
+      mailUsers: this.mailUsers,
+      mailFaults: this.faults.ofMail,
       deadlineMs: this.deadlineMs,
       unsettled: [...unsettled, ...undeleted, ...forged, ...untimely, ...refunds.unread],
     };

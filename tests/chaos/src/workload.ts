@@ -5,6 +5,7 @@ import { isDone } from './history.js';
 import { createAsStaff } from './staff-creations.js';
 import type { Random } from './random.js';
 import { newMark, withNewKey, withOptionalKey } from './retries.js';
+import { useMail, wantMail } from './mail-users.js';
 import { revokeOneCredential } from './credential-holders.js';
 
 export interface WorkloadOptions {
@@ -20,6 +21,12 @@ export interface WorkloadOptions {
   readonly deleteWithinMs?: number;
   /** Concurrent users whose credentials are revoked. */
   readonly credentialHolders?: number;
+  /** How many of the customers want mail about orders. */
+  readonly mailCustomers?: number;
+  /** Concurrent users who want such mail for a while. */
+  readonly mailUsers?: number;
+  /** Share of the mails at which the mail server fails. */
+  readonly failingMails?: number;
 }
 
 /** Orders by the status that clients last saw. */
@@ -47,13 +54,15 @@ const nextOrderId = (): number => 1_000 + orderIds++;
  * deleted; credentials are revoked.
  */
 export async function runWorkload(trial: Trial, options: WorkloadOptions): Promise<void> {
-  const { seconds, customers = 8, perSecond = 8, plants = 6, deletedUsers = 1, deleteWithinMs = 15, credentialHolders = 1 } = options;
+  const { seconds, customers = 8, perSecond = 8, plants = 6, deletedUsers = 1, deleteWithinMs = 15, credentialHolders = 1, mailCustomers = 0, mailUsers = 0, failingMails = 0 } = options;
   // Few enough that some plants are sold out at the end, and enough for orders until then.
   const { unitsEach = Math.max(120, Math.round(seconds * 5)) } = options;
   const tag = `workload${trial.random.between(1, 1e9)}`;
   const plantIds: number[] = [];
   for (let n = 0; n < plants; n++) plantIds.push(await trial.plant(unitsEach, [tag]));
   const people = await Promise.all(Array.from({ length: customers }, (_, n) => trial.customer(`customer${n + 1}`)));
+  await Promise.all(people.slice(0, mailCustomers).map((one) => wantMail(trial, trial.random.fork(), one)));
+  trial.testbed.stack.mail.fail(failingMails);
   const known: KnownOrders = { placed: [], approved: [], cancelled: [], baskets: [], cancelledBaskets: [] };
   const end = now() + seconds * 1_000;
   // Calls during recoveries count as calls outside faults, so on a slow machine a fixed time would be mostly recovery.
@@ -73,6 +82,7 @@ export async function runWorkload(trial: Trial, options: WorkloadOptions): Promi
     rename(trial, plantIds, isOver),
     work(perSecond, (random) => readPlants(trial.staff, random, plantIds, tag)),
     ...Array.from({ length: deletedUsers }, () => work(2, (random) => orderAndDelete(trial, random, plantIds, deleteWithinMs))),
+    ...Array.from({ length: mailUsers }, () => work(0.5, (random) => useMail(trial, random, plantIds, known))),
     ...Array.from({ length: credentialHolders }, () => work(0.5, (random) => revokeOneCredential(trial, random, random.pick(plantIds)))),
   ]);
 }

@@ -43,6 +43,19 @@ function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<Failu
   );
 }
 
+/** Returns the counts of windows that go on, without waiting for attempts that are being counted. */
+function readCounts(tx: Transaction, hashes: readonly Buffer[]): Promise<FailureCount[]> {
+  return tx.query<FailureCount>(
+    {
+      name: 'read-login-attempts',
+      text: `
+        SELECT subject AS hash, failures, window_ends_at AS "windowEndsAt", ceil(extract(epoch FROM window_ends_at - now()))::integer AS "secondsLeft"
+        FROM login_failures WHERE subject = ANY ($1::bytea[]) AND window_ends_at > now() AND window_ends_at <= now() + interval '16 minutes'`,
+    },
+    [hashes],
+  );
+}
+
 /** Removes a successful attempt from the counts. Leaves a new window alone if the attempt's window has ended. */
 async function undoAttempt(tx: Transaction, attempts: readonly FailureCount[]): Promise<void> {
   await tx.execute(
@@ -139,9 +152,13 @@ export class LoginAttempts {
   async countMail(tx: Transaction, what: string, address: string): Promise<void> {
     const { perAddress, perNetwork } = this.options.mailLimits;
     const [subject, network] = [hashOfMail(what), sha256(`network of mails:${networkOf(address)}`)];
-    const counts = await countAttempt(tx, [subject, network]);
-    const waits = counts.flatMap(({ hash, failures, secondsLeft }) => (failures > (hash.equals(subject) ? perAddress : perNetwork) ? secondsLeft : []));
-    if (waits.length > 0) throw tooManyMails(Math.max(1, ...waits));
+    const refuseBeyond = (counts: readonly FailureCount[], more: number): void => {
+      const waits = counts.flatMap(({ hash, failures, secondsLeft }) => (failures + more > (hash.equals(subject) ? perAddress : perNetwork) ? secondsLeft : []));
+      if (waits.length > 0) throw tooManyMails(Math.max(1, ...waits));
+    };
+    // A flood only reads: in the queue for its account's row, it would take all connections to the database.
+    refuseBeyond(await readCounts(tx, [subject, network]), 1);
+    refuseBeyond(await countAttempt(tx, [subject, network]), 0);
   }
 
   /** Counts mails that follow from something else. @returns for which of these the limit is exceeded */

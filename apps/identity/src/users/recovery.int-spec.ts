@@ -253,6 +253,21 @@ describe('recovery of an account', () => {
     expect((await recover(first)).status).toBe(200);
   });
 
+  it('refuses mails beyond the limit without waiting for the counts, which a flood would queue for', async () => {
+    const person = await verified();
+    for (let n = 0; n < 5; n++) await ask({ username: person.username });
+    const locker = await shop.sql.connect();
+    try {
+      await locker.query('BEGIN');
+      await locker.query('SELECT 1 FROM login_failures FOR UPDATE');
+      const outcomes = await Promise.all(Array.from({ length: 50 }, () => ask({ username: person.username }).then(() => 'sent', (error: unknown) => (error as { code: string }).code)));
+      expect(new Set(outcomes)).toEqual(new Set(['too-many-mails']));
+    } finally {
+      await locker.query('ROLLBACK');
+      locker.release();
+    }
+  });
+
   it('lets one network ask for a few accounts, and stores no more than it handles', async () => {
     const network = '203.0.113.9';
     const outcomes = await Promise.all(Array.from({ length: 1_000 }, (_, n) => ask({ email: `${n}@nowhere.test` }, network).then(() => 'sent', (error: unknown) => (error as { code: string }).code)));
@@ -273,6 +288,14 @@ describe('recovery of an account', () => {
     shop.httpPort = (await shop.addReplica()).httpPort;
     await isQuiet();
     expect(box.of(person.email)).toEqual([]);
+  });
+
+  it('drops a request that cannot be decrypted, which holds up no other', async () => {
+    const person = await verified();
+    await shop.sql.query(`INSERT INTO recovery_requests (asked, key_id) VALUES ('x', 'lost')`);
+    await ask({ username: person.username });
+    await box.receive(person.email, 'recovery');
+    await isQuiet();
   });
 
   it('is asked for on a page, which tells nothing about accounts', async () => {

@@ -156,7 +156,15 @@ export class Recovery extends BackgroundLoop {
   }
 
   private async answer(tx: Transaction, asked: Buffer): Promise<void> {
-    const found = await findVerifiedUsers(tx, JSON.parse(this.cipher.decrypt(asked, askedPurpose)) as AskedAccount, maxAccounts);
+    let text: string;
+    try {
+      text = this.cipher.decrypt(asked, askedPurpose);
+    } catch (error) {
+      // Its secret is lost. It would hold up all others.
+      this.logger.error({ err: error }, 'a request for recovery cannot be decrypted and is dropped');
+      return;
+    }
+    const found = await findVerifiedUsers(tx, JSON.parse(text) as AskedAccount, maxAccounts);
     const codes = await createLinks(tx, found.map(({ userId }) => userId), 'recovery');
     const mails = found.flatMap(({ userId, username, email }) => {
       const code = codes.get(userId);

@@ -12,6 +12,9 @@ const form = (variable: string, documented: { description: string; default: stri
   },
 });
 
+/** Of an attempt with a small time scale, so that a busy machine can finish it. */
+const shortestAttemptMs = 6_000;
+
 export const mailSettings = {
   smtpUrl: url('SMTP_URL', ['smtp', 'smtps'], {
     description: 'Mail server: `smtp://name:password@host:587`; `smtps://` for TLS from the first byte, in production `smtp://` upgrades. Without it no mail is sent',
@@ -28,7 +31,9 @@ export const mailSettings = {
 export const mailFaults = ({ smtpUrl, mailFrom }: Config<typeof mailSettings>): string[] =>
   smtpUrl !== '' && mailFrom === '' ? ['MAIL_FROM is missing (with SMTP_URL it is needed)'] : [];
 
-export function toMailOptions(config: Config<typeof mailSettings>, isProduction: boolean): MailOptions {
+/** @param timeScale that of webhooks */
+export function toMailOptions(config: Config<typeof mailSettings>, isProduction: boolean, timeScale = 1): MailOptions {
+  const attemptLimitMs = Math.max(shortestAttemptMs, 40_000 * timeScale);
   return {
     server: config.smtpUrl === '' ? undefined : { ...serverOf(new URL(config.smtpUrl)), requireTls: isProduction },
     from: config.mailFrom,
@@ -36,9 +41,9 @@ export function toMailOptions(config: Config<typeof mailSettings>, isProduction:
     perSecond: config.mailPerSecond,
     atOnce: 5,
     perUserAndHour: 20,
-    timeScale: 1,
-    attemptLimitMs: 40_000,
-    leaseMs: 60_000,
+    timeScale,
+    attemptLimitMs,
+    leaseMs: 1.5 * attemptLimitMs,
     pollMs: 1_000,
     sweepMs: 60_000,
     keepEndedMs: 30 * 86_400_000,

@@ -1,4 +1,6 @@
+import { Browser, type BrowserPage, expectPage } from '@plant-shop/testing/browser';
 import type { RawRequest } from '../raw-http.js';
+import { gatewayUrl } from '../shop.js';
 
 /** A request with a secret in one place. */
 export interface CanaryRequest {
@@ -17,6 +19,30 @@ export interface Fixture {
   readonly password: string;
   readonly session: string;
   readonly fresh: () => string;
+  /** Pages with a form, as a browser has them. */
+  readonly signUp: OpenForm;
+  readonly recovery: OpenForm;
+}
+
+export interface OpenForm {
+  readonly path: string;
+  readonly cookie: string;
+  readonly proof: string;
+}
+
+/** Opens pages with forms. A sign-up that is refused can be repeated. */
+export async function openForms(): Promise<{ readonly signUp: OpenForm; readonly recovery: OpenForm }> {
+  const browser = new Browser(gatewayUrl());
+  const query = { client_id: 'plant-docs', response_type: 'code', scope: 'read:orders', redirect_uri: `${gatewayUrl()}/docs/oauth2-redirect.html`, code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' };
+  const loginPage = expectPage(await browser.open(`/oauth/authorize?${new URLSearchParams(query).toString()}`));
+  const formOf = ({ url, forms }: BrowserPage): OpenForm => {
+    const { pathname } = new URL(forms[0]?.action ?? '', url);
+    return { path: pathname, cookie: browser.cookiesFor(pathname), proof: forms[0]?.fields['proof'] ?? '' };
+  };
+  return {
+    signUp: formOf(expectPage(await browser.open(`${new URL(loginPage.url).pathname}/sign-up`))),
+    recovery: formOf(expectPage(await browser.open('/account/recovery'))),
+  };
 }
 
 type Headers = RawRequest['headers'];
@@ -28,6 +54,8 @@ const form = ['content-type', 'application/x-www-form-urlencoded'] as const;
 const get = (target: string, ...headers: Headers): RawRequest => ({ method: 'GET', target, headers });
 const post = (target: string, body: string, ...headers: Headers): RawRequest => ({ method: 'POST', target, headers, body: Buffer.from(body) });
 const postJson = (target: string, value: unknown, ...headers: Headers): RawRequest => post(target, JSON.stringify(value), json, ...headers);
+const submit = ({ path, cookie, proof }: OpenForm, fields: Record<string, string>): RawRequest =>
+  post(path, new URLSearchParams({ ...fields, proof }).toString(), form, ['cookie', cookie]);
 const token = (secret: Record<string, string>, ...headers: Headers): RawRequest => post('/oauth/token', new URLSearchParams(secret).toString(), form, ...headers);
 const bearer = (secret: string) => ['authorization', `Bearer ${secret}`] as const;
 const jwt = (secret: string): string => `${Buffer.from('{"alg":"ES256","typ":"at+jwt"}').toString('base64url')}.${Buffer.from(`{"sub":"${secret}"}`).toString('base64url')}.${secret}`;
@@ -79,6 +107,15 @@ export const canaryRequests: readonly CanaryRequest[] = [
   { name: 'a code of a second factor', request: (secret, { username, session }) => postJson(`/v3/user/${username}/apiKeys`, { name: 'k', currentPassword: 'x', currentCode: secret }, bearer(session)) },
   { name: 'a code in a header', request: (secret, { username, session }) => ({ ...get(`/v3/user/${username}/factors/00000000-0000-4000-8000-000000000001`, bearer(session), ['current-code', secret], ['current-password', secret]), method: 'DELETE' }) },
   { name: 'a code and a passkey in a form from elsewhere', request: (secret) => post('/account/factors', new URLSearchParams({ code: secret, credential: secret, app: secret, proof: secret }).toString(), form) },
+
+  { name: 'a password as the account on the page of recovery', request: (secret, { recovery }) => submit(recovery, { account: secret, action: 'send' }) },
+  { name: 'a password and the code of a link on the page of recovery', request: (secret, { recovery }) => submit(recovery, { account: '', code: secret, password: secret }) },
+  { name: 'a password at a sign-up with a taken name', request: (secret, { signUp, username }) => submit(signUp, { username, email: 'canary@shop.test', password: secret, action: 'sign-up' }) },
+  { name: 'a password at a sign-up with an invalid name', request: (secret, { signUp }) => submit(signUp, { username: 'a b', email: 'canary@shop.test', password: secret, action: 'sign-up' }) },
+  { name: 'a password at a sign-up with an address that is none', request: (secret, { signUp, fresh }) => submit(signUp, { username: fresh(), email: 'nowhere', password: secret, action: 'sign-up' }) },
+  { name: 'a password at a sign-up with CRLF in the address', request: (secret, { signUp, fresh }) => submit(signUp, { username: fresh(), email: 'a@shop.test\r\nBcc: b@shop.test', password: secret, action: 'sign-up' }) },
+  { name: 'a key in the query of a mail to be sent again', request: (secret, { username }) => post(`/v3/user/${username}/emailVerification?api_key=${secret}`, '') },
+  { name: 'a session for a mail to be sent again', request: (secret, { username }) => post(`/v3/user/${username}/emailVerification`, '', bearer(secret)) },
 
   // keys and tokens
   { name: 'an unknown key', request: (secret) => get('/v3/store/inventory', ['api_key', secret]) },

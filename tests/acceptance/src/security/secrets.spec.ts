@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Database, databases, logFolder, rows, run } from '../internals.js';
+import { Browser, expectPage } from '@plant-shop/testing/browser';
+import { type Database, databases, linkMailedTo, logFolder, rows, run } from '../internals.js';
 import { NoAnswer, RawHttp } from '../raw-http.js';
 import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send, setting, staff } from '../shop.js';
-import { canaryRequests } from './canaries.js';
+import { canaryRequests, openForms } from './canaries.js';
 
 /** A secret and the encodings in which it might be stored or logged. */
 interface Canary {
@@ -35,7 +36,7 @@ describe('a secret that a client sent', () => {
     await ok(send('PATCH', `/v3/user/${customer.username}`, { as: customer, json: { email } }));
     await ok(send('POST', `/v3/user/${customer.username}/emailVerification`, { as: customer }));
     await ok(send('POST', '/v3/recovery', { json: { email } }));
-    const fixture = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
+    const fixture = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary'), ...(await openForms()) };
     for (const { name, request, inPath, toStream } of canaryRequests) {
       const secret = `canary${randomBytes(12).toString('hex')}`;
       const canary = canaryOf(name, secret);
@@ -50,7 +51,7 @@ describe('a secret that a client sent', () => {
       const headers = [...(answer?.headers ?? [])].map(([header, value]) => (header === 'location' ? '' : value)).join();
       if (occursIn(canary, own + headers)) leaks.push(`${name}: ${answer?.status ?? ''} ${body}`);
     }
-    canaries.push(...(await realSecrets()));
+    canaries.push(...(await realSecrets()), ...(await mailedSecrets()));
     // Delayed writes, such as the last use of a key, are done by then.
     await new Promise((resolve) => setTimeout(resolve, 1_500));
   }, 60_000);
@@ -134,6 +135,27 @@ async function realSecrets(): Promise<Canary[]> {
       .map(({ username, password }) => canaryOf(`the password of ${username} for Postgres`, password)),
     ...Object.entries(nats.users).map(([user, password]) => canaryOf(`the password of ${user} for NATS`, password)),
   ];
+}
+
+/** Codes of links in mails, and the password that was set with one. Both links are used. */
+async function mailedSecrets(): Promise<Canary[]> {
+  const customer = await newCustomer();
+  const email = `${fresh('canary')}@shop.test`;
+  await ok(send('PATCH', `/v3/user/${customer.username}`, { as: customer, json: { email } }));
+  const verification = await linkMailedTo(email, /^Confirm/);
+  const browser = new Browser(gatewayUrl());
+  const submit = async (link: string, typed: Record<string, string> = {}): Promise<void> => {
+    const page = expectPage(await browser.open(link));
+    expect(expectPage(await browser.submit(page, page.forms[0]?.buttons[0] ?? '', typed)).status).toBe(200);
+  };
+  await submit(verification);
+  await ok(send('POST', '/v3/recovery', { json: { email } }));
+  const recovery = await linkMailedTo(email, /^A new password/);
+  const password = `canary${randomBytes(12).toString('hex')}`;
+  await submit(recovery, { password });
+  await login(customer.username, password);
+  const codeOf = (link: string): string => new URL(link).searchParams.get('code') ?? '';
+  return [canaryOf('the code that verified an address', codeOf(verification)), canaryOf('the code that recovered an account', codeOf(recovery)), canaryOf('a recovered password', password)];
 }
 
 /** Every row of every table as text; bytea values are hexadecimal. */

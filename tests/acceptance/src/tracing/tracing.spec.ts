@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { TestShop } from '../../../../tools/test/shop.mjs';
 import { RawHttp } from '../raw-http.js';
-import { canaryRequests } from '../security/canaries.js';
+import { canaryRequests, openForms } from '../security/canaries.js';
 import { createPlant, type Customer, fresh, login, newCustomer, ok, type Order, send, setting, until } from '../shop.js';
 import { Subscription } from '../stream.js';
 import { Collector, type Span } from './collector.js';
@@ -151,7 +151,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     const http = new RawHttp(setting('GATEWAY_URL'));
     const stream = new RawHttp(setting('STREAM_URL'));
     const { id: plantId } = await createPlant();
-    const fixture = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
+    const fixture = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary'), ...(await openForms()) };
     const canaries = new Map<string, string>([[secret, "a webhook's secret"], [customer.bearer, 'a session'], [customer.password, 'a password'], ['special-key', 'a key']]);
     for (const { name, request: make, toStream } of canaryRequests) {
       const canary = `canary${randomBytes(12).toString('hex')}`;

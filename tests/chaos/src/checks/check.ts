@@ -6,6 +6,7 @@ import { checkEvents } from './events.js';
 import { checkAmendments, checkCreated, checkOncePerKey } from './keys.js';
 import { checkStepsAreRequested } from './steps.js';
 import { checkAcknowledged, checkNothingInvented, checkRefusedDidNothing, checkTimelines } from './orders.js';
+import { checkMails } from './mails.js';
 import { checkOwnWrites } from './own-writes.js';
 import { checkPayments } from './payments.js';
 import { checkRefusals } from './refusals.js';
@@ -36,6 +37,7 @@ const checks: readonly ((history: History) => Violation[])[] = [
   checkInventory,
   checkOwnWrites,
   checkEvents,
+  checkMails,
   ({ final: { deadlocks } }) => (deadlocks === 0 ? [] : [{ rule: 'deadlocks', what: `transactions of the store were in ${deadlocks} deadlocks` }]),
   ({ unsettled }) => unsettled.map((what) => ({ rule: 'settled', what })),
 ];

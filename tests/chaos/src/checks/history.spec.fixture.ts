@@ -126,6 +126,8 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
     objectives: { servedShare: 0.5, recoveryMs: 15_000 },
     gatewayFaults: [{ from: 30, to: 45 }],
     withoutGateway: [{ from: 31, to: 3_000 }],
+    mailUsers: [],
+    mailFaults: [],
     deadlineMs: 11_000,
     unsettled: [],
     final: {
@@ -143,6 +145,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
       receivers: [{ name: 'receiver', types: eventTypes, events: [...events, eventOf(2, 1)] }, { name: 'receiver of changes', events: [...changes, eventOf(2, 1)] }],
       sockets: [{ name: 'socket', types: eventTypes, events }, { name: 'socket of changes', events: changes }],
       revokedSockets: [{ name: 'key a', events: [eventOf(1, 1)] }],
+      mails: [],
     },
   };
 }

@@ -25,5 +25,6 @@ export type Rule =
   | 'log'
   | 'receivers'
   | 'sockets'
+  | 'mails'
   | 'settled'
   | 'work';

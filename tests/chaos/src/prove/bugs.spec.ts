@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { type Bug, bugs } from './bugs.js';
+import type { Bug } from './bug.js';
+import { bugs } from './bugs.js';
 
 const root = join(import.meta.dirname, '../../../..');
 

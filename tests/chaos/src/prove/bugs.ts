@@ -1,29 +1,5 @@
-import type { Rule } from '../checks/violation.js';
-import type { Fault } from '../plan.js';
-import type { WorkloadOptions } from '../workload.js';
-
-/** One change of a built file. The file must contain `find` exactly once. */
-export interface Edit {
-  /** Path from the repository's root. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-}
-
-/** A plausible mistake, seeded in a copy of the build. */
-export interface Bug {
-  /** Argument of `--prove`. */
-  readonly id: string;
-  readonly name: string;
-  readonly edits: readonly Edit[];
-  /** At least one of these rules must report a violation. */
-  readonly breaks: readonly Rule[];
-  /** Faults without which the bug has no effect. */
-  readonly faults?: readonly Fault[];
-  readonly workload?: Partial<WorkloadOptions>;
-  /** The bug is in the client library, so the load comes from programs that use it instead of the workload. */
-  readonly isInLibrary?: boolean;
-}
+import { type Bug, type Edit, kills } from './bug.js';
+import { mailBugs } from './mail-bugs.js';
 
 const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
@@ -39,8 +15,6 @@ const withoutStockLock: Edit = {
   find: 'FROM stock WHERE plant_id = ANY($1) ORDER BY plant_id FOR NO KEY UPDATE',
   replace: 'FROM stock WHERE plant_id = ANY($1) ORDER BY plant_id',
 };
-
-const kills = (...targets: string[]): Fault[] => [3_000, 6_000].map((atMs) => ({ kind: 'kill', atMs, targets }));
 
 export const bugs: readonly Bug[] = [
   {
@@ -449,4 +423,5 @@ export const bugs: readonly Bug[] = [
     breaks: ['sockets'],
     isInLibrary: true,
   },
+  ...mailBugs,
 ];

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Edit } from './bugs.js';
+import type { Edit } from './bug.js';
 
 /** A copy of the build, in which bugs are seeded. The services run from it; the original build stays unchanged. */
 export class BuildCopy {

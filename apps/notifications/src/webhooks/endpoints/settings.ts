@@ -83,7 +83,7 @@ export const webhookSettings = {
     max: 3_650,
   }),
   webhookTimeScale: factor('WEBHOOK_TIME_SCALE', {
-    description: 'For tests: multiplies pauses, and the days after which endpoints are disabled or held events fail',
+    description: 'For tests: multiplies pauses, also of mail, and the days until endpoints are disabled or held events fail',
     default: '1',
   }),
 };
