@@ -249,6 +249,7 @@ export const accessTable: readonly AccessRow[] = [
 
     row('listFactors', `GET ${user}/factors`, 'self'),
     row('removeFactor', `DELETE ${user}/factors/00000000-0000-4000-8000-000000000001`, 'self', {
+      passesOn: ['read:plants', 'write:orders', 'webhooks'],
       change: async (request) => {
         const { username } = await newCustomer();
         const id = randomUUID();
