@@ -91,7 +91,8 @@ describe('the place', () => {
   test('is named in the tab by what it shows: the order, the person, the open part, the log-in', async () => {
     const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
     const { username } = await newPerson('customer');
-    const visit = await chrome.visit(demoAdmin, { path: `/orders/${id}` });
+    // Logs out, so no other test may have this log-in.
+    const visit = await chrome.visit(await newPerson('admin'), { path: `/orders/${id}` });
     const { page } = visit;
     for (const [path, title] of [[`/orders/${id}`, `Order ${id}`], ['/orders?tab=refund', 'Refund due · Orders'], [`/people/${username}`, username], ['/people?tab=audit', 'Audit log · People'], ['/plants/1', 'Plant 1']]) {
       await page.goto(`${address}/console${path}`);

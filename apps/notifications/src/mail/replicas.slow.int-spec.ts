@@ -82,11 +82,12 @@ describe('several replicas', () => {
     test.shop.happen(...Array.from({ length: 20 }, (_, n) => ({ orderId: n + 1, owner: 1, type: 'order.placed' as const })));
     await until(async () => (await test.list()).length === 20);
     await test.accept([mailOf(2)]);
+    const restartedAt = performance.now();
     await test.smtp.restart();
     await until(() => seen.length === 21);
     expect(seen.findIndex(({ to }) => to === 'user-2@plants.test')).toBeLessThan(5);
-    const [first, last] = [seen[0]?.at ?? 0, seen.at(-1)?.at ?? 0];
-    expect(last - first).toBeGreaterThan(700);
+    // 20 a second, less what the rate has saved up.
+    expect((seen.at(-1)?.at ?? 0) - restartedAt).toBeGreaterThan(500);
   }, 60_000);
 
   it('a user gets 20 mails about the account within an hour, and the others after it', async () => {

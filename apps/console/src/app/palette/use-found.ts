@@ -44,7 +44,7 @@ export function useFound(words: string, { go, onPlant }: {
   const webhooks = useSearch(useMay('webhooks') && isWanted, ['webhooks', 'found'], (signal) => webhooksOf(shop, signal));
 
   const all = (what: string, key: string, isMore: boolean | undefined, run: () => void): readonly Offer[] => (isMore === true && !onPlant ? [{ key, label: `All ${what} that match`, icon: IconArrowRight, run }] : []);
-  const hooks = (webhooks.found?.rows ?? []).filter(({ url, description = '' }) => isMeant(`${url} ${description}`, words) || url.includes(words));
+  const hooks = (webhooks.found?.rows ?? []).filter(({ url, name = '', description = '' }) => isMeant(`${name} ${url} ${description}`, words) || url.includes(words));
   return {
     groups: [
       { name: 'Orders', offers: [...(orders.found?.rows ?? []).map((order) => offerOfOrder(order, words, go)), ...all('orders', 'all orders', orders.found?.isMore, () => go({ to: '/orders', search: { tab: 'all', q: words } }))] },
@@ -65,7 +65,7 @@ export function useFound(words: string, { go, onPlant }: {
       {
         name: 'Webhooks',
         offers: [
-          ...hooks.slice(0, most).map(({ id, url, description = '' }) => ({ key: `webhook ${id}`, label: url, detail: description, icon: IconWebhook, run: () => go({ to: '/webhooks/$webhookId', params: { webhookId: id } }) })),
+          ...hooks.slice(0, most).map(({ id, url, name, description = '' }) => ({ key: `webhook ${id}`, label: name ?? url, detail: name === undefined ? description : url, icon: IconWebhook, run: () => go({ to: '/webhooks/$webhookId', params: { webhookId: id } }) })),
           ...all('webhooks', 'all webhooks', hooks.length > most, () => go({ to: '/webhooks' })),
         ],
       },

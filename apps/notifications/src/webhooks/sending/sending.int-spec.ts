@@ -25,6 +25,8 @@ describe('sending to webhooks', () => {
         id: expect.any(Number),
         eventId: event!.id,
         orderId: 11,
+        eventType: 'order.status_changed',
+        createdAt: expect.any(String),
         state: 'delivered',
         attempts: [{ at: expect.any(String), status: 204, durationMs: expect.any(Number) }],
       },
@@ -158,7 +160,7 @@ describe('a test event', () => {
   it('is signed and sent at once', async () => {
     const { id, secret } = await owner.create();
     const delivery = await owner.call(notifications.testWebhook, { webhookId: id });
-    expect(delivery).toEqual({ id: expect.any(Number), eventId: expect.any(String), state: 'pending', attempts: [], nextAttemptAt: expect.any(String) });
+    expect(delivery).toEqual({ id: expect.any(Number), eventId: expect.any(String), state: 'pending', attempts: [], nextAttemptAt: expect.any(String), eventType: 'webhook.test', createdAt: expect.any(String), attemptsLeft: 10 });
     await until(() => owner.receiver.received.length === 1);
     const [{ body, headers }] = owner.receiver.received as [Received];
     expect(new Webhook(secret).verify(body, headers)).toEqual({ event: 'webhook.test', timestamp: expect.any(String), data: { webhookId: id } });
