@@ -29,7 +29,7 @@ export const toOpenSession = (session: SessionRecord, own: Buffer | undefined): 
   expiresAt: session.expiresAt.toISOString(),
   ...(session.lastUsedAt && { lastUsedAt: session.lastUsedAt.toISOString() }),
   ...(session.userAgent !== null && { userAgent: session.userAgent }),
-  ...(session.network !== null && { network: session.network }),
+  ...(session.network !== null && { from: session.network }),
   kind: session.oauthSession === null ? 'token' : 'application',
   current: own !== undefined && session.tokenHash.equals(own),
 });

@@ -89,7 +89,7 @@ const openSessionAnswer = objectOf('Session')({
   expiresAt: instant,
   lastUsedAt: optional(described(instant, 'Accurate to a minute.')),
   userAgent: optional(described(text(200), 'The User-Agent of the login request.')),
-  network: optional(described(text(19), 'The network of the login request: `203.0.113.0/24`, with IPv6 the /48.')),
+  from: optional(described(text(19), 'The network of the login request: `203.0.113.0/24`, with IPv6 the /48.')),
   kind: described(
     oneOf(['token', 'application']),
     '`application`: a browser session, for granting access to applications.',

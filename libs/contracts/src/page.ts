@@ -41,12 +41,8 @@ code, pre { font: 0.875em/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, mo
 .card li { margin-bottom: 0.25rem; }
 .card li::marker { color: var(--accent); }
 form { margin: 0; }
-<<<<<<< HEAD
 form + form { margin-top: 0.75rem; }
 .card form + p, .card form + ul { margin-top: 1rem; }
-=======
-form + form, form + ul { margin-top: 0.75rem; }
->>>>>>> account3
 label { display: block; margin-bottom: 0.25rem; font-size: 0.875rem; font-weight: 500; }
 input, select, button { display: block; width: 100%; min-height: 2.625rem; padding: 0.25rem 0.75rem; border: 1px solid var(--button-edge); border-radius: 0.5rem; color: inherit; font: inherit; }
 input, select { margin-bottom: 1rem; border-color: var(--input-edge); background: var(--body); }

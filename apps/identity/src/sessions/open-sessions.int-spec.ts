@@ -28,7 +28,7 @@ describe('open sessions of a user', () => {
     await until(async () => (await list(username, token))[0]?.lastUsedAt !== undefined);
     const [newest, oldest, ...others] = await list(username, token, principal);
     expect(others).toEqual([]);
-    expect(newest).toMatchObject({ userAgent, network: '192.0.2.0/24', kind: 'token', current: false, expiresAt: second.expiresAt });
+    expect(newest).toMatchObject({ userAgent, from: '192.0.2.0/24', kind: 'token', current: false, expiresAt: second.expiresAt });
     expect(oldest).toMatchObject({ current: true });
     expect(oldest).not.toHaveProperty('userAgent');
     const { answer } = sampleOf(identity.listSessions);

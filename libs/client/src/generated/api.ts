@@ -2453,7 +2453,7 @@ export interface components {
             /** @description The User-Agent of the login request. */
             userAgent?: string;
             /** @description The network of the login request: `203.0.113.0/24`, with IPv6 the /48. */
-            network?: string;
+            from?: string;
             /**
              * @description `application`: a browser session, for granting access to applications.
              * @enum {string}
@@ -8182,7 +8182,7 @@ export interface operations {
                      *         "expiresAt": "2026-04-02T08:00:00.000Z",
                      *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
                      *         "userAgent": "curl/8.9.1",
-                     *         "network": "203.0.113.0/24",
+                     *         "from": "203.0.113.0/24",
                      *         "kind": "token",
                      *         "current": true
                      *       }

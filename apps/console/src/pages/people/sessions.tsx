@@ -41,7 +41,7 @@ const SessionTable = ({ sessions, onEnd }: { readonly sessions: readonly OpenSes
           <Table.Tr key={session.id}>
             <Table.Td><Group gap={6} wrap="nowrap">{kinds[session.kind]}{session.current && <Badge variant="light" color="green" tt="none">this one</Badge>}</Group></Table.Td>
             <Table.Td maw={280}><Text size="sm" lineClamp={2} title={session.userAgent} style={{ overflowWrap: 'anywhere' }}>{deviceOf(session.userAgent)}</Text></Table.Td>
-            <Table.Td style={{ overflowWrap: 'anywhere' }}>{session.network ?? 'unknown'}</Table.Td>
+            <Table.Td style={{ overflowWrap: 'anywhere' }}>{session.from ?? 'unknown'}</Table.Td>
             <Table.Td><Time at={session.createdAt} /></Table.Td>
             <Table.Td><Time at={session.lastUsedAt} /></Table.Td>
             <Table.Td><Time at={session.expiresAt} isPlanned /></Table.Td>
@@ -71,7 +71,7 @@ function EndSession({ username, ending, onClose }: { readonly username: string; 
   });
   return (
     <ConfirmDialog title={isAll ? `Log ${username} out everywhere?` : 'End the session?'} action={isAll ? 'Log out everywhere' : 'End the session'} isOpen isBusy={end.isPending} error={end.error} onConfirm={() => end.mutate()} onClose={onClose}>
-      <Text size="sm">{isAll ? 'All sessions and consents end. API keys stay valid.' : `${deviceOf(ending.userAgent)}, ${ending.network === undefined ? 'from an unknown network' : `from ${ending.network}`}: it is refused within a second.`}</Text>
+      <Text size="sm">{isAll ? 'All sessions and consents end. API keys stay valid.' : `${deviceOf(ending.userAgent)}, ${ending.from === undefined ? 'from an unknown network' : `from ${ending.from}`}: it is refused within a second.`}</Text>
       {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: this page may be logged out, too.</Text>}
     </ConfirmDialog>
   );
