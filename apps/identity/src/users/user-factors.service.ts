@@ -34,7 +34,10 @@ export class UserFactors {
    */
   async remove(context: RpcContext, { username, factorId, ...proof }: RemoveFactor): Promise<FactorRemoval> {
     const { principal } = context;
-    const { userId } = requireManageable(principal, await findUser(this.database, username));
+    const found = requireManageable(principal, await findUser(this.database, username));
+    const { userId } = found;
+    // Who may do it at all is decided first; the role may be raised before the transaction, which decides again.
+    if (!isSessionOf(principal, found)) assertHasAll(principal, permissionsOfRole[found.role]);
     await this.recentLogin.require(context, proof);
     const state = await this.database.transaction(async (tx) => {
       const user = await lockUser(tx, userId);
