@@ -18,7 +18,7 @@ import { codesPage, confirmPage, ownFactorsPage } from './factor-pages.js';
 import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
 import { type Fields, loginDeadlineMs } from './interaction.js';
-import { factorsPath } from './oauth-client.js';
+import { accountPath, factorsPath } from './oauth-client.js';
 import { type HostedPages, type Page, refuseForm, refuseLogIn, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { passkeyScript } from './passkey-script.js';
 
@@ -65,7 +65,7 @@ export class FactorForms implements HostedPages {
     const user = session && accountId !== undefined ? await findUserById(this.database, accountId) : undefined;
     if (!session || !user) {
       refuseLogIn(ctx);
-      sendPage(ctx, logInFirst(this.options.publicUrl));
+      sendPage(ctx, logInFirst);
       return;
     }
     const request = { ctx, user, session, factors: await listFactors(this.database, user.userId), place: `factors form ${uid}` };
@@ -177,8 +177,8 @@ const actorOf = ({ ctx, user, session }: OwnRequest) => ({ requestId: requestIdO
 
 const back = html`<p><a href="${factorsPath}">Back to your second factors</a></p>`;
 
-const logInFirst = (publicUrl: string): Page => ({
+const logInFirst: Page = {
   title: 'Log in first',
   main: html`<h1>Log in first</h1>
-<p>This page needs a log-in with this browser. Log in to an application of the shop, such as <a href="${publicUrl}/console">the console</a>, then open this page again.</p>`,
-});
+<p>This page needs a log-in with this browser. <a href="${accountPath}">Log in to your account</a>, which leads here.</p>`,
+};
