@@ -177,6 +177,8 @@ describe('webhooks', () => {
         id: expect.any(Number),
         eventId: posts[1]?.id,
         orderId: id,
+        eventType: 'order.status_changed',
+        createdAt: expect.any(String),
         state: 'delivered',
         attempts: [{ at: expect.any(String), status: 204, durationMs: expect.any(Number) }],
       });
@@ -251,6 +253,13 @@ describe('webhooks', () => {
       const [post] = await receiver.got(1);
       expect(await ok(send('GET', `${path}/deliveries/${delivery.id}`, { as: customer }))).toEqual({
         ...delivery,
+        attempts: [
+          {
+            ...delivery.attempts[0],
+            request: { headers: expect.objectContaining({ 'webhook-id': post!.id, 'webhook-signature': post!.headers['webhook-signature'] }) },
+            response: { headers: expect.objectContaining({ 'content-type': 'text/plain' }), body: 'out of soil' },
+          },
+        ],
         request: { headers: expect.objectContaining({ 'webhook-id': post!.id, 'webhook-timestamp': post!.headers['webhook-timestamp'], 'webhook-signature': '[redacted]' }), body: post!.body },
         response: { headers: expect.objectContaining({ 'content-type': 'text/plain' }), body: 'out of soil' },
       });

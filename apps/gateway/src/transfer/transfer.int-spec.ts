@@ -249,6 +249,49 @@ describe('import and export', () => {
     expect(shop.calls.at(-1)?.operation).toBe('catalog.endExport');
   });
 
+  it('exports of one client that wait for another to end do not hold it up, while another client asks', async () => {
+    const [arrived, ended, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let begun = 0;
+    let asked = 0;
+    const one = await withKey(
+      await startShop({
+        catalog: [
+          fake(catalog.beginExport, async () => {
+            await (begun++ > 0 ? ended : arrived).promise;
+            return { snapshot: '00000003-00000001-1' };
+          }),
+          fake(catalog.readExport, ({ after }) => (after > 0 ? { plants: [] } : { plants: [plant(1)], next: 1 })),
+          fake(catalog.endExport, ({ snapshot }) => {
+            ended.resolve();
+            return { snapshot };
+          }),
+        ],
+        store: [
+          fake(store.readInventory, async () => {
+            if (asked++ > 0) await answered.promise;
+            return {};
+          }),
+        ],
+      }),
+    );
+    try {
+      // The gateway knows whose key it is.
+      await one.get('/v3/store/inventory', { api_key: 'key' });
+      one.identity.addCredential('other', { kind: 'apiKey', userId: '00000000-0000-4000-8000-0000000000ff' });
+      const other = one.get('/v3/store/inventory', { api_key: 'other' });
+      await until(() => asked === 2);
+      const exports = Array.from({ length: 20 }, async () => (await one.get('/v3/plant/export', { api_key: 'key' })).text());
+      await until(async () => (await one.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value === 21);
+      arrived.resolve();
+      for (const text of await Promise.all(exports)) expect(text).toBe(`${JSON.stringify(plant(1))}\n`);
+      answered.resolve();
+      expect((await other).status).toBe(200);
+    } finally {
+      for (const { resolve } of [arrived, ended, answered]) resolve();
+      await one.stop();
+    }
+  });
+
   it('aborts an export that cannot be completed, instead of ending it normally', async () => {
     await shop.stopFake('catalog');
     await shop.replaceFake('catalog', [

@@ -59,7 +59,8 @@ export class Transfers {
       return;
     }
     this.acquire(request, reply);
-    const { snapshot } = await this.forwarder.call(request, catalog.beginExport, {});
+    // Weighs nothing: the catalog lets it wait until another export ends, whose reads must not wait behind it for their turn.
+    const { snapshot } = await this.forwarder.call(request, catalog.beginExport, {}, 0);
     // Reads the first page before it sends the status, so that an outage is answered with a problem and not an empty catalogue.
     const first = await this.page(request, snapshot, 0);
     this.send(request, reply, this.exported(request, snapshot, first));
