@@ -250,7 +250,7 @@ describe('import and export', () => {
   });
 
   it('exports of one client that wait for another to end do not hold it up, while another client asks', async () => {
-    const [arrived, ended, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [arrived, ended, answered] = [Promise.withResolvers<string>(), Promise.withResolvers<string>(), Promise.withResolvers<string>()];
     let begun = 0;
     let asked = 0;
     const one = await withKey(
@@ -262,7 +262,7 @@ describe('import and export', () => {
           }),
           fake(catalog.readExport, ({ after }) => (after > 0 ? { plants: [] } : { plants: [plant(1)], next: 1 })),
           fake(catalog.endExport, ({ snapshot }) => {
-            ended.resolve();
+            ended.resolve('');
             return { snapshot };
           }),
         ],
@@ -282,12 +282,12 @@ describe('import and export', () => {
       await until(() => asked === 2);
       const exports = Array.from({ length: 20 }, async () => (await one.get('/v3/plant/export', { api_key: 'key' })).text());
       await until(async () => (await one.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value === 21);
-      arrived.resolve();
+      arrived.resolve('');
       for (const text of await Promise.all(exports)) expect(text).toBe(`${JSON.stringify(plant(1))}\n`);
-      answered.resolve();
+      answered.resolve('');
       expect((await other).status).toBe(200);
     } finally {
-      for (const { resolve } of [arrived, ended, answered]) resolve();
+      for (const { resolve } of [arrived, ended, answered]) resolve('');
       await one.stop();
     }
   });
