@@ -18,7 +18,7 @@ export async function repeatOrder(orderId, count) {
            SELECT ids.id, plant_id, quantity, status, owner_id, 1, now() FROM orders, (SELECT id FROM ids ORDER BY id LIMIT $2) AS ids WHERE orders.id = $1
            RETURNING id, placed_at, owner_id)
        INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
-       SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id FROM added`,
+       SELECT id, 1, 'placed', placed_at, owner_id::text, 'placed', owner_id FROM added`,
       [orderId, count],
     );
     await client.query('UPDATE stock SET free = free - $2, reserved = reserved + $2 WHERE plant_id = (SELECT plant_id FROM orders WHERE id = $1)', [orderId, count]);

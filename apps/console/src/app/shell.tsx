@@ -30,10 +30,10 @@ export function Shell(): ReactNode {
     <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
       <a className="skip-link" href="#content">Skip to content</a>
       <AppShell.Header>
-        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+        <Group h="100%" px={{ base: 'xs', xs: 'md' }} justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={isOpen} />
-            <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={28} h={28} />
+            <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={28} h={28} visibleFrom="xs" />
             <Title order={2} size="h4" visibleFrom="xs">Plant shop</Title>
             {isSandbox && <Badge color="orange" variant="light" tt="none" style={{ flexShrink: 0 }} title="This shop is for tests: nothing in it is real.">Sandbox</Badge>}
           </Group>

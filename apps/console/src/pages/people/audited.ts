@@ -2,6 +2,16 @@ import type { AuditEntry } from './people-reads.js';
 
 /** What the audit log's operations do, in words. */
 export const audited: Readonly<Record<string, string>> = {
+  'identity.requestRecovery': 'Asked for a link to a new password',
+  'identity.sendEmailVerification': 'Sent the mail that verifies an address',
+  'identity.verifyEmail': 'Verified the e-mail address',
+  'identity.recoverAccount': 'Set a new password by a link',
+  'identity.addFactor': 'Added a second factor',
+  'identity.removeFactor': 'Removed a second factor',
+  'identity.askForFactorRemoval': 'Asked another administrator to remove a second factor',
+  'identity.replaceRecoveryCodes': 'Made new recovery codes',
+  'identity.lockPasskey': 'Locked a passkey that was copied',
+  'notifications.resendMail': 'Sent a mail again',
   'catalog.beginExport': 'Exported the plants',
   'catalog.beginImage': 'Began to add an image to a plant',
   'catalog.changePlant': 'Changed a plant',
