@@ -4,7 +4,6 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { createDatabase } from '@plant-shop/service-testing/postgres';
 import type { TestDatabase } from '@plant-shop/testing/postgres';
 import { identityDatabase, migrationsFolder } from './database.js';
-import type { RevocationsService } from './revocations/revocations.js';
 import { Sweeper } from './sweeper.js';
 
 let test: TestDatabase;
@@ -22,7 +21,7 @@ afterAll(async () => {
 
 const settings = { sessionTtlHours: 24, idleHours: { customer: 720, staff: 12 } };
 let published = 0;
-const newSweeper = (): Sweeper => new Sweeper(database, { publish: () => (published += 1) } as unknown as RevocationsService, settings, logger);
+const newSweeper = (): Sweeper => new Sweeper(database, { publish: () => (published += 1) }, settings, logger);
 
 it('ends and logs sessions that staff did not use, since services may remember them', async () => {
   await database.query(

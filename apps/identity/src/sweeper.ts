@@ -33,7 +33,7 @@ export class Sweeper extends BackgroundLoop {
 
   constructor(
     private readonly database: Database,
-    private readonly revocations: RevocationsService,
+    @Inject(RevocationsService) private readonly revocations: Pick<RevocationsService, 'publish'>,
     @Inject(IDENTITY_OPTIONS) private readonly settings: Pick<IdentityOptions, 'idleHours' | 'sessionTtlHours'>,
     @InjectLogger() logger: Logger,
   ) {

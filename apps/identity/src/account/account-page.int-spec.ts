@@ -51,7 +51,7 @@ describe('the page "Your account"', () => {
   };
   const open = async (browser: Browser): Promise<BrowserPage> => expectPage(await browser.open('/account'));
   const formOf = (page: BrowserPage, action: string, nth = 0): PageForm => page.forms.filter(({ buttons }) => buttons.includes(`action=${action}`))[nth]!;
-  const send = async (browser: Browser, { fields }: PageForm, action: string, changed: Record<string, string> = {}) =>
+  const send = async (browser: Browser, { fields }: Pick<PageForm, 'fields'>, action: string, changed: Record<string, string> = {}) =>
     browser.send('POST', '/account', { body: new URLSearchParams({ ...fields, action, ...changed }) });
   const locationOf = (response: Response): string => `${response.status} ${response.headers.get('location') ?? ''}`;
   const makeOld = (userId: string) => sql(`UPDATE sessions SET created_at = created_at - interval '11 minutes' WHERE user_id = $1`, [userId]);
@@ -131,7 +131,7 @@ describe('the page "Your account"', () => {
       ['end-key', 'key-ended', [key.id, randomUUID(), 'no id']],
       ['end-access', 'access-ended', [String(rows[0]?.['grant_id']), 'made-up', '']],
     ] as const) {
-      for (const id of ids) expect([action, id, locationOf(await send(browser, { fields } as PageForm, action, { id }))]).toEqual([action, id, `303 /account?done=${done}`]);
+      for (const id of ids) expect([action, id, locationOf(await send(browser, { fields }, action, { id }))]).toEqual([action, id, `303 /account?done=${done}`]);
     }
     await expect(oauth.shop.check('session', victim.token)).resolves.toBeDefined();
     await expect(oauth.shop.check('apiKey', key.key)).resolves.toBeDefined();
@@ -142,7 +142,7 @@ describe('the page "Your account"', () => {
     const { browser, page, userId } = await visit();
     const { fields } = formOf(page, 'create-key');
     const wanted = { proof: fields['proof']!, once: fields['once']!, name: '<i>greenhouse</i>', 'may write:orders': 'yes', ends: new Date(Date.now() + 86_400_000).toISOString() };
-    const texts = await Promise.all([1, 2].map(async () => (await send(browser, { fields: wanted } as unknown as PageForm, 'create-key')).text()));
+    const texts = await Promise.all([1, 2].map(async () => (await send(browser, { fields: wanted }, 'create-key')).text()));
     const keys = texts.map((text) => /<code id="key">(pk_[\w-]+)<\/code>/.exec(text)?.[1] ?? '');
     expect(keys[0]).toBe(keys[1]);
     expect(texts[0]).toContain('&lt;i&gt;greenhouse&lt;/i&gt;');
@@ -160,13 +160,13 @@ describe('the page "Your account"', () => {
     const { browser, page } = await visit();
     const { fields } = formOf(page, 'create-key');
     const base = { proof: fields['proof']!, once: fields['once']!, ends: '' };
-    const nothing = await send(browser, { fields: { ...base, name: 'greenhouse' } } as unknown as PageForm, 'create-key');
+    const nothing = await send(browser, { fields: { ...base, name: 'greenhouse' } }, 'create-key');
     const text = await nothing.text();
     expect([nothing.status, text]).toEqual([400, expect.stringContaining('must allow at least one thing')]);
     expect(text).toContain('value="greenhouse"');
     expect(text).toContain('<title>Error: Your account');
     expect(page.text).not.toContain('may write:users');
-    const more = await send(browser, { fields: { ...base, name: 'greenhouse', 'may write:users': 'yes' } } as unknown as PageForm, 'create-key');
+    const more = await send(browser, { fields: { ...base, name: 'greenhouse', 'may write:users': 'yes' } }, 'create-key');
     expect(more.status).toBe(403);
   });
 
@@ -191,7 +191,7 @@ describe('the page "Your account"', () => {
     const weak = await send(browser, formOf(page, 'set-password'), 'set-password', { password: 'short' });
     expect([weak.status, await weak.text()]).toEqual([400, expect.stringContaining('The password must have at least 8 characters')]);
     const { fields } = formOf(page, 'set-password');
-    const done = await send(browser, { fields: { proof: fields['proof']! } } as unknown as PageForm, 'set-password', { password: 'another-good-password' });
+    const done = await send(browser, { fields: { proof: fields['proof']! } }, 'set-password', { password: 'another-good-password' });
     expect(await done.text()).toContain('The password is set');
     await expect(oauth.shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
     expect((await open(browser)).text).toContain('Log in to the plant shop');

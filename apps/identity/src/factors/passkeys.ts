@@ -247,9 +247,11 @@ function challengeOf({ response }: AuthenticationResponseJSON): string {
 /** Parses a browser's credential. The library checks the rest. @returns undefined if it has another form */
 function parsed(text: string): AuthenticationResponseJSON & RegistrationResponseJSON | undefined {
   const value = jsonOf(text);
-  if (!isObject(value) || typeof value['id'] !== 'string' || !isObject(value['response'])) return undefined;
-  return typeof value['response']['clientDataJSON'] === 'string' ? (value as unknown as AuthenticationResponseJSON & RegistrationResponseJSON) : undefined;
+  return isCredential(value) ? value : undefined;
 }
+
+const isCredential = (value: unknown): value is AuthenticationResponseJSON & RegistrationResponseJSON =>
+  isObject(value) && typeof value['id'] === 'string' && isObject(value['response']) && typeof value['response']['clientDataJSON'] === 'string';
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 

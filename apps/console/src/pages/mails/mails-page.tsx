@@ -1,4 +1,4 @@
-import { Button, Center, Group, SegmentedControl, Select, TextInput } from '@mantine/core';
+import { Button, Center, Group, SegmentedControl, Select } from '@mantine/core';
 import { IconMail } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
@@ -11,6 +11,7 @@ import { nextCursor } from '../../ui/next-cursor.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { UserField } from '../../ui/user-field.js';
 import { MailTable } from './mail-table.js';
 import { type Mail, mailKinds, mailStates } from './mail-kinds.js';
 import { type MailsSearch, mailsSearch } from './mails-search.js';
@@ -51,9 +52,9 @@ function Mails(): ReactNode {
     <>
       <PageHeader title="Mails" text="What the shop has sent to users, and what it could not send. Sent and failed mails stay for 30 days." />
       <Group align="flex-end" mb="sm">
-        <TextInput label="To" placeholder="username" w={220} value={typed} onChange={(change) => {
-          setTyped(change.currentTarget.value);
-          applySoon({ to: change.currentTarget.value.trim() });
+        <UserField label="To" placeholder="Anyone" w={220} value={typed} onChange={(name) => {
+          setTyped(name);
+          applySoon({ to: name.trim() });
         }} />
         <Select label="About" placeholder="anything" w={220} data={kinds} value={kind ?? null} onChange={(value) => apply({ kind: value })} clearable clearButtonProps={{ 'aria-label': 'Anything' }} />
         <SegmentedControl aria-label="State of the mails" data={['all', ...mailStates]} value={state ?? 'all'} onChange={(value) => apply({ state: value })} />

@@ -1,5 +1,5 @@
 import { type Shop, ShopError } from '@plant-shop/client';
-import { Cell } from '../../shop/cell.js';
+import { RowRun } from '../../shop/row-run.js';
 import { problemText } from '../../ui/problem-text.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import type { Delivery } from './webhook-reads.js';
@@ -13,58 +13,36 @@ export interface ResendRow {
   readonly why?: string;
 }
 
-export interface ResendState {
-  readonly rows: readonly ResendRow[];
-  readonly isRunning: boolean;
-  readonly isBegun: boolean;
-}
-
 /** Requests at the same time. */
 const atOnce = 5;
-const publishMs = 100;
 const pageSize = 1_000;
 /** Pages read at most to find what failed. */
 const mostPages = 20;
 export const mostResent = 1_000;
 
 /** Sends deliveries again, one by one, with a result for each. */
-export class ResendRun {
-  readonly state: Cell<ResendState>;
-  private readonly rows: Map<number, ResendRow>;
+export class ResendRun extends RowRun<ResendRow> {
   private readonly keys = new Map<number, string>();
-  private isRunning = false;
-  private isStopped = false;
-  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly shop: Shop,
     private readonly webhookId: string,
     deliveries: readonly Delivery[],
   ) {
-    this.rows = new Map(deliveries.map((delivery) => [delivery.id, { delivery, state: 'waiting' }]));
-    this.state = new Cell<ResendState>({ rows: [...this.rows.values()], isRunning: false, isBegun: false });
+    super(deliveries.map((delivery) => [delivery.id, { delivery, state: 'waiting' }]), atOnce);
   }
 
   /** Sends those that are not scheduled yet. */
-  async run(): Promise<void> {
-    if (this.isRunning) return;
-    [this.isRunning, this.isStopped] = [true, false];
-    this.publish();
-    const queue = [...this.rows.values()].filter(({ state }) => state !== 'scheduled').map(({ delivery }) => delivery).values();
-    await Promise.all(Array.from({ length: atOnce }, async () => {
-      for (const delivery of queue) {
-        if (this.isStopped) return;
-        this.set({ delivery, state: 'running' });
-        this.set(await this.rowOf(delivery));
-      }
-    }));
-    this.isRunning = false;
-    this.publish();
+  run(): Promise<void> {
+    return this.each(({ delivery }) => this.rowOf(delivery));
   }
 
-  /** Requests under way are finished. */
-  stop(): void {
-    this.isStopped = true;
+  protected fresh({ delivery }: ResendRow, state: 'waiting' | 'running'): ResendRow {
+    return { delivery, state };
+  }
+
+  protected isDone({ state }: ResendRow): boolean {
+    return state === 'scheduled';
   }
 
   private async rowOf(delivery: Delivery): Promise<ResendRow> {
@@ -78,17 +56,6 @@ export class ResendRun {
       if (error instanceof ShopError && error.outcome !== 'unknown') this.keys.delete(delivery.id);
       return { delivery, state: 'refused', why: problemText(error).what };
     }
-  }
-
-  private set(row: ResendRow): void {
-    this.rows.set(row.delivery.id, row);
-    this.timer ??= setTimeout(() => this.publish(), publishMs);
-  }
-
-  private publish(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.state.set({ rows: [...this.rows.values()], isRunning: this.isRunning, isBegun: true });
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
-import { Cell } from '../../../shop/cell.js';
 import type { Order } from '../../../shop/day.js';
+import { RowRun } from '../../../shop/row-run.js';
 import { problemText } from '../../../ui/problem-text.js';
 
 export type BulkKind = 'ship' | 'deliver' | 'cancel';
@@ -21,16 +21,8 @@ export interface BulkRow {
   readonly requestId?: string;
 }
 
-export interface BulkState {
-  readonly rows: readonly BulkRow[];
-  readonly isRunning: boolean;
-  /** Whether the change was sent at least once. */
-  readonly isBegun: boolean;
-}
-
 /** Requests at the same time. */
 const atOnce = 10;
-const publishMs = 100;
 
 /** What is sent for an order. It is sent again as it was if nobody knows whether the shop took it, so that it counts once. */
 interface Sent {
@@ -47,14 +39,8 @@ export const isEligible: Readonly<Record<BulkKind, (order: Order) => boolean>> =
 };
 
 /** The same change of many orders, one by one, with a result for each. */
-export class BulkRun {
-  readonly state: Cell<BulkState>;
-  private readonly rows: Map<number, BulkRow>;
+export class BulkRun extends RowRun<BulkRow> {
   private readonly unknown = new Map<number, Sent>();
-  private isRunning = false;
-  private isBegun = false;
-  private isStopped = false;
-  private timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param leftOut how many of the selected orders the change is not for */
   constructor(
@@ -63,32 +49,20 @@ export class BulkRun {
     orders: readonly Order[],
     readonly leftOut: number,
   ) {
-    this.rows = new Map(orders.map((order) => [order.id, { order, state: 'waiting' }]));
-    this.state = new Cell<BulkState>({ rows: [...this.rows.values()], isRunning: false, isBegun: false });
+    super(orders.map((order) => [order.id, { order, state: 'waiting' }]), atOnce);
   }
 
   /** Changes the orders that are not changed yet. */
-  async run(change: BulkChange): Promise<void> {
-    if (this.isRunning) return;
-    [this.isRunning, this.isBegun, this.isStopped] = [true, true, false];
-    const todo = [...this.rows.values()].filter(({ state }) => state !== 'done').map(({ order }) => order);
-    for (const order of todo) this.set({ order, state: 'waiting' });
-    this.publish();
-    const queue = todo.values();
-    await Promise.all(Array.from({ length: atOnce }, async () => {
-      for (const order of queue) {
-        if (this.isStopped) return;
-        this.set({ order, state: 'running' });
-        this.set(await this.rowOf(order, change));
-      }
-    }));
-    this.isRunning = false;
-    this.publish();
+  run(change: BulkChange): Promise<void> {
+    return this.each(({ order }) => this.rowOf(order, change));
   }
 
-  /** Requests under way are finished. */
-  stop(): void {
-    this.isStopped = true;
+  protected fresh({ order }: BulkRow, state: 'waiting' | 'running'): BulkRow {
+    return { order, state };
+  }
+
+  protected isDone({ state }: BulkRow): boolean {
+    return state === 'done';
   }
 
   private async rowOf(order: Order, change: BulkChange): Promise<BulkRow> {
@@ -131,16 +105,5 @@ export class BulkRun {
     const sent = before?.text === text && before.etag === etag ? before : { idempotencyKey: crypto.randomUUID(), text, ...(etag !== undefined && { etag }) };
     this.unknown.set(id, sent);
     return sent;
-  }
-
-  private set(row: BulkRow): void {
-    this.rows.set(row.order.id, row);
-    this.timer ??= setTimeout(() => this.publish(), publishMs);
-  }
-
-  private publish(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.state.set({ rows: [...this.rows.values()], isRunning: this.isRunning, isBegun: this.isBegun });
   }
 }
