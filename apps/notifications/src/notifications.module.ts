@@ -9,7 +9,10 @@ import { Gauge, type Registry } from 'prom-client';
 import { type NotificationsConfig, toOptions } from './config.js';
 import { notificationsDatabase } from './database.js';
 import { logProviders } from './event-flow.js';
-import { mailProviders } from './mail/mail.providers.js';
+import { MailMetrics } from './mail/mail-metrics.js';
+import { MailSweeper } from './mail/mail-sweeper.js';
+import { MailWorker } from './mail/mail-worker.js';
+import { OrderMails } from './mail/order-mails.js';
 import { MailsController, MailsService } from './mail/mails.service.js';
 import { hasMail, hasStream, hasWebhooks, type MailOptions, NOTIFICATIONS_OPTIONS, type NotificationsOptions, type Role, type WebhooksOptions } from './options.js';
 import { streamProviders } from './stream/stream.providers.js';
@@ -33,7 +36,7 @@ class NotificationsModule {
         ...logProviders(logger),
         ...(hasWebhooks(role) || hasMail(role) ? queueProviders : []),
         ...(hasWebhooks(role) ? [...webhookProviders, MailsService] : []),
-        ...(hasMail(role) ? mailProviders : []),
+        ...(hasMail(role) ? [MailMetrics, MailWorker, OrderMails, MailSweeper] : []),
         ...(hasStream(role) ? streamProviders(options, logger) : []),
       ],
     };

@@ -21,7 +21,7 @@ import { BrowserSessions } from '../oauth/browser-sessions.js';
 import type { PageContext } from '../oauth/form.js';
 import { FormGuard } from '../oauth/form-guard.js';
 import { accountClientId, accountPath } from '../oauth/oauth-client.js';
-import { type HostedPages, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from '../oauth/pages.js';
+import { type HostedPages, type Page, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from '../oauth/pages.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { listSessions } from '../sessions.repository.js';
@@ -98,18 +98,7 @@ export class AccountPage implements HostedPages {
   ) {}
 
   serveOn(provider: Provider): void {
-    provider.use(async (ctx, next) => {
-      if (ctx.path !== accountPath || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
-        await next();
-        return;
-      }
-      try {
-        if (ctx.method === 'POST') await this.accept(provider, ctx);
-        else await this.show(provider, ctx);
-      } catch (error) {
-        sendFailure(provider, ctx, error as Error);
-      }
-    });
+    servePages(provider, (asked) => asked === accountPath, (ctx) => (ctx.method === 'POST' ? this.accept(provider, ctx) : this.show(provider, ctx)));
   }
 
   private async show(provider: Provider, ctx: PageContext): Promise<void> {

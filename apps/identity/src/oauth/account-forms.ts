@@ -13,7 +13,7 @@ import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, rec
 import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
 import { passkeyScript } from './passkey-script.js';
-import { type HostedPages, type Page, recoveryPath, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { type HostedPages, type Page, recoveryPath, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 
 type Fields = ReadonlyMap<string, string>;
 
@@ -41,19 +41,12 @@ export class AccountForms implements HostedPages {
   }
 
   serveOn(provider: Provider): void {
-    provider.use(async (ctx, next) => {
-      const page = this.pages.get(ctx.path);
-      if (!page || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
-        await next();
-        return;
-      }
-      try {
+    for (const [path, page] of this.pages) {
+      servePages(provider, (asked) => asked === path, async (ctx) => {
         if (ctx.method === 'POST') await this.accept(ctx, page);
         else sendPage(ctx, await page.show(ctx, this.codeIn(ctx), this.proofFor(ctx)));
-      } catch (error) {
-        sendFailure(provider, ctx, error as Error);
-      }
-    });
+      });
+    }
   }
 
   /** By path: what a page shows, and what its form does. Each returns the page to send. */

@@ -19,7 +19,7 @@ import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
 import { type Fields, loginDeadlineMs } from './interaction.js';
 import { accountPath, factorsPath } from './oauth-client.js';
-import { type HostedPages, type Page, refuseForm, refuseLogIn, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { type HostedPages, type Page, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { passkeyScript } from './passkey-script.js';
 
 /** A request of a user who is logged in with this browser. */
@@ -46,17 +46,7 @@ export class FactorForms implements HostedPages {
   ) {}
 
   serveOn(provider: Provider): void {
-    provider.use(async (ctx, next) => {
-      if (ctx.path !== factorsPath || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
-        await next();
-        return;
-      }
-      try {
-        await this.serve(provider, ctx);
-      } catch (error) {
-        sendFailure(provider, ctx, error as Error);
-      }
-    });
+    servePages(provider, (asked) => asked === factorsPath, (ctx) => this.serve(provider, ctx));
   }
 
   private async serve(provider: Provider, ctx: PageContext): Promise<void> {

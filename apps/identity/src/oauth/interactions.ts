@@ -24,7 +24,7 @@ import { clientIdOf, endBrowserSession, type Fields, type Interaction, type Inte
 import { LogInSteps } from './log-in-steps.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { type IdentityScope, identityScopes } from './oauth-client.js';
-import { consentPage, type ConsentView, type HostedPages, messagePage, loginPage, type Page, refuseForm, sendFailure, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { consentPage, type ConsentView, type HostedPages, messagePage, loginPage, type Page, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { interactionPath } from './provider.js';
 
 const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})(?:/(sign-up|passkey|factor))?$`);
@@ -56,18 +56,7 @@ export class Interactions implements HostedPages {
       if (ctx.method === 'POST' && ctx.path === logoutPath) await this.logOut(provider, ctx);
       else await next();
     });
-    provider.use(async (ctx, next) => {
-      const [, uid, page = 'log-in'] = path.exec(ctx.path) ?? [];
-      if (uid === undefined || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
-        await next();
-        return;
-      }
-      try {
-        await this.serve(provider, ctx, uid, page as InteractionPage);
-      } catch (error) {
-        sendFailure(provider, ctx, error as Error);
-      }
-    });
+    servePages(provider, (asked) => path.test(asked), (ctx) => this.serve(provider, ctx));
   }
 
   /**
@@ -87,11 +76,12 @@ export class Interactions implements HostedPages {
     return true;
   }
 
-  private async serve(provider: Provider, ctx: PageContext, uid: string, page: InteractionPage): Promise<void> {
+  private async serve(provider: Provider, ctx: PageContext): Promise<void> {
+    const [, uid = '', page = 'log-in'] = path.exec(ctx.path) ?? [];
     const interaction = await provider.interactionDetails(ctx.req, ctx.res);
     // The cookie decides which interaction the browser is in: the URL may come from someone else.
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
-    const request = { provider, ctx, interaction, page };
+    const request = { provider, ctx, interaction, page: page as InteractionPage };
     if (ctx.method !== 'POST') return this.show(request);
     const fields = await this.guard.read(ctx, proofText(uid));
     if (fields) await this.handleForm(request, fields);

@@ -58,12 +58,9 @@ export class LogInSteps {
       sendPage(request.ctx, await this.passkeyPage(request));
       return;
     }
-    const step = await this.stepOf(request);
-    const user = step && (await findUserById(this.database, step.userId));
-    if (!step || !user) {
-      redirect(request.ctx, pathOf(request.interaction));
-      return;
-    }
+    const found = await this.stepOf(request);
+    if (!found) return;
+    const { step, user } = found;
     if (step.stage === 'codes') return this.showCodes(request, undefined);
     sendPage(request.ctx, await this.pageOf(request, step, user));
   }
@@ -75,12 +72,9 @@ export class LogInSteps {
       else refuseForm(request.ctx);
       return;
     }
-    const step = await this.stepOf(request);
-    const user = step && (await findUserById(this.database, step.userId));
-    if (!step || !user) {
-      redirect(request.ctx, pathOf(request.interaction));
-      return;
-    }
+    const found = await this.stepOf(request);
+    if (!found) return;
+    const { step, user } = found;
     try {
       await this.act(request, { step, user, action }, fields);
     } catch (error) {
@@ -159,11 +153,19 @@ export class LogInSteps {
     await save(interaction);
   }
 
-  /** Returns the step that the interaction is at. A factor that was added meanwhile must be proven, not another one added. */
-  private async stepOf({ interaction }: InteractionRequest): Promise<Step | undefined> {
+  /**
+   * Returns the step that the interaction is at, or sends the browser back to the log-in when it is at none.
+   * A factor that was added meanwhile must be proven, not another one added.
+   */
+  private async stepOf({ ctx, interaction }: InteractionRequest): Promise<{ step: Step; user: UserRecord } | undefined> {
     const step = interaction.result?.['step'] as Step | undefined;
-    if (step?.stage !== 'enrolment' || !(await findHasFactor(this.database, step.userId))) return step;
-    return { ...step, stage: 'factor' };
+    const user = step && (await findUserById(this.database, step.userId));
+    if (!user) {
+      redirect(ctx, pathOf(interaction));
+      return undefined;
+    }
+    const isEnrolled = step.stage === 'enrolment' && (await findHasFactor(this.database, step.userId));
+    return { step: isEnrolled ? { ...step, stage: 'factor' } : step, user };
   }
 
   private async passkeyPage(request: InteractionRequest, error?: string): Promise<Page> {

@@ -217,7 +217,22 @@ export function setErrorStatus(ctx: PageContext, error: CodedError): void {
   if ([429, 503].includes(ctx.status)) ctx.set('Retry-After', String(typeof retryAfter === 'number' ? retryAfter : 1));
 }
 
-export function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
+/** Serves pages at these paths. Failures become pages, too. */
+export function servePages(provider: Provider, matches: (path: string) => boolean, serve: (ctx: PageContext) => Promise<void>): void {
+  provider.use(async (ctx, next) => {
+    if (!matches(ctx.path) || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
+      await next();
+      return;
+    }
+    try {
+      await serve(ctx);
+    } catch (error) {
+      sendFailure(provider, ctx, error as Error);
+    }
+  });
+}
+
+function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
   // The interaction or the login has ended, or the client was deleted.
   if (error instanceof errors.OIDCProviderError) {
     ctx.status = 400;
