@@ -338,11 +338,13 @@ const kind = `CASE ${kindOf.map(([name, isIts]) => `WHEN ${isIts} THEN '${name}'
 
 /** SQL: a part of the log that a step may enqueue, or all of it if there is nothing to enqueue. */
 const upTo = (wantsMail: string): string => `CASE WHEN ${wantsMail} THEN coalesce(
-  (SELECT l.seq FROM event_log l, at WHERE l.seq > at.after AND l.seq <= at.head ORDER BY l.seq OFFSET $1 - 1 LIMIT 1), at.head) ELSE at.head END`;
+  (SELECT l.seq FROM event_log l WHERE l.seq > (SELECT after FROM at) AND l.seq <= (SELECT head FROM at) ORDER BY l.seq OFFSET $1 - 1 LIMIT 1),
+  at.head) ELSE at.head END`;
 
 /**
  * Locks the watermark, enqueues the mails of the next events and moves it, all in one statement. Events that are older than three days get no mail:
- * nobody wants to hear about an old order because mail was off. Nor do repetitions, which an earlier step has seen.
+ * nobody wants to hear about an old order because mail was off. Nor do repetitions, which an earlier step has seen. The range is compared as values,
+ * not joined: for a join the planner read the whole log, also when nothing was new.
  */
 const enqueue: Statement = {
   name: 'mails-enqueue',
@@ -356,8 +358,8 @@ const enqueue: Statement = {
     ), added AS (
       INSERT INTO mails (id, kind, user_id, order_id, event, due_at)
       SELECT l.event_id, ${kind}, l.subject, l.order_id, l.body, ${queueNow}
-      FROM range, event_log l JOIN mail_recipients r ON r.user_id = l.subject AND r.key_id IS NOT NULL
-      WHERE $2 AND l.seq > range.after AND l.seq <= range.up_to AND ${kind} IS NOT NULL AND NOT l.repeats AND l.logged_at > now() - interval '3 days'
+      FROM event_log l JOIN mail_recipients r ON r.user_id = l.subject AND r.key_id IS NOT NULL
+      WHERE $2 AND l.seq > (SELECT after FROM range) AND l.seq <= (SELECT up_to FROM range) AND ${kind} IS NOT NULL AND NOT l.repeats AND l.logged_at > now() - interval '3 days'
       ORDER BY l.seq ON CONFLICT (id) DO NOTHING RETURNING 1
     )
     SELECT (SELECT count(*) FROM added) AS count, range.up_to < range.head AS "hasMore" FROM range`,

@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
 import { until } from '@plant-shop/testing/until';
+import { notificationsDatabase } from '../database.js';
+import { QueueClock } from '../webhooks/queue/queue-clock.js';
 import { type Change, userNo } from '../webhooks/webhooks.spec.fixture.js';
 import { goneNo, recipientNo, refusal, TestMail } from './mail.spec.fixture.js';
+import { enqueueOrderMails } from './mails.repository.js';
 
 describe('mail about orders', () => {
   let test: TestMail;
@@ -117,6 +122,38 @@ describe('mail about orders', () => {
     await until(() => subjects().length === 1);
     await followed();
     expect(subjects()).toEqual(['We have your order 7']);
+  });
+});
+
+describe('a step of the log', () => {
+  it('reads only new events, however long the log is', async () => {
+    const test = await TestMail.start();
+    const { connectionString } = test.shop.sql.options as { connectionString: string };
+    const logger = createLogger('test', 'fatal');
+    const database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '', sandbox: false }, 1), logger);
+    const passed = async (): Promise<boolean> => (await test.shop.sql.query('SELECT 1 FROM mail_watermark WHERE watermark = $1', [test.shop.feed.length])).rowCount === 1;
+    try {
+      test.shop.happen(...Array.from({ length: 3_000 }, (_, n) => ({ orderId: n + 1, type: 'order.placed' }) as const));
+      await until(passed);
+      await test.shop.stopReplicas();
+      await test.shop.sql.query('ANALYZE event_log');
+      const step = (): Promise<number> =>
+        new QueueClock(database, logger).transaction(
+          async (tx) => {
+            await enqueueOrderMails(tx, 2_000, true);
+            const [read] = await tx.query<{ rows: number }>(`SELECT sum(pg_stat_get_xact_tuples_returned(oid))::bigint AS rows FROM pg_class WHERE relname ~ '^event_log'`);
+            return read?.rows ?? NaN;
+          },
+          { useGenericPlans: true },
+        );
+      expect(await step()).toBe(0);
+      await test.shop.sql.query('UPDATE mail_watermark SET watermark = watermark - 1');
+      expect(await step()).toBeLessThan(10);
+      expect(await passed()).toBe(true);
+    } finally {
+      await database.close();
+      await test.stop();
+    }
   });
 });
 
