@@ -4,7 +4,7 @@ import { useOf } from './processes.mjs';
 /**
  * Settings as in production: durable commits, log level info, metrics and validation on. Payments are external and orders wait a day
  * for them, so that nothing else happens during a measurement. Limits per endpoint and per login address are raised, since one
- * endpoint gets all webhooks, and one address makes all logins and connections.
+ * endpoint gets all webhooks, and one address makes all logins and connections. Clients may say from which network they ask for mail.
  */
 const settings = {
   PAYMENT_PROVIDER: 'external',
@@ -15,6 +15,7 @@ const settings = {
   STREAMS_PER_NETWORK: '100000',
   WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '10000',
   LOGIN_LIMIT_PER_ADDRESS: '1000000',
+  TRUSTED_PROXIES: '127.0.0.1',
   SILENT_CONNECTIONS: '100000',
   STREAMS_PER_USER: '10000',
   UNPAID_ORDERS: '1000000',
