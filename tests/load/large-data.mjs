@@ -1,4 +1,4 @@
-// The data of a large shop: 1,000,000 plants, 5,000,000 orders of 100,000 customers, most of them delivered.
+// The data of a large shop: 1,000,000 plants, 5,000,000 orders of 100,000 customers, most of them delivered, 500,000 events.
 
 /** @typedef {{ plants: number, orders: number }} Size */
 
@@ -55,7 +55,7 @@ const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO order_metadata (pair, owner_id, placed_at, order_id)
     SELECT hashtextextended('channel=web', 0), owner_id, placed_at, id FROM orders WHERE id <= ${orders} AND metadata IS NOT NULL;
   INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, counted)
-    SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id, true FROM orders WHERE id <= ${orders};
+    SELECT id, 1, 'placed', placed_at, owner_id, 'placed', owner_id, true FROM orders WHERE id <= ${orders};
   INSERT INTO order_counts (scope, status, shipped, refund, orders)
     SELECT scope, status, carrier IS NOT NULL, coalesce(refund, 'none'), count(*)
     FROM orders CROSS JOIN LATERAL (VALUES ('all'), (plant_id::text), (owner_id::text)) AS counted (scope) WHERE id <= ${orders}
@@ -77,6 +77,12 @@ const identity = `
   INSERT INTO api_keys (id, user_id, name, prefix, key_hash, permissions)
     SELECT gen_random_uuid(), ${customer('n')}, 'key', 'none', sha256(n::text::bytea), '{write:orders}' FROM generate_series(0, ${CUSTOMERS - 1}) AS n;`;
 
+/** An event of one order in ten, before those that the log has followed. */
+const notifications = (/** @type {Size} */ { orders }) => `
+  INSERT INTO event_log (seq, event_id, subject, body, repeats, event_type, order_id, new_status)
+    SELECT n - ${orders / 10}, gen_random_uuid(), ${customer(`n % ${CUSTOMERS}`)}, '{}', false, 'order.status_changed', n, 'approved'
+    FROM generate_series(1, ${orders / 10}) AS n;`;
+
 /**
  * Fills the databases of a running, idle shop.
  * @param {string} adminUrl @param {(url: string, sql: string) => Promise<unknown>} psql @param {Size} size
@@ -88,6 +94,11 @@ export async function fillShop(adminUrl, psql, size) {
     await psql(url, `BEGIN; SET LOCAL synchronous_commit = off; ${sql} COMMIT`);
     await psql(url, 'VACUUM (ANALYZE)');
   };
-  await Promise.all([load('store', store(size)), load('catalog', catalog(size)).then(() => load('identity', identity))]);
+  const others = async () => {
+    await load('catalog', catalog(size));
+    await load('identity', identity);
+    await load('notifications', notifications(size));
+  };
+  await Promise.all([load('store', store(size)), others()]);
   await psql(adminUrl, 'CHECKPOINT');
 }

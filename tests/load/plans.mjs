@@ -109,7 +109,7 @@ async function use(call, plants) {
     const plantId = 1 + ((n * 123_450) % plants);
     const attempt = (/** @type {string} */ method, /** @type {string} */ path, /** @type {object} */ body) =>
       // Refused calls query the database, too.
-      call(method, path, body).catch((error) => console.log(`refused: ${error.message.slice(0, 80)}`));
+      call(method, path, body).catch((error) => console.log(`refused: ${error.message.slice(0, 300)}`));
     const made = await call('POST', '/plant', { name: `New ${n}`, quantity: 100, tags: [{ id: 1, name: `tag ${n}` }] });
     await call('PUT', '/plant', { id: made.id, name: 'Newer', tags: [{ id: 1, name: 'tag 5' }] });
     await call('PATCH', `/plant/${made.id}`, { externalId: `sku-${n}`, metadata: { shelf: `A${n}` } });
