@@ -12,8 +12,13 @@ import { Stack } from './stack.mjs';
  * @property {number} wanted
  * @property {number} ratio
  * @property {boolean} [atMost] `wanted` is a maximum, not a minimum
+ * @property {[number, number]} [possible] the least and the largest value that can be; by default above 0
+ * @property {string} [noClaim] why the value shows nothing, such as too short a load
  * @property {object} detail
  */
+
+/** S4's clients say from which network they ask for mail, which is limited for each. */
+const env = { TRUSTED_PROXIES: '127.0.0.1' };
 
 /** The environment of the measurements. */
 export class Bench {
@@ -39,18 +44,25 @@ export class Bench {
     this.latencyRounds = quick ? 1 : 9;
     /** Events per round: warm-up, and measured. */
     this.latencyEvents = quick ? [200, 600] : [400, 2_000];
+    /** Of rows whose load is shorter in a quick run. @type {{ noClaim?: string }} */
+    this.shortened = quick ? { noClaim: 'a quick run' } : {};
   }
 
   /** @param {{ folder: string, quick: boolean, attack?: string, signal: AbortSignal }} options */
   static async open({ folder, quick, attack = '', signal }) {
-    // S4's clients say from which network they ask for mail, which is limited for each.
-    const stack = await Stack.start(folder, { signal, env: { TRUSTED_PROXIES: '127.0.0.1' } });
+    const stack = await Stack.start(folder, { signal, env });
     const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, adminUrl: stack.run.postgres.adminUrl, signal }), quick, attack, signal });
     const call = clientOf(stack.gatewayUrl);
     const made = await inParallel(1_000, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
     bench.plants = made.map(({ id }) => id);
     await bench.pgbench.prepare();
     return bench;
+  }
+
+  /** Starts the shop again on its data. @param {string[]} [args] */
+  async restart(args = []) {
+    await this.stack.stop();
+    this.stack = await Stack.start(this.folder, { signal: this.signal, args, env });
   }
 
   /** Measures anchor F for a round. @returns {Promise<{ perSecond: number, cpu: number }>} CPU in microseconds a request */

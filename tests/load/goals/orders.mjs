@@ -89,9 +89,9 @@ export const orderGoals = {
       wanted: 0.7,
       ...(await besidePgbench(bench, { anchor: { plants: PLANTS, clients: 32 }, connections: 64, plants: bench.plants })),
     },
-    { goal: 'P2', what: "its CPU against bare Fastify's, 64 connections", wanted: 9, atMost: true, ...(await cpuBesideFastify(bench, { connections: 64, rounds: bench.rounds * 3 })) },
-    { goal: 'P2', what: "its CPU against bare Fastify's, 256 connections", wanted: 6, atMost: true, ...(await cpuBesideFastify(bench, { connections: 256 })) },
-    { goal: 'P2', what: "CPU of a basket of five lines, 64 connections, against an order's", wanted: 2, atMost: true, ...(await basketBesideOrder(bench)) },
+    { goal: 'P2', what: "its CPU against bare Fastify's, 64 connections", wanted: 9, atMost: true, possible: [1, Infinity], ...(await cpuBesideFastify(bench, { connections: 64, rounds: bench.rounds * 3 })) },
+    { goal: 'P2', what: "its CPU against bare Fastify's, 256 connections", wanted: 6, atMost: true, possible: [1, Infinity], ...(await cpuBesideFastify(bench, { connections: 256 })) },
+    { goal: 'P2', what: "CPU of a basket of five lines, 64 connections, against an order's", wanted: 2, atMost: true, possible: [1, Infinity], ...(await basketBesideOrder(bench)) },
     await loneOrder(bench),
   ],
   P3: async (bench) => [
