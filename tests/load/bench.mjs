@@ -12,6 +12,8 @@ import { Stack } from './stack.mjs';
  * @property {number} wanted
  * @property {number} ratio
  * @property {boolean} [atMost] `wanted` is a maximum, not a minimum
+ * @property {[number, number]} [possible] the least and the largest value that can be; by default above 0
+ * @property {string} [noClaim] why the value shows nothing, such as too short a load
  * @property {object} detail
  */
 
@@ -39,12 +41,14 @@ export class Bench {
     this.latencyRounds = quick ? 1 : 9;
     /** Events per round: warm-up, and measured. */
     this.latencyEvents = quick ? [200, 600] : [400, 2_000];
+    /** Of rows whose load is shorter in a quick run. @type {{ noClaim?: string }} */
+    this.shortened = quick ? { noClaim: 'a quick run' } : {};
   }
 
   /** @param {{ folder: string, quick: boolean, attack?: string, signal: AbortSignal }} options */
   static async open({ folder, quick, attack = '', signal }) {
     const stack = await Stack.start(folder, { signal });
-    const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, adminUrl: stack.run.postgres.adminUrl, signal }), quick, attack, signal });
+    const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, postgres: stack.run.postgres, signal }), quick, attack, signal });
     const call = clientOf(stack.gatewayUrl);
     const made = await inParallel(1_000, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
     bench.plants = made.map(({ id }) => id);
@@ -52,15 +56,21 @@ export class Bench {
     return bench;
   }
 
-  /** Measures anchor F for a round. @returns {Promise<{ perSecond: number, cpu: number }>} CPU in microseconds a request */
+  /** Starts the shop again on its data. @param {string[]} [args] */
+  async restart(args = []) {
+    await this.stack.stop();
+    this.stack = await Stack.start(this.folder, { signal: this.signal, args });
+  }
+
+  /** Measures anchor F for a round. @returns {Promise<{ perSecond: number, cpu: number, loadCpu: number }>} its CPU and that of the load, in microseconds a request */
   async fastify() {
     const child = await startChild('./fastify.child.mjs');
     try {
       const load = { url: child.ready.url, connections: 64, requests: () => [{ method: /** @type {const} */ ('GET'), path: '/' }] };
       await measure({ ...load, seconds: 2 });
       const before = child.seconds();
-      const { requests, perSecond } = await measure({ ...load, seconds: this.roundSeconds });
-      return { perSecond, cpu: ((child.seconds() - before) * 1e6) / requests };
+      const { requests, perSecond, loadCpu } = await measure({ ...load, seconds: this.roundSeconds });
+      return { perSecond, cpu: ((child.seconds() - before) * 1e6) / requests, loadCpu };
     } finally {
       await child.stop();
     }

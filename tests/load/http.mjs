@@ -15,26 +15,29 @@ const LISTS = 20;
 /**
  * Generates closed-loop load by wrk if available, otherwise by autocannon. Throws unless every response is 200.
  * @param {Load} load
- * @returns {Promise<{ requests: number, perSecond: number, p50: number, p99: number }>} latencies in milliseconds
+ * @returns {Promise<{ requests: number, perSecond: number, p50: number, p99: number, loadCpu: number }>} latencies in milliseconds;
+ *   CPU of the generator, in microseconds a request
  */
 export async function measure(load) {
   const wrk = await findWrk();
   if (!wrk) return byAutocannon(load);
   const requests = Array.from({ length: LISTS }, (_, n) => load.requests(n)).flat();
-  const { wrong, seconds, ...result } = await runWrk(wrk, { ...load, requests });
+  const { wrong, seconds, cpuSeconds, ...result } = await runWrk(wrk, { ...load, requests });
   if (wrong > 0) throw new Error(`${wrong} of ${result.requests} requests to ${load.url} failed`);
-  return { requests: result.requests, perSecond: result.requests / seconds, p50: result.p50, p99: result.p99 };
+  return { ...result, perSecond: result.requests / seconds, loadCpu: (cpuSeconds * 1e6) / result.requests };
 }
 
 /** @param {Load} load */
 async function byAutocannon({ url, connections, seconds, requests }) {
   let connection = 0;
+  const before = process.cpuUsage();
   const result = await autocannon({
     url,
     connections,
     duration: seconds,
     setupClient: (client) => client.setRequests(requests(connection++)),
   });
+  const { user, system } = process.cpuUsage(before);
   const wrong = result.non2xx + result.errors + result.timeouts;
   if (wrong > 0) {
     throw new Error(`${wrong} of ${result.requests.total} requests to ${url} failed: ${JSON.stringify(result.statusCodeStats)}`);
@@ -44,5 +47,6 @@ async function byAutocannon({ url, connections, seconds, requests }) {
     perSecond: result.requests.total / result.duration,
     p50: result.latency.p50,
     p99: result.latency.p99,
+    loadCpu: (user + system) / result.requests.total,
   };
 }

@@ -29,12 +29,12 @@ export async function inTurns(rounds, anchor, ours) {
  * @template T
  * @param {readonly T[]} rounds
  * @param {(round: T) => number} ratioOf
- * @returns {{ ratio: number, detail: T & { ratios: number[] } }} the median round, and the ratios of all rounds
+ * @returns {{ ratio: number, detail: T & { ratios: number[] }, noClaim?: string }} the median round, and the ratios of all rounds
  */
 export function median(rounds, ratioOf) {
   const sorted = [...rounds].sort((one, other) => ratioOf(one) - ratioOf(other));
   const middle = /** @type {T} */ (sorted[Math.floor(sorted.length / 2)]);
-  return { ratio: ratioOf(middle), detail: { ...middle, ratios: rounds.map(ratioOf) } };
+  return { ratio: ratioOf(middle), detail: { ...middle, ratios: rounds.map(ratioOf) }, ...(rounds.length < 3 && { noClaim: `${rounds.length} of 3 rounds` }) };
 }
 
 /** @param {readonly [number, number]} anchors */

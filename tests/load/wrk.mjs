@@ -51,7 +51,7 @@ async function fetch(home) {
  * Runs closed-loop load: each connection sends a random one of `requests` after each response.
  * @param {Wrk} wrk
  * @param {{ url: string, connections: number, seconds: number, requests: readonly import('autocannon').Request[] }} load
- * @returns {Promise<{ requests: number, seconds: number, p50: number, p99: number, wrong: number }>} latencies in milliseconds
+ * @returns {Promise<{ requests: number, seconds: number, p50: number, p99: number, wrong: number, cpuSeconds: number }>} latencies in milliseconds; CPU of wrk
  */
 export async function runWrk({ command, env }, { url, connections, seconds, requests }) {
   const folder = mkdtempSync(join(tmpdir(), 'wrk-'));
@@ -80,7 +80,7 @@ end
 request = function() return ready[math.random(#ready)] end
 done = function(summary, latency)
   local e = summary.errors
-  print(string.format('RESULT {"requests":%d,"seconds":%f,"p50":%f,"p99":%f,"wrong":%d}', summary.requests, summary.duration / 1e6,
+  print(string.format('RESULT {"requests":%d,"seconds":%f,"cpuSeconds":%f,"p50":%f,"p99":%f,"wrong":%d}', summary.requests, summary.duration / 1e6, os.clock(),
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, e.status + e.connect + e.read + e.write + e.timeout))
 end
 `;

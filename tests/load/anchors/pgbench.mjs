@@ -2,6 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run } from '../../../tools/start/command.mjs';
 import { StartError } from '../../../tools/start/errors.mjs';
+import { useOf } from '../processes.mjs';
 
 const PLANTS = 1_000;
 
@@ -22,9 +23,10 @@ INSERT INTO outbox (order_id, body) SELECT id, '{"event":"order.placed","data":{
 
 /** Postgres alone, driven by pgbench, on the shop's server. */
 export class Pgbench {
-  /** @param {{ folder: string, adminUrl: string, signal: AbortSignal }} at */
-  constructor({ folder, adminUrl, signal }) {
+  /** @param {{ folder: string, postgres: { pid: number, adminUrl: string }, signal: AbortSignal }} at */
+  constructor({ folder, postgres: { pid, adminUrl }, signal }) {
     this.folder = folder;
+    this.pid = pid;
     this.adminUrl = adminUrl;
     this.signal = signal;
   }
@@ -35,19 +37,21 @@ export class Pgbench {
     await this.psql(this.url, schema);
   }
 
-  /** @param {{ plants: number, clients: number, seconds: number }} load @returns {Promise<number>} orders per second */
-  async ordersPerSecond({ plants, clients, seconds }) {
+  /** @param {{ plants: number, clients: number, seconds: number }} load @returns {Promise<{ perSecond: number, cpu: number }>} Postgres' CPU, in microseconds an order */
+  async orders({ plants, clients, seconds }) {
     const file = join(this.folder, `order-${plants}.sql`);
     writeFileSync(file, script(plants));
     const args = ['-n', '-M', 'prepared', '-c', `${clients}`, '-j', `${Math.min(2, clients)}`, '-T', `${seconds}`, '-f', file, this.url];
     // Checkpoints before and after, so that dirty pages are written within their own measurement.
     await this.psql(this.adminUrl, 'CHECKPOINT');
+    const before = useOf(this.pid).seconds;
     const stdout = await run(binary('pgbench'), args, { what: 'pgbench', signal: this.signal });
+    const cpuSeconds = useOf(this.pid).seconds - before;
     await this.psql(this.url, 'VACUUM');
     await this.psql(this.adminUrl, 'CHECKPOINT');
     const tps = /^tps = ([\d.]+)/m.exec(stdout)?.[1];
     if (tps === undefined) throw new Error(`pgbench printed no rate:\n${stdout}`);
-    return Number(tps);
+    return { perSecond: Number(tps), cpu: (cpuSeconds * 1e6) / (Number(tps) * seconds) };
   }
 
   get url() {

@@ -68,9 +68,9 @@ async function measure(bench, stack, chrome) {
   const sizes = firstLoad();
   const detail = { live, quiet: [quietBefore, quietAfter] };
   return [
-    { goal: 'C1', what: `Today page, ${UPDATES_PER_SECOND} status changes a second: share of frames over ${DROPPED_MS} ms`, wanted: 0.01, ratio: live.dropped, atMost: true, detail },
-    { goal: 'C1', what: 'the same page without updates, before and after: share of frames over 25 ms', wanted: 0.01, ratio: mean([quietBefore.dropped, quietAfter.dropped]), atMost: true, detail },
-    { goal: 'C1', what: 'the longest frame with updates, in ms', wanted: 50, ratio: live.longestMs, atMost: true, detail },
+    { goal: 'C1', what: `Today page, ${UPDATES_PER_SECOND} status changes a second: share of frames over ${DROPPED_MS} ms`, wanted: 0.01, ratio: live.dropped, possible: [0, 1], atMost: true, detail, ...bench.shortened },
+    { goal: 'C1', what: 'the same page without updates, before and after: share of frames over 25 ms', wanted: 0.01, ratio: mean([quietBefore.dropped, quietAfter.dropped]), possible: [0, 1], atMost: true, detail, ...bench.shortened },
+    { goal: 'C1', what: 'the longest frame with updates, in ms', wanted: 50, ratio: live.longestMs, atMost: true, detail, ...bench.shortened },
     { goal: 'C1', what: 'first load, empty cache: seconds until the page answers its reader', wanted: 1, ratio: medianOf(loads.map((one) => one.interactive)), atMost: true, detail: { loads } },
     { goal: 'C1', what: 'first load, gzip, kB', wanted: 250, ratio: total(sizes) / 1_000, atMost: true, detail: sizes },
   ];

@@ -55,7 +55,7 @@ export const fairnessGoals = {
   },
 };
 
-/** @param {import('../bench.mjs').Bench} bench @param {HonestClient[]} clients @param {string} attack @param {import('../attacks.mjs').Prey} prey */
+/** @param {import('../bench.mjs').Bench} bench @param {HonestClient[]} clients @param {string} attack @param {import('../attacks.mjs').Prey} prey @returns {Promise<import('../bench.mjs').Row[]>} */
 async function rowsOf(bench, clients, attack, prey) {
   const seconds = bench.roundSeconds * 2;
   const rounds = await inTurns(bench.rounds, () => serviceOf(clients, seconds), async () => {
@@ -85,7 +85,7 @@ async function rowsOf(bench, clients, attack, prey) {
   return [
     { goal: 'S8', what: `${attack}: rate of honest clients`, wanted: 0.5, ...rate },
     { goal: 'S8', what: `${attack}: their p99`, wanted: 2, atMost: true, ...p99 },
-    { goal: 'S8', what: `${attack}: their errors`, wanted: 0, atMost: true, ratio: count, detail: { errors } },
+    { goal: 'S8', what: `${attack}: their errors`, wanted: 0, atMost: true, possible: [0, Infinity], ratio: count, detail: { errors }, ...bench.shortened },
   ];
 }
 

@@ -28,7 +28,7 @@ export const loginGoals = {
     await createUsers(bench, warmUp + pairs);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const rows = [];
-    for (const entrance of entrancesOf(bench.stack.gatewayUrl, agent, pairs)) rows.push(await compare(entrance));
+    for (const entrance of entrancesOf(bench.stack.gatewayUrl, agent, pairs)) rows.push({ ...(await compare(entrance)), ...bench.shortened });
     agent.destroy();
     return rows;
   },

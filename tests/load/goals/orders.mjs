@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { measure } from '../http.mjs';
 import { inTurns, mean, median } from '../in-turns.mjs';
 import { FASTIFY_MICROSECONDS } from '../reference.mjs';
@@ -6,7 +7,8 @@ import { loneOrder } from './lone-order.mjs';
 
 /** @typedef {import('../bench.mjs').Bench} Bench */
 
-const PLANTS = 1_000;
+/** Pgbench with as many plants as the shop. */
+const manyPlants = { plants: 1_000, clients: 32 };
 /**
  * CPU of one order in Vendure 3.7 with 16 clients, in requests of bare Fastify: 120 ms, measured once (goal P4;
  * docs/performance/method.md). The shop's orders are compared with bare Fastify on the same machine.
@@ -35,19 +37,40 @@ export async function placeOrders({ stack }, { connections, plants, seconds, lin
 }
 
 /**
- * Measures orders in alternation with pgbench.
+ * Measures orders in alternation with pgbench and bare Fastify.
  * @param {Bench} bench
  * @param {{ anchor: { plants: number, clients: number }, connections: number, plants: number[] }} what
  */
-async function besidePgbench(bench, { anchor, connections, plants }) {
+async function besideAnchors(bench, { anchor, connections, plants }) {
   const seconds = bench.roundSeconds;
   await placeOrders(bench, { connections, plants, seconds: bench.warmUp });
-  const rounds = await inTurns(
+  return inTurns(
     bench.rounds,
-    () => bench.pgbench.ordersPerSecond({ ...anchor, seconds }),
+    async () => ({ postgres: await bench.pgbench.orders({ ...anchor, seconds }), fastify: await bench.fastify() }),
     () => placeOrders(bench, { connections, plants, seconds }),
   );
-  return median(rounds, ({ ours, anchors }) => ours.perSecond / mean(anchors));
+}
+
+/** @typedef {Awaited<ReturnType<typeof besideAnchors>>[number]} Round */
+
+/** The orders a second of two cores that do nothing but send a request (wrk), answer it (bare Fastify) and write its order (Postgres). */
+const limitOf = (/** @type {Round['anchors']} */ [before, after]) => {
+  const bare = (/** @type {typeof before} */ { postgres, fastify }) => postgres.cpu + fastify.cpu + fastify.loadCpu;
+  return (2 * 1e6) / mean([bare(before), bare(after)]);
+};
+
+/**
+ * Returns the row of a goal that is a share of this limit.
+ * @param {string} goal @param {string} what @param {Round[]} rounds @returns {import('../bench.mjs').Row}
+ */
+function againstLimit(goal, what, rounds) {
+  const found = median(rounds, ({ ours, anchors }) => ours.perSecond / limitOf(anchors));
+  const { ours, anchors } = found.detail;
+  const limit = limitOf(anchors);
+  const toPgbench = ours.perSecond / mean([anchors[0].postgres.perSecond, anchors[1].postgres.perSecond]);
+  /** @type {{ noClaim?: string }} */
+  const elsewhere = availableParallelism() === 2 ? {} : { noClaim: 'not on two cores' };
+  return { goal, what: `${what}: share of the limit, ${Math.round(limit)}/s (${toPgbench.toFixed(2)} of pgbench)`, wanted: 0.85, ...found, ...elsewhere, detail: { ...found.detail, limit, toPgbench } };
 }
 
 /**
@@ -74,33 +97,21 @@ async function basketBesideOrder(bench) {
 
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
 export const orderGoals = {
-  P1: async (bench) => [
-    {
-      goal: 'P1',
-      what: 'POST order, 256 connections, against pgbench',
-      wanted: 1,
-      ...(await besidePgbench(bench, { anchor: { plants: PLANTS, clients: 32 }, connections: 256, plants: bench.plants })),
-    },
-  ],
+  P1: async (bench) => [againstLimit('P1', 'POST order, 256 connections', await besideAnchors(bench, { anchor: manyPlants, connections: 256, plants: bench.plants }))],
   P2: async (bench) => [
     {
       goal: 'P2',
       what: 'POST order, 64 connections, against pgbench',
       wanted: 0.7,
-      ...(await besidePgbench(bench, { anchor: { plants: PLANTS, clients: 32 }, connections: 64, plants: bench.plants })),
+      ...median(await besideAnchors(bench, { anchor: manyPlants, connections: 64, plants: bench.plants }), ({ ours, anchors: [before, after] }) => ours.perSecond / mean([before.postgres.perSecond, after.postgres.perSecond])),
     },
-    { goal: 'P2', what: "its CPU against bare Fastify's, 64 connections", wanted: 9, atMost: true, ...(await cpuBesideFastify(bench, { connections: 64, rounds: bench.rounds * 3 })) },
-    { goal: 'P2', what: "its CPU against bare Fastify's, 256 connections", wanted: 6, atMost: true, ...(await cpuBesideFastify(bench, { connections: 256 })) },
-    { goal: 'P2', what: "CPU of a basket of five lines, 64 connections, against an order's", wanted: 2, atMost: true, ...(await basketBesideOrder(bench)) },
+    { goal: 'P2', what: "its CPU against bare Fastify's, 64 connections", wanted: 9, atMost: true, possible: [1, Infinity], ...(await cpuBesideFastify(bench, { connections: 64, rounds: bench.rounds * 3 })) },
+    { goal: 'P2', what: "its CPU against bare Fastify's, 256 connections", wanted: 6, atMost: true, possible: [1, Infinity], ...(await cpuBesideFastify(bench, { connections: 256 })) },
+    { goal: 'P2', what: "CPU of a basket of five lines, 64 connections, against an order's", wanted: 2, atMost: true, possible: [1, Infinity], ...(await basketBesideOrder(bench)) },
     await loneOrder(bench),
   ],
   P3: async (bench) => [
-    {
-      goal: 'P3',
-      what: 'POST order on one hot plant, 64 connections, against pgbench with one client',
-      wanted: 4,
-      ...(await besidePgbench(bench, { anchor: { plants: 1, clients: 1 }, connections: 64, plants: bench.plants.slice(0, 1) })),
-    },
+    againstLimit('P3', 'POST order on one hot plant, 64 connections', await besideAnchors(bench, { anchor: { plants: 1, clients: 1 }, connections: 64, plants: bench.plants.slice(0, 1) })),
   ],
   P4: async (bench) => {
     await placeOrders(bench, { connections: 16, plants: bench.plants, seconds: bench.warmUp });

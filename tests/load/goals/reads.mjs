@@ -15,6 +15,7 @@ const reads = {
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
 export const readGoals = {
   P5: async (bench) => {
+    /** @type {import('../bench.mjs').Row[]} */
     const rows = [];
     for (const [what, { path }] of Object.entries(reads)) {
       const load = { url: bench.stack.gatewayUrl, connections: 64 };
@@ -31,6 +32,8 @@ export const readGoals = {
           goal: 'P5',
           what: `${what}, 64 connections, against bare Fastify`,
           wanted: 0.5,
+          // The gateway is Fastify, too.
+          possible: [0, 1],
           ...median(rounds, (round) => round.ours.perSecond / mean([round.anchors[0].perSecond, round.anchors[1].perSecond])),
         },
         {
@@ -38,6 +41,7 @@ export const readGoals = {
           what: `${what}: its CPU against bare Fastify's`,
           wanted: 2.2,
           atMost: true,
+          possible: [1, Infinity],
           ...median(rounds, (round) => round.ours.cpu / mean([round.anchors[0].cpu, round.anchors[1].cpu])),
         },
       );

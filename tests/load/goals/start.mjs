@@ -1,12 +1,11 @@
 import { pause } from '../client.mjs';
-import { spent, Stack } from '../stack.mjs';
+import { spent } from '../stack.mjs';
 
 /** @type {Record<string, (bench: import('../bench.mjs').Bench) => Promise<import('../bench.mjs').Row[]>>} */
 export const startGoals = {
   P10: async (bench) => {
     // The second start on the same data, with everything built and migrated.
-    await bench.stack.stop();
-    bench.stack = await Stack.start(bench.folder, { signal: bench.signal });
+    await bench.restart();
     await pause(10_000);
     const before = bench.stack.use();
     await pause(10_000);

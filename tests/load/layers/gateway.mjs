@@ -15,7 +15,8 @@ const json = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value)
 
 /** The services' answers, as bytes. @type {Record<string, { payload: () => Buffer, meta?: object }>} */
 const answers = {
-  [catalog.getPlant.pattern]: constant({ id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' }, { version: 1 }),
+  [catalog.getPlant.pattern]: constant({ id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' }, { version: 1, stamp: 'current' }),
+  [catalog.readStamps.pattern]: constant(['current']),
   [store.readInventory.pattern]: constant({ available: 98, pending: 2, sold: 0 }),
   [store.placeOrder.pattern]: constant({ id: 1_000_000_001, plantId: 7, quantity: 2, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z' }, { version: 1 }),
   [identity.checkCredential.pattern]: constant({ kind: 'api-key', id: randomUUID(), userId: randomUUID(), permissions, position: 0 }),
