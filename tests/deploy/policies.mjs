@@ -46,7 +46,10 @@ export const policies = {
     const named = (/** @type {string} */ name) => (role === undefined ? name : `${name}-${role}`);
     const parts = ['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service', 'ServiceAccount', 'NetworkPolicy'].map((kind) => `${kind} ${named(service)}`);
     const expected = [...parts, ...(migrates ? [`Job ${named(`${service}-migrate`)}`, `NetworkPolicy ${named(`${service}-migrate`)}`] : [])];
-    const found = manifests.map(({ kind, metadata }) => `${kind} ${kind === 'ConfigMap' ? metadata.name.replace(/-[a-z0-9]{10}$/, '') : metadata.name}`);
+    // A ConfigMap ends with a hash; a Job's name contains its release.
+    const unversioned = (/** @type {Manifest} */ { kind, metadata: { name } }) =>
+      (kind === 'ConfigMap' ? name.replace(/-[a-z0-9]{10}$/, '') : kind === 'Job' ? name.replace(/-[0-9a-f]{12}(?=-|$)/, '') : name);
+    const found = manifests.map((one) => `${one.kind} ${unversioned(one)}`);
     return [
       ...expected.filter((one) => found.filter((other) => other === one).length !== 1).map((one) => `not exactly one ${one}`),
       ...found.filter((one) => !expected.includes(one)).map((one) => `${one} is not expected`),
@@ -85,6 +88,21 @@ export const policies = {
       ),
     ),
 
+  'a Job is named by its release, and stays until the next': (manifests, { overlay }) =>
+    ofKind(manifests, 'Job').flatMap((job) => {
+      const [, digest = ''] = /@sha256:([0-9a-f]{12})/.exec(podOf(job).spec.containers[0].image) ?? [];
+      return unmet(job, {
+        'contains the beginning of the digest': overlay === 'dev' || (digest !== '' && job.metadata.name.includes(`-migrate-${digest}`)),
+        'is not removed': job['spec'].ttlSecondsAfterFinished === undefined,
+        'fails with its first container, but not with a node': job['spec'].podFailurePolicy?.rules.map((/** @type {any} */ rule) => rule.action).join() === 'Ignore,FailJob',
+      });
+    }),
+
+  'a failed migration ends a sync of Argo CD before the pods are replaced': (manifests, { migrates }) => {
+    const waveOf = (/** @type {Manifest} */ one) => Number(one.metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
+    return migrates ? ofKind(manifests, 'Deployment').flatMap((one) => unmet(one, { 'follows the Job': ofKind(manifests, 'Job').every((job) => waveOf(job) < waveOf(one)) })) : [];
+  },
+
   'pods are probed on the operations port and shut down gracefully': (manifests) =>
     ofKind(manifests, 'Deployment').flatMap((deployment) => {
       const { spec } = podOf(deployment);
@@ -100,6 +118,7 @@ export const policies = {
         'has time to shut down': spec.terminationGracePeriodSeconds >= pause + SHUTDOWN_S,
         'is replaced only when its successor is ready': deployment['spec'].strategy.rollingUpdate.maxUnavailable === 0,
         'leaves the number of replicas to the autoscaler': deployment['spec'].replicas === undefined,
+        'fails to roll out within three minutes': deployment['spec'].progressDeadlineSeconds <= 180,
       });
     }),
 

@@ -1,5 +1,5 @@
 // Commands of .github/workflows/release.yml.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
@@ -25,13 +25,18 @@ export function releaseOf(tag) {
 }
 
 /**
- * Writes an image into the production overlay of a service.
+ * Writes an image into the production overlay of a service, and names the migration's Job by it.
  * @param {import('../start/services.mjs').ServiceName} service @param {string} image without tag and digest @param {string} digest
  */
-export function deployImage(service, image, digest) {
-  const file = join(ROOT, 'deploy', service, 'overlays/production/kustomization.yaml');
-  writeFileSync(file, withImage(readFileSync(file, 'utf8'), service, image, digest));
+export function deployImage(service, image, digest, root = ROOT) {
+  const overlay = join(root, 'deploy', service, 'overlays/production/kustomization.yaml');
+  writeFileSync(overlay, withImage(readFileSync(overlay, 'utf8'), service, image, digest));
+  const migration = join(root, 'deploy', service, 'migration/kustomization.yaml');
+  if (existsSync(migration)) writeFileSync(migration, readFileSync(migration, 'utf8').replace(/^nameSuffix: .*$/m, `nameSuffix: '${suffixOf(digest)}'`));
 }
+
+/** Returns how the name of a release's migration Job ends. @param {string} digest */
+export const suffixOf = (digest) => `-${digest.replace('sha256:', '').slice(0, 12)}`;
 
 /** @param {string} overlay @param {string} service @param {string} image @param {string} digest @returns {string} */
 export function withImage(overlay, service, image, digest) {

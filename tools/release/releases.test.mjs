@@ -7,6 +7,7 @@ import { StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
 import { filesBelow } from '../start/stamp.mjs';
 import { ROOT } from '../start/toolchain.mjs';
+import { deployImage } from './publish.mjs';
 import { documentOf, freeze, readRelease, sectionOf } from './releases.mjs';
 
 /** Copies the files that a freeze reads and writes. @param {import('node:test').TestContext} context */
@@ -93,5 +94,18 @@ test('a freeze without changelog entries is refused and writes nothing', (contex
 test('every service has its own changelog with the section Unreleased', () => {
   for (const service of SERVICES) {
     assert.notEqual(sectionOf(readFileSync(join(ROOT, `apps/${service}/CHANGELOG.md`), 'utf8'), 'Unreleased'), undefined, service);
+  }
+});
+
+test('a deployed image changes the overlay of its service and the name of its migration', (context) => {
+  const root = mkdtempSync(join(tmpdir(), 'plant-shop-deploy-'));
+  context.after(() => rmSync(root, { recursive: true }));
+  for (const service of SERVICES) {
+    cpSync(join(ROOT, 'deploy', service), join(root, 'deploy', service), { recursive: true });
+    const before = contentsOf(root);
+    deployImage(service, `ghcr.io/plants/${service}`, `sha256:0123456789ab${'c'.repeat(52)}`, root);
+    const changed = [...contentsOf(root)].filter(([file, text]) => before.get(file) !== text).map(([file]) => file.replace(`deploy/${service}/`, ''));
+    assert.deepEqual(changed.sort(), [...(service === 'gateway' ? [] : ['migration/kustomization.yaml']), 'overlays/production/kustomization.yaml']);
+    if (service !== 'gateway') assert.match(readFileSync(join(root, `deploy/${service}/migration/kustomization.yaml`), 'utf8'), /^nameSuffix: '-0123456789ab'$/m);
   }
 });

@@ -131,7 +131,7 @@ export class ProductionShop {
     return {
       ...environmentOf(service),
       ...configMapOf(service, 'production'),
-      ...this.#mounted(service, 'deployment.yaml'),
+      ...this.#mounted(service, 'base/deployment.yaml'),
       NATS_URL: `nats://127.0.0.1:${this.#natsPort}`,
       OPS_HOST: '127.0.0.1',
       OPS_PORT: `${ops}`,
@@ -192,17 +192,17 @@ export class ProductionShop {
 
   /** @param {ServiceName} service */
   #hasMigration(service) {
-    return existsSync(join(ROOT, 'deploy', service, 'base', 'migration.yaml'));
+    return existsSync(join(ROOT, 'deploy', service, 'migration'));
   }
 
   /** @param {ServiceName} service */
   #migrationEnvironment(service) {
-    return { ...environmentOf(service), ...this.#mounted(service, 'migration.yaml') };
+    return { ...environmentOf(service), ...this.#mounted(service, 'migration/job.yaml') };
   }
 
   /** Returns the variables of a manifest, with the paths of mounted files replaced. @param {ServiceName} service @param {string} file */
   #mounted(service, file) {
-    const { env } = yamlOf(`deploy/${service}/base/${file}`).spec.template.spec.containers[0];
+    const { env } = yamlOf(`deploy/${service}/${file}`).spec.template.spec.containers[0];
     return Object.fromEntries(env.map((/** @type {any} */ { name, value }) => [name, value.replace(MOUNTED, this.#secrets(service))]));
   }
 
