@@ -11,6 +11,9 @@ import { BlockList, isIPv6 } from 'node:net';
 /** Maximum duration of a graceful shutdown (libs/platform/src/service/service.ts), in seconds. */
 const SHUTDOWN_S = 17;
 
+/** The console's nginx writes its configuration when it starts. */
+const WRITABLE = ['/tmp', '/etc/nginx/conf.d'];
+
 const NODE = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
 
@@ -65,6 +68,7 @@ export const policies = {
       return unmet(workload, {
         'does not run as root': user.runAsNonRoot === true && user.runAsUser > 0 && user.runAsGroup > 0 && each((one) => one.securityContext.runAsUser === undefined),
         'uses the runtime\'s seccomp profile': user.seccompProfile?.type === 'RuntimeDefault',
+        'displaces what is less important on a full node': spec.priorityClassName === 'plant-shop',
         'mounts no API server token': spec.automountServiceAccountToken === false,
         'gets no service-link variables, which would count as settings': spec.enableServiceLinks === false,
         'shares no host namespace': !spec.hostNetwork && !spec.hostPID && !spec.hostIPC,
@@ -72,7 +76,7 @@ export const policies = {
         'cannot gain privileges': each((one) => one.securityContext.allowPrivilegeEscalation === false && !one.securityContext.privileged),
         'has no capabilities': each(({ securityContext: { capabilities } }) => capabilities.drop.join() === 'ALL' && !capabilities.add),
         'has a read-only root file system': each((one) => one.securityContext.readOnlyRootFilesystem === true),
-        'mounts secrets read-only': each((one) => one.volumeMounts.every((/** @type {any} */ mount) => mount.mountPath === '/tmp' || mount.readOnly === true)),
+        'mounts secrets read-only': each((one) => one.volumeMounts.every((/** @type {any} */ mount) => WRITABLE.includes(mount.mountPath) || mount.readOnly === true)),
         'has requests and limits for CPU and memory': each(({ resources }) =>
           ['requests', 'limits'].every((what) => resources?.[what]?.cpu && resources[what].memory)),
       });
@@ -188,7 +192,7 @@ export const policies = {
 
   'only notifications reaches outside the cluster, and no internal address': (manifests) =>
     ofKind(manifests, 'NetworkPolicy').flatMap((one) => {
-      const rules = one['spec'].egress.filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
+      const rules = (one['spec'].egress ?? []).filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
       const blocks = rules.flatMap((/** @type {any} */ rule) => rule.to.map((/** @type {any} */ peer) => peer.ipBlock));
       if (!['notifications', 'notifications-webhooks', 'notifications-mail'].includes(one.metadata.name)) return unmet(one, { 'reaches only pods': blocks.length === 0 });
       const reached = (/** @type {string} */ address) => blocks.some((/** @type {any} */ block) => covers([block.cidr], address) && !covers(block.except ?? [], address));
@@ -208,7 +212,7 @@ export const policies = {
         .flatMap((/** @type {any} */ source) => source.secret?.items ?? [])
         .map((/** @type {any} */ item) => `/run/secrets/shop/${item.path}`);
       // The mode of a sandbox's migration is the only other variable.
-      const named = spec.containers[0].env.filter((/** @type {any} */ one) => one.name !== 'SANDBOX').map((/** @type {any} */ one) => one.value);
+      const named = (spec.containers[0].env ?? []).filter((/** @type {any} */ one) => one.name !== 'SANDBOX').map((/** @type {any} */ one) => one.value);
       return unmet(workload, { [`${named.join(' ')} match the mounted files`]: [...named].sort().join() === [...mounted].sort().join() });
     }),
 
@@ -229,6 +233,7 @@ export const policies = {
 export function databaseFaults(cluster) {
   const { affinity, topologySpreadConstraints: spreads = [] } = cluster['spec'];
   return unmet(cluster, {
+    'displaces services on a full node': cluster['spec'].priorityClassName === 'plant-shop-data',
     'has each instance on its own node': affinity?.enablePodAntiAffinity === true && affinity.podAntiAffinityType === 'required' && affinity.topologyKey === NODE,
     'prefers a zone for each instance': spreads.some((/** @type {any} */ one) =>
       one.topologyKey === ZONE && one.maxSkew === 1 && one.whenUnsatisfiable === 'ScheduleAnyway' && one.labelSelector?.matchLabels?.['cnpg.io/cluster'] === cluster.metadata.name),
@@ -239,6 +244,7 @@ export function databaseFaults(cluster) {
 export function natsFaults(values) {
   const { [NODE]: node, [ZONE]: zone } = values['podTemplate'].topologySpreadConstraints;
   return unmet({ kind: 'StatefulSet', metadata: { name: 'nats' } }, {
+    'displaces services on a full node': values['podTemplate'].merge.spec.priorityClassName === 'plant-shop-data',
     'has its servers on different nodes': node?.maxSkew === 1 && node.whenUnsatisfiable === 'DoNotSchedule',
     'moves from a node that is lost or drained': node?.nodeTaintsPolicy === 'Honor',
     'prefers different zones': zone?.maxSkew === 1 && zone.whenUnsatisfiable === 'ScheduleAnyway',

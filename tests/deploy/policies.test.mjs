@@ -28,6 +28,7 @@ const breakages = [
   ['pods meet the restricted profile and write only to /tmp', ({ container }) => void delete container.resources.limits.memory],
   ['pods meet the restricted profile and write only to /tmp', ({ container }) => void (container.securityContext.readOnlyRootFilesystem = false)],
   ['pods meet the restricted profile and write only to /tmp', ({ pod }) => void delete pod.enableServiceLinks],
+  ['pods meet the restricted profile and write only to /tmp', ({ pod }) => void delete pod.priorityClassName],
   ['pods meet the restricted profile and write only to /tmp', ({ pod }) => void pod.volumes.push({ name: 'host', hostPath: { path: '/' } })],
   ['production images are pinned by digest, and no image is tagged latest', ({ container }) => void (container.image = 'plant-shop/notifications:1.2.3')],
   ['production images are pinned by digest, and no image is tagged latest', ({ container }) => void (container.image = container.image.replace('notifications', 'store'))],
@@ -81,6 +82,7 @@ test('every policy has a manifest that it rejects', () => {
 
 /** @type {((cluster: any) => void)[]} */
 const databaseBreakages = [
+  ({ spec }) => void delete spec.priorityClassName,
   ({ spec }) => void (spec.affinity.podAntiAffinityType = 'preferred'),
   ({ spec }) => void (spec.affinity.topologyKey = 'topology.kubernetes.io/zone'),
   ({ spec }) => void delete spec.topologySpreadConstraints,

@@ -52,13 +52,12 @@ test('NATS in a container gets every password that nats.conf needs', async () =>
   assert.deepEqual([...output.matchAll(/^(\w+_NATS_PASSWORD)=/gm)].map(([, name]) => name).sort(), passwordVariables);
 });
 
-test('the NATS chart gets every password that nats.conf needs, from existing Secrets', async () => {
-  const { container, config } = yamlOf('deploy/nats/values.yaml');
-  assert.deepEqual(Object.keys(container.env).sort(), passwordVariables);
-  for (const user of NATS_USERS) {
-    assert.deepEqual(container.env[`${user.toUpperCase()}_NATS_PASSWORD`].valueFrom.secretKeyRef, { name: `nats-user-${user}`, key: 'password' });
-  }
-  assert.deepEqual(config.merge, { accounts$include: 'accounts.conf' });
+test('the NATS chart mounts the accounts, and runs the server that docker-compose.yml does', () => {
+  const { container, config, podTemplate } = yamlOf('deploy/nats/values.yaml');
+  const [{ value: mount }, { value: volume }] = [container.patch[0], podTemplate.patch[0]];
+  assert.deepEqual([mount.mountPath, mount.name, volume.secret], ['/etc/nats-accounts', volume.name, { secretName: 'nats-accounts' }]);
+  assert.deepEqual(config.merge, { accounts$include: '../nats-accounts/accounts.conf' });
+  assert.equal(container.env, undefined);
   assert.equal(config.jetstream.enabled, false);
   const [version] = /\d+\.\d+\.\d+/.exec(container.image.tag) ?? [];
   assert.ok(yamlOf('docker-compose.yml').services.nats.image.includes(`:${version}-`), 'the same version everywhere');
@@ -88,10 +87,10 @@ test('every Secret that a pod or NATS mounts is created by secrets.sh or by the 
     const { volumes } = yamlOf(file).spec.template.spec;
     const sources = volumes.flatMap((/** @type {any} */ volume) => volume.projected?.sources ?? []);
     const needed = sources.filter((/** @type {any} */ { secret }) => !secret.optional);
-    return needed.map((/** @type {any} */ { secret }) => `${secret.name}/${secret.items.map((/** @type {any} */ item) => item.key).join()}`);
+    return needed.flatMap((/** @type {any} */ { secret }) => secret.items.map((/** @type {any} */ { key }) => `${secret.name}/${key}`));
   });
   const byOperator = SERVICES.flatMap((service) => [`${service}-db-app/uri`, `${service}-db-ca/ca.crt`]);
-  const wanted = new Set([...mounted, ...NATS_USERS.map((user) => `nats-user-${user}/password`)]);
+  const wanted = new Set([...mounted, ...NATS_USERS.flatMap((user) => ['user', 'password'].map((key) => `nats-user-${user}/${key}`))]);
   assert.deepEqual([...wanted].filter((one) => !byOperator.includes(one)).sort(), [...keys].sort());
 });
 

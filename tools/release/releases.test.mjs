@@ -97,15 +97,16 @@ test('every service has its own changelog with the section Unreleased', () => {
   }
 });
 
-test('a deployed image changes the overlay of its service and the name of its migration', (context) => {
+test('a deployed image changes the overlay of its service or the console, its Jobs, and the name of its migration', (context) => {
   const root = mkdtempSync(join(tmpdir(), 'plant-shop-deploy-'));
   context.after(() => rmSync(root, { recursive: true }));
-  for (const service of SERVICES) {
-    cpSync(join(ROOT, 'deploy', service), join(root, 'deploy', service), { recursive: true });
+  for (const part of /** @type {const} */ ([...SERVICES, 'console'])) {
+    cpSync(join(ROOT, 'deploy', part), join(root, 'deploy', part), { recursive: true });
     const before = contentsOf(root);
-    deployImage(service, `ghcr.io/plants/${service}`, `sha256:0123456789ab${'c'.repeat(52)}`, root);
-    const changed = [...contentsOf(root)].filter(([file, text]) => before.get(file) !== text).map(([file]) => file.replace(`deploy/${service}/`, ''));
-    assert.deepEqual(changed.sort(), [...(service === 'gateway' ? [] : ['migration/kustomization.yaml']), 'overlays/production/kustomization.yaml']);
-    if (service !== 'gateway') assert.match(readFileSync(join(root, `deploy/${service}/migration/kustomization.yaml`), 'utf8'), /^nameSuffix: '-0123456789ab'$/m);
+    deployImage(part, `ghcr.io/plants/${part}`, `sha256:0123456789ab${'c'.repeat(52)}`, root);
+    const changed = [...contentsOf(root)].filter(([file, text]) => before.get(file) !== text).map(([file]) => file.replace(`deploy/${part}/`, '').replace('/kustomization.yaml', ''));
+    const migrates = part !== 'gateway' && part !== 'console';
+    assert.deepEqual(changed.sort(), [...(migrates ? ['migration'] : []), 'overlays/production', ...(part === 'store' ? ['reconcile'] : [])]);
+    if (migrates) assert.match(readFileSync(join(root, `deploy/${part}/migration/kustomization.yaml`), 'utf8'), /^nameSuffix: '-0123456789ab'$/m);
   }
 });
