@@ -21,6 +21,7 @@ database_role() {
 
 for user in gateway catalog store identity notifications operator; do
   secret "nats-user-$user" password
+  printf '  user: %s\n' "$user"
 done
 for service in catalog store identity notifications; do
   database_role "$service"

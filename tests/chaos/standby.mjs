@@ -43,6 +43,8 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
   await client.connect();
   try {
     await client.query('SELECT pg_reload_conf()');
+    // A server that was a standby itself has a copy of the slot that it followed.
+    await client.query(`SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '${SLOT}'`);
     await client.query(`SELECT pg_create_physical_replication_slot('${SLOT}', true)`);
     await client.query(`SELECT pg_backup_start('standby', true)`);
     mkdirSync(folder, { mode: 0o700 });
@@ -82,6 +84,25 @@ async function caughtUp(primary, signal) {
     if (rows.length > 0) return;
     if (performance.now() > end) throw new Error('The standby did not catch up with the primary.');
     await sleep(50);
+  }
+}
+
+/** Has a primary acknowledge only what its standby has, too. @param {string} adminUrl */
+export async function requireStandby(adminUrl) {
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  try {
+    await client.query(`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (${SLOT})'`);
+    await client.query('SELECT pg_reload_conf()');
+    const end = performance.now() + FOLLOW_LIMIT_MS;
+    for (;;) {
+      const { rows } = await client.query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'quorum'`);
+      if (rows.length > 0) return;
+      if (performance.now() > end) throw new Error('The standby did not become synchronous.');
+      await sleep(50);
+    }
+  } finally {
+    await client.end();
   }
 }
 

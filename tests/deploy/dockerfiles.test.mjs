@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -41,7 +41,7 @@ describe('the Dockerfile', () => {
     assert.deepEqual(textsOf(stageOf(service, 'packages'), 'COPY'), ['--from=manifests /src ./']);
     assert.deepEqual(textsOf(stageOf(service, 'libs'), 'COPY'), ['tsconfig.base.json ./', 'libs libs']);
     assert.deepEqual(textsOf(stageOf(service, 'console'), 'COPY'), ['apps/console apps/console', 'tools/plants/csv.mjs tools/plants/csv.mjs']);
-    assert.deepEqual(textsOf(stageOf(service, 'build'), 'COPY'), [`apps/${service} apps/${service}`, '--from=console /src/apps/console/dist/site apps/console/dist/site']);
+    assert.deepEqual(textsOf(stageOf(service, 'build'), 'COPY'), [`apps/${service} apps/${service}`, '--from=console /src/apps/console/dist/site apps/console/dist/site', 'tools/reconcile tools/reconcile', 'tools/start/errors.mjs tools/start/errors.mjs']);
   });
 
   test('is built from the lock file, with the pinned pnpm and a cached store', () => {
@@ -68,6 +68,16 @@ describe('the Dockerfile', () => {
     writeFileSync(page, '<!doctype html>');
     assert.equal(isRefused('gateway'), false);
     rmSync(folder, { recursive: true });
+  });
+
+  test('only the store\'s image can compare the databases', () => {
+    const command = textsOf(stageOf('store', 'build'), 'RUN').find((text) => text.includes('tools/reconcile')) ?? '';
+    for (const name of ['store', 'catalog']) {
+      const folder = mkdtempSync(join(tmpdir(), 'plant-shop-reconcile-'));
+      execFileSync('sh', ['-ec', command.replaceAll('/artefact', folder)], { cwd: ROOT, env: { ...process.env, SERVICE: name } });
+      assert.equal(existsSync(join(folder, 'tools/reconcile/main.mjs')), name === 'store');
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('only files that Node never reads are removed', () => {
@@ -110,7 +120,7 @@ describe('the Dockerfile', () => {
   // `npm test -- --only artefacts` builds the images from these files.
   test('the build context contains the sources of packages without tests and documents, and nothing that git ignores', () => {
     const isRead = (/** @type {string} */ file) =>
-      /^(package\.json|pnpm-(lock|workspace)\.yaml|tsconfig\.base\.json|tools\/plants\/csv\.mjs|(tests|examples)\/[^/]+\/package\.json|(apps|libs|deploy\/console)\/.+)$/.test(file) &&
+      /^(package\.json|pnpm-(lock|workspace)\.yaml|tsconfig\.base\.json|tools\/(plants\/csv|reconcile\/[a-z]+|start\/errors)\.mjs|(tests|examples)\/[^/]+\/package\.json|(apps|libs|deploy\/console)\/.+)$/.test(file) &&
       !/(spec|\.spec\.fixture|\.fake)\.ts$|\.md$/.test(file);
     const [sent, read] = [new Set(contextFiles()), new Set(gitFiles('--cached', '--others').filter(isRead))];
     assert.deepEqual({ missing: [...read.difference(sent)], surplus: [...sent.difference(read)] }, { missing: [], surplus: [] });

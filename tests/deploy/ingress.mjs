@@ -61,7 +61,7 @@ export const ingressPolicies = {
   'backends are client ports of existing Services, never operations ports': (manifests, partsOf) =>
     manifests.flatMap((ingress) =>
       backendsOf(ingress).flatMap(({ name, port }) => {
-        const service = one(partsOf(ingress.metadata.name), 'Service', name);
+        const service = one(partsOf(name === 'console' ? name : ingress.metadata.name), 'Service', name);
         return unmet(ingress, { [`${name} is a Service`]: service !== undefined, 'uses the client port': port.name === 'http' });
       })),
 

@@ -21,9 +21,10 @@ for (const { name } of programs) console.log(`Rendering manifests with ${name}`)
 
 /** @type {Map<string, Manifest[]>} */
 const rendered = new Map();
-const ingresses = ['deploy/ingress/overlays/production', 'deploy/ingress/overlays/production-cert-manager'];
+const ingresses = ['production', 'production-cert-manager', 'production-console'].map((overlay) => `deploy/ingress/overlays/${overlay}`);
+const others = ['deploy/console/overlays/production', 'deploy/gateway-api/overlays/production', 'deploy/store/reconcile', 'deploy/postgres/overlays/production-recovery', 'deploy/postgres/overlays/small', 'deploy/observability'];
 const ofRoles = ROLES.map((role) => `deploy/notifications/overlays/production-${role}`);
-const folders = [...ofRoles, ...[...SERVICES, 'shared', 'postgres'].flatMap((name) => OVERLAYS.map((overlay) => `deploy/${name}/overlays/${overlay}`)), ...ingresses];
+const folders = [...ofRoles, ...[...SERVICES, 'shared', 'postgres'].flatMap((name) => OVERLAYS.map((overlay) => `deploy/${name}/overlays/${overlay}`)), ...ingresses, ...others];
 
 before(async () => {
   for (const folder of folders) if (program) rendered.set(folder, await program.render(folder));
@@ -75,7 +76,8 @@ describe('every overlay', () => {
     });
 
     check(`${folder} is in a single namespace`, () => {
-      for (const { kind, metadata } of rendered.get(folder) ?? []) assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, namespaceOf(folder));
+      const parts = (rendered.get(folder) ?? []).filter(({ kind }) => kind !== 'PriorityClass');
+      for (const { kind, metadata } of parts) assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, namespaceOf(folder));
     });
   }
 });
@@ -269,6 +271,72 @@ describe('ingress', () => {
   });
 });
 
+describe('the console apart from the gateway', () => {
+  const about = { service: 'console', overlay: 'production', migrates: false };
+  // It is nginx: it has no operations port and no dependencies.
+  for (const [promise, policy] of Object.entries(policies).filter(([name]) => !name.startsWith('pods are probed'))) {
+    check(promise, () => assert.deepEqual(policy(manifestsOf('console', 'production'), about), []));
+  }
+
+  check('it is probed, and has the addresses that the gateway has', () => {
+    const manifests = manifestsOf('console', 'production');
+    const [container] = podOf(the(manifests, 'Deployment')).spec.containers;
+    for (const probe of [container.livenessProbe, container.readinessProbe]) assert.deepEqual(probe.httpGet, { path: '/livez', port: 'http' });
+    assert.match(textOf('deploy/console/default.conf.template'), /listen 8080;[^]*location = \/livez/);
+    const ofGateway = configMapOf('gateway', 'production');
+    const settings = the(manifests, 'ConfigMap')['data'];
+    assert.deepEqual(Object.keys(settings).sort(), [...new Set(textOf('deploy/console/default.conf.template').match(/(?<=\$\{)\w+/g))].sort());
+    for (const [name, value] of Object.entries(settings)) assert.equal(value, ofGateway[name], name);
+  });
+
+  check('its route takes precedence on the shop\'s host', () => {
+    const paths = the(rendered.get('deploy/ingress/overlays/production-console') ?? [], 'Ingress', 'gateway')['spec'].rules[0].http.paths;
+    assert.deepEqual(paths.map((/** @type {any} */ one) => [one.path, one.backend.service.name]), [['/console', 'console'], ['/', 'gateway']]);
+  });
+});
+
+describe('backups', () => {
+  const databases = SERVICES.filter(migrates).map((service) => `${service}-db`);
+
+  check('each production database is backed up daily and archives its WAL to the store; no other does', () => {
+    const manifests = manifestsOf('postgres', 'production');
+    const store = the(manifests, 'ObjectStore').metadata.name;
+    assert.deepEqual(ofKind(manifests, 'ScheduledBackup').map((one) => one['spec'].cluster.name).sort(), [...databases].sort());
+    for (const { spec } of /** @type {any[]} */ (ofKind(manifests, 'ScheduledBackup'))) {
+      assert.match(spec.schedule, /^0 \d+ \d+ \* \* \*$/);
+      assert.deepEqual([spec.method, spec.pluginConfiguration.name], ['plugin', 'barman-cloud.cloudnative-pg.io']);
+    }
+    const archive = { name: 'barman-cloud.cloudnative-pg.io', isWALArchiver: true, parameters: { barmanObjectName: store } };
+    for (const cluster of ofKind(manifests, 'Cluster')) assert.deepEqual(cluster['spec'].plugins, [archive]);
+    for (const overlay of ['dev', 'sandbox']) assert.doesNotMatch(JSON.stringify(manifestsOf('postgres', overlay)), /barman/);
+  });
+
+  check('a restored database reads the archive of the lost one and begins its own; the others do not change', () => {
+    const [restored = [], before] = [rendered.get('deploy/postgres/overlays/production-recovery'), manifestsOf('postgres', 'production')];
+    const cluster = the(restored, 'Cluster', 'store-db');
+    const { bootstrap, externalClusters: [source], plugins: [archive] } = cluster['spec'];
+    assert.deepEqual([bootstrap.recovery.source, bootstrap.recovery.database, bootstrap.recovery.owner, bootstrap.initdb], [source.name, 'store', 'store', undefined]);
+    assert.equal(source.plugin.parameters.serverName, 'store-db');
+    assert.notEqual(archive.parameters.serverName, source.plugin.parameters.serverName);
+    const without = (/** @type {Manifest[]} */ manifests) => manifests.filter((one) => one.kind !== 'Cluster' || one.metadata.name !== 'store-db');
+    assert.deepEqual(without(restored), without(before));
+  });
+
+  check('`reconcile` runs in the store\'s image as operator, reports only, and reaches only NATS', () => {
+    const manifests = rendered.get('deploy/store/reconcile') ?? [];
+    const job = the(manifests, 'Job');
+    for (const promise of ['pods meet the restricted profile and write only to /tmp', 'production images are pinned by digest, and no image is tagged latest', 'each pod has exactly one network policy', 'only notifications reaches outside the cluster, and no internal address']) {
+      assert.deepEqual(policies[promise]?.(manifests, { service: 'store', overlay: 'production', migrates: true }), [], promise);
+    }
+    const [container] = podOf(job).spec.containers;
+    const [ofStore] = podOf(the(manifestsOf('store', 'production'), 'Deployment')).spec.containers;
+    assert.deepEqual([container.image, container.args], [ofStore.image, ['tools/reconcile/main.mjs', '--dry-run']]);
+    assert.equal(podOf(job).spec.volumes[0].projected.sources[0].secret.name, 'nats-user-operator');
+    const ports = the(manifests, 'NetworkPolicy')['spec'].egress.flatMap((/** @type {any} */ rule) => rule.ports.map((/** @type {any} */ one) => one.port));
+    assert.deepEqual(ports, [53, 53, 4222]);
+  });
+});
+
 describe('shared manifests', () => {
   check('the namespace enforces the restricted profile and denies traffic by default', () => {
     for (const overlay of OVERLAYS) {
@@ -320,6 +388,19 @@ describe('shared manifests', () => {
     }
   });
 
+  check('with single databases, a production shop fits one node of 4 cores and 16 GiB', () => {
+    const parts = SERVICES.map((service) => manifestsOf(service, 'production'));
+    const pods = parts.flatMap((manifests) => ofKind(manifests, 'Deployment').flatMap((one) => Array.from({ length: the(manifests, 'HorizontalPodAutoscaler')['spec'].minReplicas }, () => podOf(one).spec.containers[0].resources.requests)));
+    const clusters = ofKind(manifestsOf('postgres', 'small'), 'Cluster');
+    const { container, reloader, promExporter } = yamlOf('deploy/nats/values.yaml');
+    const nats = Array.from({ length: 3 }, () => [container, reloader, promExporter].map((one) => one.merge.resources.requests)).flat();
+    const all = [...pods, ...nats, ...clusters.map(({ spec }) => spec.resources.requests)];
+    const sum = (/** @type {string} */ what, /** @type {Record<string, number>} */ units) => all.reduce((total, one) => total + Number.parseFloat(one[what]) * (units[one[what].replace(/^[\d.]+/, '')] ?? Number.NaN), 0);
+    assert.ok(sum('cpu', { m: 0.001, '': 1 }) < 3, `${sum('cpu', { m: 0.001, '': 1 })} cores`);
+    assert.ok(sum('memory', { Mi: 1 / 1_024, Gi: 1 }) < 8, `${sum('memory', { Mi: 1 / 1_024, Gi: 1 })} GiB`);
+    assert.deepEqual(clusters.map(({ spec }) => [spec.instances, spec.plugins.length]), clusters.map(() => [1, 1]));
+  });
+
   test('NATS servers are on different nodes', () => assert.deepEqual(natsFaults(yamlOf('deploy/nats/values.yaml')), []));
 
   check('network policies allow each call between services', () => {
@@ -336,7 +417,7 @@ describe('shared manifests', () => {
   });
 
   check('no kustomization uses a field that old kubectl rejects or silently ignores', () => {
-    for (const folder of [...folders, ...[...SERVICES, 'shared', 'postgres'].map((name) => `deploy/${name}/base`)]) {
+    for (const folder of [...folders, ...[...SERVICES, 'shared', 'postgres', 'console'].map((name) => `deploy/${name}/base`), ...SERVICES.filter(migrates).map((name) => `deploy/${name}/migration`)]) {
       assert.doesNotMatch(textOf(`${folder}/kustomization.yaml`), /^(labels|patches|components|replacements|commonLabels):/m, folder);
     }
   });

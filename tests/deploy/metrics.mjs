@@ -21,6 +21,6 @@ export function metricsOf(query) {
     .replaceAll(/"[^"]*"/g, '')
     .replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, '')
     .replaceAll(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, '');
-  const names = [...bare.matchAll(/\b[a-z_][a-z0-9_]*\b(?!\s*\()/gi)].map(([name]) => name);
+  const names = [...bare.matchAll(/\b[a-z_][a-z0-9_:]*\b(?!\s*\()/gi)].map(([name]) => name);
   return names.filter((name) => !['and', 'or', 'unless', 'bool'].includes(name)).map((name) => name.replace(/_(bucket|sum|count)$/, ''));
 }

@@ -11,6 +11,9 @@ import { BlockList, isIPv6 } from 'node:net';
 /** Maximum duration of a graceful shutdown (libs/platform/src/service/service.ts), in seconds. */
 const SHUTDOWN_S = 17;
 
+/** The console's nginx writes its configuration when it starts. */
+const WRITABLE = ['/tmp', '/etc/nginx/conf.d'];
+
 const NODE = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
 
@@ -46,7 +49,10 @@ export const policies = {
     const named = (/** @type {string} */ name) => (role === undefined ? name : `${name}-${role}`);
     const parts = ['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service', 'ServiceAccount', 'NetworkPolicy'].map((kind) => `${kind} ${named(service)}`);
     const expected = [...parts, ...(migrates ? [`Job ${named(`${service}-migrate`)}`, `NetworkPolicy ${named(`${service}-migrate`)}`] : [])];
-    const found = manifests.map(({ kind, metadata }) => `${kind} ${kind === 'ConfigMap' ? metadata.name.replace(/-[a-z0-9]{10}$/, '') : metadata.name}`);
+    // A ConfigMap ends with a hash; a Job's name contains its release.
+    const unversioned = (/** @type {Manifest} */ { kind, metadata: { name } }) =>
+      (kind === 'ConfigMap' ? name.replace(/-[a-z0-9]{10}$/, '') : kind === 'Job' ? name.replace(/-[0-9a-f]{12}(?=-|$)/, '') : name);
+    const found = manifests.map((one) => `${one.kind} ${unversioned(one)}`);
     return [
       ...expected.filter((one) => found.filter((other) => other === one).length !== 1).map((one) => `not exactly one ${one}`),
       ...found.filter((one) => !expected.includes(one)).map((one) => `${one} is not expected`),
@@ -62,6 +68,7 @@ export const policies = {
       return unmet(workload, {
         'does not run as root': user.runAsNonRoot === true && user.runAsUser > 0 && user.runAsGroup > 0 && each((one) => one.securityContext.runAsUser === undefined),
         'uses the runtime\'s seccomp profile': user.seccompProfile?.type === 'RuntimeDefault',
+        'displaces what is less important on a full node': spec.priorityClassName === 'plant-shop',
         'mounts no API server token': spec.automountServiceAccountToken === false,
         'gets no service-link variables, which would count as settings': spec.enableServiceLinks === false,
         'shares no host namespace': !spec.hostNetwork && !spec.hostPID && !spec.hostIPC,
@@ -69,7 +76,7 @@ export const policies = {
         'cannot gain privileges': each((one) => one.securityContext.allowPrivilegeEscalation === false && !one.securityContext.privileged),
         'has no capabilities': each(({ securityContext: { capabilities } }) => capabilities.drop.join() === 'ALL' && !capabilities.add),
         'has a read-only root file system': each((one) => one.securityContext.readOnlyRootFilesystem === true),
-        'mounts secrets read-only': each((one) => one.volumeMounts.every((/** @type {any} */ mount) => mount.mountPath === '/tmp' || mount.readOnly === true)),
+        'mounts secrets read-only': each((one) => one.volumeMounts.every((/** @type {any} */ mount) => WRITABLE.includes(mount.mountPath) || mount.readOnly === true)),
         'has requests and limits for CPU and memory': each(({ resources }) =>
           ['requests', 'limits'].every((what) => resources?.[what]?.cpu && resources[what].memory)),
       });
@@ -84,6 +91,21 @@ export const policies = {
         }),
       ),
     ),
+
+  'a Job is named by its release, and stays until the next': (manifests, { overlay }) =>
+    ofKind(manifests, 'Job').flatMap((job) => {
+      const [, digest = ''] = /@sha256:([0-9a-f]{12})/.exec(podOf(job).spec.containers[0].image) ?? [];
+      return unmet(job, {
+        'contains the beginning of the digest': overlay === 'dev' || (digest !== '' && job.metadata.name.includes(`-migrate-${digest}`)),
+        'is not removed': job['spec'].ttlSecondsAfterFinished === undefined,
+        'fails with its first container, but not with a node': job['spec'].podFailurePolicy?.rules.map((/** @type {any} */ rule) => rule.action).join() === 'Ignore,FailJob',
+      });
+    }),
+
+  'a failed migration ends a sync of Argo CD before the pods are replaced': (manifests, { migrates }) => {
+    const waveOf = (/** @type {Manifest} */ one) => Number(one.metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
+    return migrates ? ofKind(manifests, 'Deployment').flatMap((one) => unmet(one, { 'follows the Job': ofKind(manifests, 'Job').every((job) => waveOf(job) < waveOf(one)) })) : [];
+  },
 
   'pods are probed on the operations port and shut down gracefully': (manifests) =>
     ofKind(manifests, 'Deployment').flatMap((deployment) => {
@@ -100,6 +122,7 @@ export const policies = {
         'has time to shut down': spec.terminationGracePeriodSeconds >= pause + SHUTDOWN_S,
         'is replaced only when its successor is ready': deployment['spec'].strategy.rollingUpdate.maxUnavailable === 0,
         'leaves the number of replicas to the autoscaler': deployment['spec'].replicas === undefined,
+        'fails to roll out within three minutes': deployment['spec'].progressDeadlineSeconds <= 180,
       });
     }),
 
@@ -169,7 +192,7 @@ export const policies = {
 
   'only notifications reaches outside the cluster, and no internal address': (manifests) =>
     ofKind(manifests, 'NetworkPolicy').flatMap((one) => {
-      const rules = one['spec'].egress.filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
+      const rules = (one['spec'].egress ?? []).filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
       const blocks = rules.flatMap((/** @type {any} */ rule) => rule.to.map((/** @type {any} */ peer) => peer.ipBlock));
       if (!['notifications', 'notifications-webhooks', 'notifications-mail'].includes(one.metadata.name)) return unmet(one, { 'reaches only pods': blocks.length === 0 });
       const reached = (/** @type {string} */ address) => blocks.some((/** @type {any} */ block) => covers([block.cidr], address) && !covers(block.except ?? [], address));
@@ -189,7 +212,7 @@ export const policies = {
         .flatMap((/** @type {any} */ source) => source.secret?.items ?? [])
         .map((/** @type {any} */ item) => `/run/secrets/shop/${item.path}`);
       // The mode of a sandbox's migration is the only other variable.
-      const named = spec.containers[0].env.filter((/** @type {any} */ one) => one.name !== 'SANDBOX').map((/** @type {any} */ one) => one.value);
+      const named = (spec.containers[0].env ?? []).filter((/** @type {any} */ one) => one.name !== 'SANDBOX').map((/** @type {any} */ one) => one.value);
       return unmet(workload, { [`${named.join(' ')} match the mounted files`]: [...named].sort().join() === [...mounted].sort().join() });
     }),
 
@@ -210,6 +233,7 @@ export const policies = {
 export function databaseFaults(cluster) {
   const { affinity, topologySpreadConstraints: spreads = [] } = cluster['spec'];
   return unmet(cluster, {
+    'displaces services on a full node': cluster['spec'].priorityClassName === 'plant-shop-data',
     'has each instance on its own node': affinity?.enablePodAntiAffinity === true && affinity.podAntiAffinityType === 'required' && affinity.topologyKey === NODE,
     'prefers a zone for each instance': spreads.some((/** @type {any} */ one) =>
       one.topologyKey === ZONE && one.maxSkew === 1 && one.whenUnsatisfiable === 'ScheduleAnyway' && one.labelSelector?.matchLabels?.['cnpg.io/cluster'] === cluster.metadata.name),
@@ -220,6 +244,7 @@ export function databaseFaults(cluster) {
 export function natsFaults(values) {
   const { [NODE]: node, [ZONE]: zone } = values['podTemplate'].topologySpreadConstraints;
   return unmet({ kind: 'StatefulSet', metadata: { name: 'nats' } }, {
+    'displaces services on a full node': values['podTemplate'].merge.spec.priorityClassName === 'plant-shop-data',
     'has its servers on different nodes': node?.maxSkew === 1 && node.whenUnsatisfiable === 'DoNotSchedule',
     'moves from a node that is lost or drained': node?.nodeTaintsPolicy === 'Honor',
     'prefers different zones': zone?.maxSkew === 1 && zone.whenUnsatisfiable === 'ScheduleAnyway',

@@ -28,9 +28,15 @@ const breakages = [
   ['pods meet the restricted profile and write only to /tmp', ({ container }) => void delete container.resources.limits.memory],
   ['pods meet the restricted profile and write only to /tmp', ({ container }) => void (container.securityContext.readOnlyRootFilesystem = false)],
   ['pods meet the restricted profile and write only to /tmp', ({ pod }) => void delete pod.enableServiceLinks],
+  ['pods meet the restricted profile and write only to /tmp', ({ pod }) => void delete pod.priorityClassName],
   ['pods meet the restricted profile and write only to /tmp', ({ pod }) => void pod.volumes.push({ name: 'host', hostPath: { path: '/' } })],
   ['production images are pinned by digest, and no image is tagged latest', ({ container }) => void (container.image = 'plant-shop/notifications:1.2.3')],
   ['production images are pinned by digest, and no image is tagged latest', ({ container }) => void (container.image = container.image.replace('notifications', 'store'))],
+  ['a Job is named by its release, and stays until the next', ({ Job }) => void (Job.metadata.name = 'notifications-migrate')],
+  ['a Job is named by its release, and stays until the next', ({ Job }) => void (Job.spec.ttlSecondsAfterFinished = 600)],
+  ['a Job is named by its release, and stays until the next', ({ Job }) => void delete Job.spec.podFailurePolicy],
+  ['a failed migration ends a sync of Argo CD before the pods are replaced', ({ Deployment }) => void delete Deployment.metadata.annotations],
+  ['pods are probed on the operations port and shut down gracefully', ({ Deployment }) => void delete Deployment.spec.progressDeadlineSeconds],
   ['pods are probed on the operations port and shut down gracefully', ({ container }) => void (container.readinessProbe.httpGet.path = '/livez')],
   ['pods are probed on the operations port and shut down gracefully', ({ container }) => void delete container.lifecycle],
   ['pods are probed on the operations port and shut down gracefully', ({ pod }) => void (pod.terminationGracePeriodSeconds = 15)],
@@ -76,6 +82,7 @@ test('every policy has a manifest that it rejects', () => {
 
 /** @type {((cluster: any) => void)[]} */
 const databaseBreakages = [
+  ({ spec }) => void delete spec.priorityClassName,
   ({ spec }) => void (spec.affinity.podAntiAffinityType = 'preferred'),
   ({ spec }) => void (spec.affinity.topologyKey = 'topology.kubernetes.io/zone'),
   ({ spec }) => void delete spec.topologySpreadConstraints,

@@ -34,7 +34,8 @@ async function rendererOf(binary) {
   return {
     name: `kubectl ${JSON.parse(version).clientVersion.gitVersion}`,
     render: async (folder) => {
-      const documents = parseAllDocuments(await run(binary, ['kustomize', join(ROOT, folder)]), { version: '1.1' });
+      // A time is text, as for kubectl.
+      const documents = parseAllDocuments(await run(binary, ['kustomize', join(ROOT, folder)]), { version: '1.1', customTags: (tags) => tags.filter((one) => typeof one === 'string' || one.tag !== 'tag:yaml.org,2002:timestamp') });
       return documents.map((document) => {
         if (document.errors.length > 0) throw document.errors[0];
         return normal(document.toJS());
@@ -43,9 +44,10 @@ async function rendererOf(binary) {
   };
 }
 
-/** Removes empty maps, which only old versions write. @param {Manifest} manifest */
+/** Removes what only old versions write: empty maps, and namespaces of what is in none, which the API server drops. @param {Manifest} manifest */
 function normal(manifest) {
   const { annotations } = manifest.metadata;
+  if (manifest.kind === 'PriorityClass') delete manifest.metadata.namespace;
   if (annotations !== undefined && Object.keys(annotations).length === 0) delete manifest.metadata.annotations;
   return manifest;
 }

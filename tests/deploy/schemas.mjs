@@ -1,13 +1,43 @@
+import * as argo from '@kubernetes-models/argo-cd/argoproj.io/v1alpha1';
+import * as certificates from '@kubernetes-models/cert-manager/cert-manager.io/v1';
+import { BarmanObjectStoreConfiguration } from '@kubernetes-models/cloudnative-pg/github.com/cloudnative-pg/barman-cloud/pkg/api';
 import * as databases from '@kubernetes-models/cloudnative-pg/postgresql.cnpg.io/v1';
+import * as externalSecrets from '@kubernetes-models/external-secrets/external-secrets.io/v1';
+import * as flux from '@kubernetes-models/flux-cd/kustomize.toolkit.fluxcd.io/v1';
+import * as fluxSources from '@kubernetes-models/flux-cd/source.toolkit.fluxcd.io/v1';
+import * as gateways from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1';
+import * as keda from '@kubernetes-models/keda/keda.sh/v1alpha1';
+import * as monitoring from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1';
 import * as apps from 'kubernetes-models/apps/v1';
 import * as autoscaling from 'kubernetes-models/autoscaling/v2';
 import * as batch from 'kubernetes-models/batch/v1';
 import * as networking from 'kubernetes-models/networking.k8s.io/v1';
 import * as policy from 'kubernetes-models/policy/v1';
+import * as scheduling from 'kubernetes-models/scheduling.k8s.io/v1';
 import * as core from 'kubernetes-models/v1';
+
+/**
+ * CloudNativePG's plug-in has no published schema; its configuration is that of the operator's own backups.
+ * @this {any}
+ */
+function validateStore() {
+  BarmanObjectStoreConfiguration.prototype.validate.call(this.spec.configuration);
+  if (!/^[1-9]\d*[dwm]$/.test(this.spec.retentionPolicy)) throw new Error('retentionPolicy is not a time');
+  JSON.stringify([this.apiVersion, this.kind, this.metadata]);
+}
 
 /** @type {Record<string, any>} */
 const models = {
+  'argoproj.io/v1alpha1': argo,
+  'barmancloud.cnpg.io/v1': { ObjectStore: { prototype: { validate: validateStore } } },
+  'cert-manager.io/v1': certificates,
+  'external-secrets.io/v1': externalSecrets,
+  'gateway.networking.k8s.io/v1': gateways,
+  'keda.sh/v1alpha1': keda,
+  'kustomize.toolkit.fluxcd.io/v1': flux,
+  'monitoring.coreos.com/v1': monitoring,
+  'scheduling.k8s.io/v1': scheduling,
+  'source.toolkit.fluxcd.io/v1': fluxSources,
   v1: core,
   'apps/v1': apps,
   'autoscaling/v2': autoscaling,

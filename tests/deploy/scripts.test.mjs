@@ -52,13 +52,12 @@ test('NATS in a container gets every password that nats.conf needs', async () =>
   assert.deepEqual([...output.matchAll(/^(\w+_NATS_PASSWORD)=/gm)].map(([, name]) => name).sort(), passwordVariables);
 });
 
-test('the NATS chart gets every password that nats.conf needs, from existing Secrets', async () => {
-  const { container, config } = yamlOf('deploy/nats/values.yaml');
-  assert.deepEqual(Object.keys(container.env).sort(), passwordVariables);
-  for (const user of NATS_USERS) {
-    assert.deepEqual(container.env[`${user.toUpperCase()}_NATS_PASSWORD`].valueFrom.secretKeyRef, { name: `nats-user-${user}`, key: 'password' });
-  }
-  assert.deepEqual(config.merge, { accounts$include: 'accounts.conf' });
+test('the NATS chart mounts the accounts, and runs the server that docker-compose.yml does', () => {
+  const { container, config, podTemplate } = yamlOf('deploy/nats/values.yaml');
+  const [{ value: mount }, { value: volume }] = [container.patch[0], podTemplate.patch[0]];
+  assert.deepEqual([mount.mountPath, mount.name, volume.secret], ['/etc/nats-accounts', volume.name, { secretName: 'nats-accounts' }]);
+  assert.deepEqual(config.merge, { accounts$include: '../nats-accounts/accounts.conf' });
+  assert.equal(container.env, undefined);
   assert.equal(config.jetstream.enabled, false);
   const [version] = /\d+\.\d+\.\d+/.exec(container.image.tag) ?? [];
   assert.ok(yamlOf('docker-compose.yml').services.nats.image.includes(`:${version}-`), 'the same version everywhere');
@@ -83,82 +82,146 @@ test('every Secret that a pod or NATS mounts is created by secrets.sh or by the 
   const keys = drawn.flatMap(({ metadata, stringData }) =>
     Object.keys(stringData).map((key) => `${metadata.name}/${key}`).filter((key) => !/-db-service\/(username|password)$/.test(key)),
   );
-  const manifests = SERVICES.flatMap((service) => ['deployment', 'migration'].map((kind) => `deploy/${service}/base/${kind}.yaml`));
+  const manifests = SERVICES.flatMap((service) => ['base/deployment', 'migration/job'].map((file) => `deploy/${service}/${file}.yaml`));
   const mounted = manifests.filter((file) => existsSync(join(ROOT, file))).flatMap((file) => {
     const { volumes } = yamlOf(file).spec.template.spec;
     const sources = volumes.flatMap((/** @type {any} */ volume) => volume.projected?.sources ?? []);
     const needed = sources.filter((/** @type {any} */ { secret }) => !secret.optional);
-    return needed.map((/** @type {any} */ { secret }) => `${secret.name}/${secret.items.map((/** @type {any} */ item) => item.key).join()}`);
+    return needed.flatMap((/** @type {any} */ { secret }) => secret.items.map((/** @type {any} */ { key }) => `${secret.name}/${key}`));
   });
   const byOperator = SERVICES.flatMap((service) => [`${service}-db-app/uri`, `${service}-db-ca/ca.crt`]);
-  const wanted = new Set([...mounted, ...NATS_USERS.map((user) => `nats-user-${user}/password`)]);
+  const wanted = new Set([...mounted, ...NATS_USERS.flatMap((user) => ['user', 'password'].map((key) => `nats-user-${user}/${key}`))]);
   assert.deepEqual([...wanted].filter((one) => !byOperator.includes(one)).sort(), [...keys].sort());
 });
 
-test('a release migrates before it starts new pods, and stops at the first failure', async () => {
-  const kubectl = stand('kubectl', 'case "$1 $2" in "get job/"*) echo "SuccessCriteriaMet Complete" ;; *) echo "kubectl $@" ;; esac');
-  const said = async (/** @type {string} */ service) => (await shell('deploy/release.sh', [service, 'production'], kubectl)).trimEnd().split('\n');
-  const overlay = `${join(ROOT, 'deploy')}/store/overlays/production`;
-  assert.deepEqual(await said('store'), [
-    'kubectl delete job store-migrate --namespace plant-shop --ignore-not-found',
-    `kubectl apply --kustomize ${overlay} --selector release-phase=prepare`,
-    `kubectl apply --kustomize ${overlay}`,
-    'kubectl rollout status deployment/store --namespace plant-shop --timeout=10m',
-  ]);
-  const ofRole = (await shell('deploy/release.sh', ['notifications', 'production-stream'], kubectl)).trimEnd().split('\n');
-  assert.deepEqual([0, 3].map((n) => ofRole[n]?.split(' ').slice(0, 4).join(' ')), [
-    'kubectl delete job notifications-migrate-stream',
-    'kubectl rollout status deployment/notifications-stream',
-  ]);
-  assert.deepEqual((await said('gateway')).map((line) => line.split(' ')[1]), ['apply', 'rollout']);
-  const failing = stand('kubectl', 'echo "$1"; [ "$1" != get ]');
-  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), 'store', 'production'], { env: { ...process.env, ...failing } });
-  assert.notEqual(code, 0);
-  assert.deepEqual(output.trimEnd().split('\n'), ['delete', 'apply']);
+/** What a fake cluster answers to release.sh, as shell commands; `$turn` counts the questions after the migration or the rollout. */
+const CLUSTER = {
+  rendered: `cat <<'END'
+kind: Job
+metadata:
+  name: store-migrate-0123456789ab
+spec:
+  - image: registry.example:5000/plant-shop/store@sha256:0123456789ab
+  volumes:
+      - secret:
+          items:
+          - key: password
+            path: nats-password
+          name: nats-user-store
+      - secret:
+          items:
+          - key: ca.crt
+          name: nats-ca
+          optional: true
+END`,
+  dryRun: ':',
+  secrets: '[ "$3" = nats-user-store ]',
+  job: 'echo SuccessCriteriaMet Complete',
+  pods: ':',
+  events: ':',
+  status: 'echo deployment "store" successfully rolled out',
+  said: 'echo a line',
+};
+
+/**
+ * Releases the store in a fake cluster that has its Deployment already.
+ * @param {Partial<typeof CLUSTER>} answers
+ * @param {[service: string, overlay: string]} [what]
+ */
+async function released(answers, what = ['store', 'production']) {
+  const { rendered, dryRun, secrets, job, pods, events, status, said } = { ...CLUSTER, ...answers };
+  const notes = mkdtempSync(join(folder, 'release-'));
+  const kubectl = stand('kubectl', `
+    [ "$1" = --namespace ] && shift 2
+    turns=${notes}/turns
+    turn() { echo x >> "$turns"; turn=$(wc -l < "$turns" | tr -d ' '); }
+    case "$*" in
+      kustomize*) ${rendered}
+        ;;
+      *--dry-run=server) ${dryRun} ;;
+      'get secrets'*) ${secrets} ;;
+      'get --filename'*name) echo deployment.apps/store; [ ! -s ${notes}/changes ] || echo job.batch/store-migrate-0123456789ab ;;
+      'get --filename'*) printf '{"kind":"Deployment"}\\n---\\n\\n---\\n' ;;
+      'get job/'*) turn; ${job} ;;
+      'get deployment'*) printf 'app.kubernetes.io/name=store,' ;;
+      'get replicasets'*) printf '9 older\\n10 newer\\n' ;;
+      'get pods'*'.metadata.name}') echo store-newer-1 ;;
+      'get pods'*) turn=$(wc -l < "$turns" | tr -d ' '); ${pods} ;;
+      'get events'*) ${events} ;;
+      'rollout status'*--watch=false) turn; ${status} ;;
+      logs*|exec*) ${said} ;;
+      *before.yaml) echo "apply $(tr '\\n' ' ' < "$3")" >> ${notes}/changes ;;
+      *) echo "$*" | sed 's, /[^ ]*/, ,' >> ${notes}/changes ;;
+    esac`);
+  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), ...what], { env: { ...process.env, ...kubectl } });
+  const changes = existsSync(join(notes, 'changes')) ? readFileSync(join(notes, 'changes'), 'utf8').trimEnd().split('\n') : [];
+  return { code, lines: output.trimEnd().split('\n').filter(Boolean), changes };
+}
+
+const UNDONE = ['apply {"kind":"Deployment"} --- --- ', 'delete --ignore-not-found --wait=false job.batch/store-migrate-0123456789ab', 'rollout status deployment/store --timeout=3m'];
+
+test('a release migrates before it starts new pods, and then removes the Job of the former one', async () => {
+  assert.deepEqual(await released({}), {
+    code: 0,
+    lines: [],
+    changes: [
+      'delete job store-migrate-0123456789ab --ignore-not-found',
+      'apply --filename manifests.yaml --selector release-phase=prepare',
+      'apply --filename manifests.yaml',
+      'delete jobs --selector app.kubernetes.io/name=store-migrate,!app.kubernetes.io/component --field-selector metadata.name!=store-migrate-0123456789ab',
+    ],
+  });
+  const rendered = CLUSTER.rendered.replaceAll('plant-shop/store', 'plant-shop/notifications').replace(/store-migrate-\w+/, 'notifications-migrate-0123456789ab-stream');
+  const ofRole = await released({ rendered }, ['notifications', 'production-stream']);
+  assert.match(ofRole.changes.at(-1) ?? '', /name=notifications-migrate,app\.kubernetes\.io\/component=stream --field-selector metadata\.name!=notifications-migrate-0123456789ab-stream$/);
+  const ofGateway = await released({ rendered: 'echo "  - image: plant-shop/gateway:1"', secrets: ':' }, ['gateway', 'production']);
+  assert.deepEqual(ofGateway.changes, ['apply --filename manifests.yaml']);
 });
 
-test('a release whose migration fails prints its log and ends soon after', { timeout: 20_000 }, async () => {
-  // The fake Job first runs, then ends its pods, then has failed.
-  const asked = join(folder, 'asked');
-  const kubectl = stand('kubectl', `
-    case "$1 $2" in
-      'get pods'|'get events') ;;
-      get*) echo x >> "${asked}"; case "$(wc -l < "${asked}" | tr -d ' ')" in 1) ;; 2) echo FailureTarget ;; *) echo FailureTarget Failed ;; esac ;;
-      logs*) echo "cannot migrate: connect ECONNREFUSED" ;;
-      *) echo "$1" ;;
-    esac`);
-  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), 'store', 'production'], { env: { ...process.env, ...kubectl } });
-  assert.equal(code, 1);
-  assert.deepEqual(output.trimEnd().split('\n'), [
-    'delete',
-    'apply',
-    'The migration of store failed; nothing was rolled out. Its last lines:',
-    'cannot migrate: connect ECONNREFUSED',
-  ]);
-});
+/** @type {[what: string, answers: Partial<typeof CLUSTER>, line: RegExp][]} */
+const REFUSED = [
+  ['the image of another service', { rendered: 'echo "    image: registry.example:5000/plant-shop/catalog@sha256:0"' }, /registry.example:5000\/plant-shop\/catalog@sha256:0 is the image of another service$/],
+  ['a missing Secret', { secrets: 'echo "Error from server (NotFound): secrets \\"nats-user-store\\" not found" >&2; false' }, /secrets "nats-user-store" not found$/],
+  ['manifests that the cluster does not know', { dryRun: 'echo "no matches for kind HorizontalPodAutoscaler" >&2; false' }, /no matches for kind HorizontalPodAutoscaler$/],
+  ['an overlay that cannot be rendered', { rendered: 'echo no such file >&2; false' }, /overlays\/production is not valid: no such file$/],
+];
+
+for (const [what, answers, line] of REFUSED) {
+  test(`a release with ${what} is refused before it changes anything`, async () => {
+    const { code, lines, changes } = await released(answers);
+    assert.deepEqual([code, lines.length, changes], [1, 1, []], lines.join('\n'));
+    assert.match(lines[0] ?? '', line);
+  });
+}
+
+/** Each is told by the line that the release prints, at the latest ten seconds after the cluster knows. @type {[what: string, answers: Partial<typeof CLUSTER>, line: string][]} */
+const BAD = [
+  ['whose migration fails', { job: 'if [ $turn -lt 2 ]; then :; else echo FailureTarget; fi', said: 'echo column exists' }, 'its migration failed. Its last line: column exists'],
+  ['whose image is missing', { job: ':', pods: 'echo "ErrImagePull: store:1 not found"' }, 'ErrImagePull: store:1 not found'],
+  ['whose registry does not answer', { job: ':', pods: 'if [ $turn -lt 3 ]; then echo "ErrImagePull: timeout"; else echo "ImagePullBackOff: timeout"; fi' }, 'ImagePullBackOff: timeout'],
+  ['whose pods exit at once', { status: 'echo Waiting', pods: 'if [ $turn -lt 4 ]; then echo ": "; else echo "CrashLoopBackOff: back-off 10s"; fi', said: 'case "$*" in *pod-template-hash=newer*) echo PUBLIC_URL is missing ;; esac' }, 'a new pod exits. Its last line: PUBLIC_URL is missing'],
+  ['whose pods are not ready in time', { status: 'echo "exceeded its progress deadline"', said: 'echo "database: refused"' }, 'its new pods are not ready in time:  database: refused'],
+];
+
+for (const [what, answers, line] of BAD) {
+  test(`a release ${what} says so in one line and is undone`, { timeout: 20_000 }, async () => {
+    const { code, lines, changes } = await released(answers);
+    assert.equal(code, 1);
+    assert.deepEqual(lines.map((one) => one.trimEnd()), [`store is not released: ${line}`, 'Undone: all is as before.']);
+    assert.deepEqual(changes.slice(-3), UNDONE);
+    assert.equal(changes.includes('apply --filename manifests.yaml'), 'status' in answers, 'the pods');
+  });
+}
 
 test('a release prints each reason why a migration waits once', { timeout: 20_000 }, async () => {
-  // First no pod is created; then its image cannot be pulled; then its container starts, runs and completes.
-  const asked = join(folder, 'asked-of-pods');
-  const image = 'ImagePullBackOff: Back-off pulling image "plant-shop/store:1"';
-  const kubectl = stand('kubectl', `
-    turn() { wc -l < "${asked}" | tr -d ' '; }
-    case "$1 $2" in
-      'get pods') case "$(turn)" in 1|2) ;; 3|4) echo '${image}' ;; 5) echo 'ContainerCreating: ' ;; *) echo ': ' ;; esac ;;
-      'get events') echo 'pods "store-migrate-x" is forbidden: exceeded quota' ;;
-      get*) echo x >> "${asked}"; [ "$(turn)" -lt 7 ] || echo Complete ;;
-      *) echo "$1" ;;
-    esac`);
-  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), 'store', 'production'], { env: { ...process.env, ...kubectl } });
+  // First no pod is created; then it has no node; then its container starts, runs and completes.
+  const { code, lines } = await released({
+    job: '[ $turn -lt 6 ] || echo Complete',
+    pods: 'case $turn in 1|2) ;; 3|4) echo "0/3 nodes are available" ;; *) echo ": " ;; esac',
+    events: 'turn=$(wc -l < "$turns" | tr -d " "); [ $turn -gt 2 ] || echo exceeded quota',
+  });
   assert.equal(code, 0);
-  assert.deepEqual(output.trimEnd().split('\n'), [
-    'delete',
-    'apply',
-    'The migration of store has not started: pods "store-migrate-x" is forbidden: exceeded quota',
-    `The migration of store has not started: ${image}`,
-    'apply',
-    'rollout',
-  ]);
+  assert.deepEqual(lines, ['store waits: exceeded quota', 'store waits: 0/3 nodes are available']);
 });
 
 test('the commands for containers and clusters start: without --check they print their usage', async () => {

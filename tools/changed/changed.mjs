@@ -20,7 +20,7 @@ export function changedFiles(root, since) {
 }
 
 /** Files that images do not contain (`.dockerignore`) or that only concern running them. The console uses the CSV rules of a tool. */
-const NOT_IN_IMAGES = /^(docs|releases|tests|examples|tools(?!\/plants\/csv\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|oxlint\.config\.mjs|knip\.json|jest\.(base|config)\.js)$/;
+const NOT_IN_IMAGES = /^(docs|releases|tests|examples|tools(?!\/(plants\/csv|reconcile\/[a-z]+|start\/errors)\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|oxlint\.config\.mjs|knip\.json|jest\.(base|config)\.js)$/;
 
 /**
  * Returns the services whose image the files change. A file of unknown use counts for all.

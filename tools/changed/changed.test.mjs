@@ -29,7 +29,7 @@ test('files outside the images change no service', () => {
 });
 
 test('files used by all image builds, and unknown files, change all services', () => {
-  for (const file of ['pnpm-lock.yaml', 'package.json', 'tsconfig.base.json', '.dockerignore', 'tools/plants/csv.mjs', 'libs/gone/src/a.ts', 'patches/a.patch']) {
+  for (const file of ['pnpm-lock.yaml', 'package.json', 'tsconfig.base.json', '.dockerignore', 'tools/plants/csv.mjs', 'tools/reconcile/main.mjs', 'libs/gone/src/a.ts', 'patches/a.patch']) {
     assert.deepEqual(changed(file), SERVICES, file);
   }
 });

@@ -1,10 +1,7 @@
-// `npm run dashboards`: writes deploy/observability/grafana/dashboards.
+// `npm run dashboards`: writes the generated files in deploy/observability.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../start/toolchain.mjs';
-import { dashboards } from './dashboards.mjs';
-import { grafana } from './grafana.mjs';
+import { generated } from './generated.mjs';
 
-for (const one of dashboards) {
-  writeFileSync(join(ROOT, 'deploy', 'observability', 'grafana', 'dashboards', `${one.uid}.json`), grafana(one));
-}
+for (const [file, content] of generated()) writeFileSync(join(ROOT, 'deploy', 'observability', file), content);

@@ -26,7 +26,7 @@ async function main() {
       console.log(usage);
       return 0;
     }
-    return await connected(natsOf(process.env), (call) => run(call, options));
+    return await connected(await natsOf(process.env), (call) => run(call, options));
   } catch (error) {
     const isCoded = error instanceof Error && 'code' in error;
     console.error(isCoded ? `Stopped (${error.code}): ${error.message}` : explain(error));
@@ -70,7 +70,7 @@ async function refuseTooMany(call) {
 
 /**
  * @template T
- * @param {ReturnType<typeof natsOf>} server
+ * @param {Awaited<ReturnType<typeof natsOf>>} server
  * @param {(call: import('./reconcile.mjs').Call) => Promise<T>} work
  * @returns {Promise<T>}
  */

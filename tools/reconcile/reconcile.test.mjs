@@ -13,17 +13,19 @@ test('options are dry-run, many and json, and nothing else', () => {
   assert.throws(() => parseOptions(['--all']), /--all/);
 });
 
-test('the NATS server comes from the environment, by default from the running shop', () => {
+test('the NATS server comes from the environment, by default from the running shop', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reconcile-'));
   try {
-    assert.throws(() => natsOf({ DATA_DIR: folder }), /No shop runs here/);
+    await assert.rejects(natsOf({ DATA_DIR: folder }), /No shop runs here/);
     writeFileSync(join(folder, 'run.json'), JSON.stringify({ nats: { url: 'nats://here', users: { operator: 'secret' } } }));
     const here = { url: 'nats://here', password: 'secret' };
-    assert.deepEqual(natsOf({ DATA_DIR: folder }), here);
-    assert.deepEqual(natsOf({ RUN_FILE: join(folder, 'run.json') }), here);
-    assert.deepEqual(natsOf({ DATA_DIR: folder, NATS_URL: 'nats://there', OPERATOR_NATS_PASSWORD: 'p' }), { url: 'nats://there', password: 'p' });
+    assert.deepEqual(await natsOf({ DATA_DIR: folder }), here);
+    assert.deepEqual(await natsOf({ RUN_FILE: join(folder, 'run.json') }), here);
+    assert.deepEqual(await natsOf({ DATA_DIR: folder, NATS_URL: 'nats://there', OPERATOR_NATS_PASSWORD: 'p' }), { url: 'nats://there', password: 'p' });
+    writeFileSync(join(folder, 'password'), 'of the file\n');
+    assert.deepEqual(await natsOf({ NATS_URL: 'nats://there', OPERATOR_NATS_PASSWORD_FILE: join(folder, 'password') }), { url: 'nats://there', password: 'of the file' });
     writeFileSync(join(folder, 'run.json'), '{}');
-    assert.throws(() => natsOf({ DATA_DIR: folder }), /NATS_URL/);
+    await assert.rejects(natsOf({ DATA_DIR: folder }), /NATS_URL/);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,4 +1,4 @@
-// `npm run freeze -- <service> <version>`, and commands of the release workflow: `check <tag>`, `deploy <service> <image> <digest>`.
+// `npm run freeze -- <service> <version>`, and commands of the release workflow: `check <tag>`, `deploy <service or console> <image> <digest>`.
 import { explain, StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
 import { deployImage, releaseOf } from './publish.mjs';
@@ -17,6 +17,7 @@ try {
 function run([command, first = '', ...more]) {
   const [second, third] = more;
   const service = SERVICES.find((one) => one === first);
+  const part = service ?? (first === 'console' ? first : undefined);
   if (command === 'freeze' && service && second !== undefined && more.length === 1) {
     const tag = freeze(service, second);
     console.log(`${tag} is written to releases/, apps/${service}/package.json and apps/${service}/CHANGELOG.md.`);
@@ -25,7 +26,7 @@ function run([command, first = '', ...more]) {
     const release = releaseOf(first);
     // GitHub's format of a step's outputs.
     console.log(`service=${release.service}\nversion=${release.version}`);
-  } else if (command === 'deploy' && service && second !== undefined && third !== undefined && more.length === 2) {
-    deployImage(service, second, third);
+  } else if (command === 'deploy' && part && second !== undefined && third !== undefined && more.length === 2) {
+    deployImage(part, second, third);
   } else throw new StartError(usage);
 }

@@ -1,5 +1,5 @@
 // Commands of .github/workflows/release.yml.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
@@ -25,13 +25,21 @@ export function releaseOf(tag) {
 }
 
 /**
- * Writes an image into the production overlay of a service.
- * @param {import('../start/services.mjs').ServiceName} service @param {string} image without tag and digest @param {string} digest
+ * Writes an image into the production overlay of a service or the console, and into its Jobs; names the migration's Job by it.
+ * @param {import('../start/services.mjs').ServiceName | 'console'} part @param {string} image without tag and digest @param {string} digest
  */
-export function deployImage(service, image, digest) {
-  const file = join(ROOT, 'deploy', service, 'overlays/production/kustomization.yaml');
-  writeFileSync(file, withImage(readFileSync(file, 'utf8'), service, image, digest));
+export function deployImage(part, image, digest, root = ROOT) {
+  const folder = join(root, 'deploy', part);
+  const change = (/** @type {string} */ path, /** @type {(text: string) => string} */ edit) => {
+    const file = join(folder, path, 'kustomization.yaml');
+    if (existsSync(file)) writeFileSync(file, edit(readFileSync(file, 'utf8')));
+  };
+  for (const path of ['overlays/production', 'reconcile']) change(path, (text) => withImage(text, part, image, digest));
+  change('migration', (text) => text.replace(/^nameSuffix: .*$/m, `nameSuffix: '${suffixOf(digest)}'`));
 }
+
+/** Returns how the name of a release's migration Job ends. @param {string} digest */
+const suffixOf = (digest) => `-${digest.replace('sha256:', '').slice(0, 12)}`;
 
 /** @param {string} overlay @param {string} service @param {string} image @param {string} digest @returns {string} */
 export function withImage(overlay, service, image, digest) {

@@ -7,6 +7,7 @@ import { StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
 import { filesBelow } from '../start/stamp.mjs';
 import { ROOT } from '../start/toolchain.mjs';
+import { deployImage } from './publish.mjs';
 import { documentOf, freeze, readRelease, sectionOf } from './releases.mjs';
 
 /** Copies the files that a freeze reads and writes. @param {import('node:test').TestContext} context */
@@ -93,5 +94,19 @@ test('a freeze without changelog entries is refused and writes nothing', (contex
 test('every service has its own changelog with the section Unreleased', () => {
   for (const service of SERVICES) {
     assert.notEqual(sectionOf(readFileSync(join(ROOT, `apps/${service}/CHANGELOG.md`), 'utf8'), 'Unreleased'), undefined, service);
+  }
+});
+
+test('a deployed image changes the overlay of its service or the console, its Jobs, and the name of its migration', (context) => {
+  const root = mkdtempSync(join(tmpdir(), 'plant-shop-deploy-'));
+  context.after(() => rmSync(root, { recursive: true }));
+  for (const part of /** @type {const} */ ([...SERVICES, 'console'])) {
+    cpSync(join(ROOT, 'deploy', part), join(root, 'deploy', part), { recursive: true });
+    const before = contentsOf(root);
+    deployImage(part, `ghcr.io/plants/${part}`, `sha256:0123456789ab${'c'.repeat(52)}`, root);
+    const changed = [...contentsOf(root)].filter(([file, text]) => before.get(file) !== text).map(([file]) => file.replace(`deploy/${part}/`, '').replace('/kustomization.yaml', ''));
+    const migrates = part !== 'gateway' && part !== 'console';
+    assert.deepEqual(changed.sort(), [...(migrates ? ['migration'] : []), 'overlays/production', ...(part === 'store' ? ['reconcile'] : [])]);
+    if (migrates) assert.match(readFileSync(join(root, `deploy/${part}/migration/kustomization.yaml`), 'utf8'), /^nameSuffix: '-0123456789ab'$/m);
   }
 });

@@ -47,6 +47,7 @@ export class ProductionShop {
   #servers = [];
   #natsPort = 0;
   #postgresPort = 0;
+  #operatorPassword = '';
 
   /**
    * @param {string} artefacts folder with a subfolder per service
@@ -72,6 +73,7 @@ export class ProductionShop {
       this.ports[service] = { ops: await freePort(), ...(withHttp && { http: await freePort() }) };
       const database = (/** @type {string} */ role, /** @type {string | undefined} */ password) => `postgresql://${role}:${password}@localhost:${this.#postgresPort}/${service}`;
       const all = {
+        'nats-user': service,
         'nats-password': natsPasswords[service] ?? '',
         'database-url': database(`${service}_service`, passwords[service]),
         'owner-database-url': database(service, owners[service]),
@@ -82,6 +84,7 @@ export class ProductionShop {
       mkdirSync(this.#secrets(service), { recursive: true });
       for (const [name, value] of Object.entries(all)) writeFileSync(join(this.#secrets(service), name), `${value}\n`);
     }
+    this.#operatorPassword = natsPasswords['operator'] ?? '';
     await Promise.all(SERVICES.filter((service) => this.#hasMigration(service)).map((service) => this.command(service, ['dist/migrate.js'], this.#migrationEnvironment(service))));
     for (const service of SERVICES) this.#startService(service);
     for (const service of SERVICES) await answers(`http://127.0.0.1:${this.ports[service]?.ops}/readyz`, { limitMs: 60_000, signal: this.signal });
@@ -98,6 +101,14 @@ export class ProductionShop {
    */
   command(service, args, env = this.environment(service)) {
     return run(this.node, args, { what: `${service}: node ${args.join(' ')}`, cwd: join(this.artefacts, service), env, as: USER, signal: this.signal });
+  }
+
+  /** Compares the databases, as the Job does. @returns {Promise<string>} what it says */
+  reconcile() {
+    const { args } = yamlOf('deploy/store/reconcile/job.yaml').spec.template.spec.containers[0];
+    const file = join(this.#secrets('store'), 'operator-nats-password');
+    writeFileSync(file, `${this.#operatorPassword}\n`);
+    return this.command('store', args, { NATS_URL: `nats://127.0.0.1:${this.#natsPort}`, OPERATOR_NATS_PASSWORD_FILE: file });
   }
 
   /**
@@ -131,7 +142,7 @@ export class ProductionShop {
     return {
       ...environmentOf(service),
       ...configMapOf(service, 'production'),
-      ...this.#mounted(service, 'deployment.yaml'),
+      ...this.#mounted(service, 'base/deployment.yaml'),
       NATS_URL: `nats://127.0.0.1:${this.#natsPort}`,
       OPS_HOST: '127.0.0.1',
       OPS_PORT: `${ops}`,
@@ -192,17 +203,17 @@ export class ProductionShop {
 
   /** @param {ServiceName} service */
   #hasMigration(service) {
-    return existsSync(join(ROOT, 'deploy', service, 'base', 'migration.yaml'));
+    return existsSync(join(ROOT, 'deploy', service, 'migration'));
   }
 
   /** @param {ServiceName} service */
   #migrationEnvironment(service) {
-    return { ...environmentOf(service), ...this.#mounted(service, 'migration.yaml') };
+    return { ...environmentOf(service), ...this.#mounted(service, 'migration/job.yaml') };
   }
 
   /** Returns the variables of a manifest, with the paths of mounted files replaced. @param {ServiceName} service @param {string} file */
   #mounted(service, file) {
-    const { env } = yamlOf(`deploy/${service}/base/${file}`).spec.template.spec.containers[0];
+    const { env } = yamlOf(`deploy/${service}/${file}`).spec.template.spec.containers[0];
     return Object.fromEntries(env.map((/** @type {any} */ { name, value }) => [name, value.replace(MOUNTED, this.#secrets(service))]));
   }
 

@@ -99,6 +99,10 @@ test('the first admin, created by command, creates a key, lists a plant and sell
   staff = { key, plantId: plant.body.id };
 });
 
+test('the store\'s image compares the databases, as after a restore', async () => {
+  assert.match(await shop.reconcile(), /Checked: 1 plants, [^]*Nothing is left to do\./);
+});
+
 test('the console\'s OAuth client is registered as deploy/README.md says', async () => {
   const [, json = ''] = /--data '(\{"name": "Console".*?\})'/s.exec(textOf('deploy/README.md')) ?? [];
   const { status, body } = await send('POST', '/v3/oauth/clients', { as: { apiKey: staff?.key ?? '' }, json: JSON.parse(json) });
