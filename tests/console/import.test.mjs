@@ -90,18 +90,35 @@ describe('a file of plants', () => {
     await first.getByRole('row', { name: `2 Unchanged ${word} same` }).waitFor();
     assert.equal(await first.getByRole('row', { name: /^3 Changed/ }).getByRole('cell').nth(2).textContent(), `${word} new name (was ${word} old)Id ${id + 1}Status sold (was available)Stock 9 (is 7)`);
     await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), [
-      'LineColumnProblemContent', '5Nameis missing–', '5Statusmust be one of available, pending, soldgone', '5Stockmust be a whole number in digits, from 0 to 1,000,000,0001.5',
-      `6External idis that of plant ${id + 1}; with its id, this line changes it${word}`, '7Idmust be a whole number in digits, at least 1x1', `7Namemust be text of 1 to 200 characters that can be seen${'y'.repeat(200)}`,
+      'LineColumnProblemContent', '5NameEnter 1 to 200 characters.–', '5StatusChoose available, pending or sold.gone', '5StockEnter a whole number from 0 to 1,000,000,000.1.5',
+      `6External idPlant ${id + 1} has it already.${word}`, '7IdEnter a whole number, 1 or more.x1', `7NameEnter 1 to 200 characters.${'y'.repeat(200)}`,
     ]);
     await visit.assertAccessible();
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the report' }).click()]);
-    assert.match(readFileSync(await download.path(), 'utf8'), /\r\n5,\d+,"column name is missing; column status must be [^\r]*\r\n6,,/);
+    assert.match(readFileSync(await download.path(), 'utf8'), /\r\n5,\d+,"Name: Enter 1 to 200 characters\. Status: Choose available, pending or sold\. [^\r]*\r\n6,,/);
     assert.deepEqual(await namesOf(word), [`${word} old`, `${word} same`]);
     await confirm(page, '3 plants');
     assert.deepEqual(await figuresOf(page), { Created: '1', Updated: '1', Unchanged: '1', Refused: '3' });
     assert.equal((await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId: id + 1 } } })).data.free, 9);
     // What the shop refuses, the browser logs.
     await visit.leave(/40[09] .*\/v3\/plant\)/);
+  });
+
+  test('is previewed as one file: lines follow from others that are more than a request before them', async () => {
+    const [word, id] = [fresh('Distant').replaceAll('-', ''), freshId()];
+    const between = Array.from({ length: 300 }, (_, n) => ({ id: id + 1 + n, name: `${word} between ${n}` }));
+    const lines = [{ id, name: `${word} first`, status: 'sold', externalId: word, quantity: 3 }, ...between, { id, name: `${word} later`, quantity: 4 }, { id: id + 999, name: `${word} other`, externalId: word }, { name: `${word} without an id`, tags: [{ name: word }] }];
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    const asked = [];
+    page.on('request', (request) => request.method() === 'POST' && request.url().includes('/v3/plant') && asked.push(request.url()));
+    await choose(page, 'long.ndjson', Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n')));
+    await page.getByText('1 line would be left out.').waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '302', Changed: '1', Unchanged: '0', Refused: '1' });
+    await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), ['LineColumnProblemContent', `303External idPlant ${id} has it already.${word}`]);
+    assert.equal(asked.length, 2);
+    assert.deepEqual(await namesOf(word), []);
+    await visit.leave();
   });
 
   test('can have any letters that spreadsheets save, and other separators', async () => {

@@ -53,6 +53,25 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
+  test('names the application that acted for a person, and not the console', async () => {
+    const id = await placeOrder(await newPlant());
+    await pay(id);
+    const name = fresh('Label printer');
+    const { data: client } = await admin.POST('/oauth/clients', { body: { name, grantTypes: ['client_credentials'], scopes: ['write:shipments', 'write:orders'], owner: staff.username } });
+    const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: client.clientId, client_secret: client.secret ?? '' });
+    const { access_token: token } = /** @type {any} */ (await (await fetch(`${address}/oauth/token`, { method: 'POST', body })).json());
+    const shipped = await fetch(`${address}/v3/store/order/${id}/shipment`, { method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: JSON.stringify({ carrier: 'Green Post', trackingNumber: '7' }) });
+    assert.equal(shipped.status, 200, await shipped.text());
+    const visit = await chrome.visit(staff, { path: `/orders/${id}` });
+    const { page } = visit;
+    const happened = page.getByRole('region', { name: 'Timeline' });
+    await happened.getByText(`by ${staff.username}, staff, by ${name}`).waitFor();
+    await happened.getByLabel('Note').fill('Checked.');
+    await happened.getByRole('button', { name: 'Add the note' }).click();
+    await happened.getByText(new RegExp(`by ${staff.username}, staff$`)).waitFor();
+    await visit.leave();
+  });
+
   test('a paid order can be cancelled until it is shipped, and its refund is found from the Today page', async () => {
     const plantId = await newPlant(10);
     const [id, shipped] = [await placeOrder(plantId, 2), await placeOrder(plantId)];

@@ -345,7 +345,7 @@ describe('plants', () => {
     assert.equal(report.name, 'mass-refused.csv');
     const [header, record = '', ...rest] = report.text.split('\r\n');
     assert.equal(header, '\ufeffline,id,problem,content');
-    assert.ok(record.startsWith(`${refused},`) && record.includes('name must be') && record.includes(`""id"":${first + ((refused - 1) % PLANTS)}`), record);
+    assert.ok(record.startsWith(`${refused},`) && record.includes('Name: Enter') && record.includes(`""id"":${first + ((refused - 1) % PLANTS)}`), record);
     assert.deepEqual(rest, ['']);
     await visit.assertAccessible();
     await page.getByRole('table', { name: 'Refused' }).getByRole('cell', { name: '31,415' }).waitFor();

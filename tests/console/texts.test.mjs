@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
+import { fieldSentence, notAccepted } from '../../apps/console/dist/ui/field-sentences.js';
 import { sentences } from '../../apps/console/dist/ui/problem-sentences.js';
 import { audited } from '../../apps/console/dist/pages/people/audited.js';
 import { catalog } from '../../libs/contracts/dist/catalog.js';
@@ -16,6 +17,22 @@ const FOR_PROGRAMS = /\b(?:read|write|manage):[a-z]+\b|\b(?:catalog|identity|sto
 test('each code of a problem has a sentence for people', () => {
   assert.deepEqual(Object.keys(sentences).sort(), Object.keys(problemTable).sort());
   for (const [code, said] of Object.entries(sentences)) for (const text of [said].flat()) assert.match(text, /^[A-Z][^_]+\.$/, code);
+});
+
+test('each fault of a value that the shop may tell has a sentence for people', () => {
+  const folders = ['libs/contracts/src/', 'libs/platform/src/rpc/', 'libs/platform/src/http/', ...['catalog', 'gateway', 'identity', 'notifications', 'store'].map((service) => `apps/${service}/src/`)];
+  const files = folders.flatMap((name) => {
+    const folder = new URL(`../../${name}`, import.meta.url);
+    // The shop's own pages show theirs themselves.
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !/spec\.|account-|recovery|interactions/.test(file)).map((file) => readFileSync(new URL(file, folder), 'utf8'));
+  });
+  const literal = /(['"`])((?:must|is already|is that of|is too|is required|is not a member|has a member)\b(?:(?!\1)[^\\\n]|\\.)*)\1/g;
+  const details = [...new Set(files.flatMap((source) => [...source.matchAll(literal)].map(([, , text = '']) => text.replaceAll(/\$\{[^}]*\}/g, '7'))))];
+  assert.ok(details.length > 60 && details.includes('must be a whole number from 7 to 7') && details.includes('must not use an internal name'), 'the sources are read');
+  assert.deepEqual(details.filter((detail) => fieldSentence(detail) === notAccepted), []);
+  for (const detail of details) assert.match(fieldSentence(detail), /^[A-Z][^_]+\.$/, detail);
+  assert.equal(fieldSentence('limit must be a whole number from 1 to 1000'), 'Enter a whole number from 1 to 1,000.');
+  assert.equal(fieldSentence('of a newer shop'), notAccepted);
 });
 
 test('each operation that the audit log may have is told in words', () => {

@@ -160,6 +160,7 @@ export const echoes: FakesByService = {
     fake(catalog.createPlant, ({ plant }) => ({ ...fern, name: plant.name })),
     fake(catalog.getPlant, ({ plantId }) => ({ ...fern, id: plantId })),
     fake(catalog.importPlants, ({ lines }) => lines.map(() => ({ id: 1, result: 'created' as const }))),
+    fake(catalog.previewImport, ({ lines }) => lines.map(() => ({ result: 'created' as const, after: { name: 'Fern', photoUrls: [], tags: [], status: 'available' as const } }))),
     fake(catalog.readExport, () => ({ plants: [fern] })),
     fake(catalog.replacePlant, ({ plant }) => ({ ...fern, id: plant.id, name: plant.name })),
     fake(catalog.changePlant, ({ plantId, name = fern.name, status = fern.status }) => ({ ...fern, id: plantId, name, status })),

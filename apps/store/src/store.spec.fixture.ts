@@ -91,6 +91,7 @@ export class StoreFixture {
         return { userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) };
       }),
       fake(identity.findUserIds, ({ q }) => ({ userIds: usernames.filter((n) => `user-${n}`.startsWith(q)).map(user) })),
+      fake(identity.resolveOAuthClients, ({ clientIds }) => clientIds.filter((clientId) => clientId !== 'deleted').map((clientId) => ({ clientId, name: `App ${clientId}` }))),
       fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
     // `end` resolves before the pool's connections have closed; `disconnect` then terminates them with an error.

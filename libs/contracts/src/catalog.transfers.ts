@@ -39,11 +39,29 @@ export class EndExport {
 
 // Answers
 
+export interface ImportRefusal {
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: readonly FieldError[];
+}
+
 /** The result of one line of an import. */
 export type ImportLineResult =
   | { readonly id: number; readonly result: 'created' | 'updated' | 'unchanged' }
   /** Refused, so nothing of the line was stored. `id` is present if it could be read. */
-  | { readonly id?: number; readonly refused: { readonly code: string; readonly detail: string; readonly errors?: readonly FieldError[] } };
+  | { readonly id?: number; readonly refused: ImportRefusal };
+
+/** A plant before or after a line of an import. A category or tag without an id: the shop would assign one. */
+export type PreviewedPlant = Omit<Plant, 'id' | 'updatedAt' | 'tags'> & {
+  readonly id?: number;
+  readonly tags: readonly { readonly id?: number; readonly name: string }[];
+};
+
+/** What importing a line would do. Without `id`: `POST /plant` would add a plant. Without `before`: both plants are larger than an answer. */
+export type ImportLinePreview =
+  | { readonly id?: number; readonly result: 'created'; readonly after: PreviewedPlant }
+  | { readonly id: number; readonly result: 'updated' | 'unchanged'; readonly before?: PreviewedPlant | undefined; readonly after: PreviewedPlant }
+  | { readonly id?: number; readonly refused: ImportRefusal };
 
 /** A page of plants in order of creation. */
 export interface ExportedPage {
@@ -85,6 +103,36 @@ export const transferOperations = {
         example: [
           { line: 1, id: 7, result: 'created' },
           { lines: 1, created: 1, updated: 0, unchanged: 0, refused: 0, complete: true },
+        ],
+      },
+    },
+  ),
+  /** Answers for as many of the first lines as an answer holds. */
+  previewImport: forClients(
+    read<ImportLinePreview[]>()('previewImport', ImportPlants),
+    {
+      route: 'POST /v3/plant/import/preview',
+      access: permission('write:plants'),
+      weight: 'time',
+      summary: 'Preview an import',
+      description:
+        `What an import of up to ${maxImportLines} lines, together at most 256 KiB unless it is one, would do, each after the lines before it. ` +
+        'Changes nothing. `complete` is `false` if the plants are too large for one answer: send the remaining lines again. The results are those of an import with the plant `before` and `after`, and with its `free` units if the line has ' +
+        'a quantity. A line without an `id` is read as `POST /v3/plant` reads a body. Ids that the shop would assign are absent.',
+      body: { kind: 'lines' },
+      answer: {
+        kind: 'lines',
+        description: 'A result per line, then a line with totals',
+        example: [
+          {
+            line: 1,
+            id: 7,
+            result: 'updated',
+            before: { id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' },
+            after: { id: 7, name: 'Monstera', photoUrls: [], tags: [{ name: 'shade' }], status: 'available' },
+            free: { before: 3, after: 20 },
+          },
+          { lines: 1, created: 0, updated: 1, unchanged: 0, refused: 0, complete: true },
         ],
       },
     },

@@ -41,6 +41,11 @@ export class ResolveUserIds {
   userIds: string[];
 }
 
+export class ResolveOAuthClients {
+  @Texts(1_000)
+  clientIds: string[];
+}
+
 /** Finds users by the beginning of their name, ignoring case. */
 export class FindUserIds {
   @Text()
@@ -148,6 +153,8 @@ export const identity = {
   resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { callers: ['gateway', 'store', 'notifications'], errors: ['user-not-found'] }),
   /** Answers the current names; omits deleted users. */
   resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds, { callers: ['gateway', 'store', 'notifications'] }),
+  /** Answers the names of OAuth clients; omits deleted ones. */
+  resolveOAuthClients: read<{ clientId: string; name: string }[]>()('resolveOAuthClients', ResolveOAuthClients, { callers: ['store'] }),
   /** Answers at most 100 users. */
   findUserIds: read<{ userIds: string[] }>()('findUserIds', FindUserIds, { callers: ['store'] }),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations, { callers: authenticators }),

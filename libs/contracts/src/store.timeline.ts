@@ -27,12 +27,15 @@ export class AddOrderNote {
   note: NewOrderNote;
 }
 
+const application = objectOf('TimelineApplication', 'An OAuth client.')({ clientId: text(200), name: text(200) });
+
 const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history of an order.")({
   at: instant,
   previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer, a note).')),
   newStatus: orderStatus,
   actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
   username: optional(described(text(64), 'The current name of the user who took the step. Only with `read:orders`; absent for the store and deleted users.')),
+  application: optional(described(application, 'The OAuth client that took the step for the user. Only with `read:orders`; absent for other credentials and deleted clients.')),
   owner: optional(described(text(64), 'The current name of the owner from this step on. Only with `read:orders`, for placing and transfers.')),
   reason: text(),
   note: optional(described(text(2_000), 'Only with `read:orders`.')),

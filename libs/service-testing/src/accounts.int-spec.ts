@@ -18,7 +18,7 @@ import { contextFor } from './service.js';
 /** What accounts other than the gateway's may call: written a second time on purpose, from what the services need. */
 const calls: Readonly<Record<Exclude<Account, 'gateway'>, readonly string[]>> = {
   catalog: ['store.openStock', 'store.openStocks', 'store.listStock', 'store.retirePlant', 'store.readHighestNumbers', 'store.listAllStock'],
-  store: ['identity.resolveUsername', 'identity.resolveUserIds', 'identity.findUserIds', 'catalog.resolvePlants'],
+  store: ['identity.resolveUsername', 'identity.resolveUserIds', 'identity.resolveOAuthClients', 'identity.findUserIds', 'catalog.resolvePlants'],
   identity: ['store.closeCustomer', 'store.listOrdersOf', 'store.readHighestNumbers', 'store.listCustomers', 'notifications.acceptMails', 'notifications.listWebhooksOf'],
   notifications: [
     'store.feedRead',

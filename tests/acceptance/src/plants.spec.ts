@@ -201,12 +201,18 @@ describe('plants', () => {
       { id: 'x', name: 'No number' },
       { id: two.id, name: 'Imported too', quantity: 3, photoUrls: ['https://photos.test/1'] },
     ];
-    const sendLines = async (body: string): Promise<unknown[]> => {
-      const answer = await send<string>('POST', '/v3/plant/import', { as: staff, body, headers: { 'content-type': 'application/x-ndjson' } });
+    const sendLines = async (body: string, path = '/v3/plant/import'): Promise<unknown[]> => {
+      const answer = await send<string>('POST', path, { as: staff, body, headers: { 'content-type': 'application/x-ndjson' } });
       return (await ok(Promise.resolve(answer))).trimEnd().split('\n').map((line) => JSON.parse(line) as unknown);
     };
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
     const refused = { line: 2, result: 'refused', problem: expect.objectContaining({ code: 'invalid-input', status: 400, errors: [expect.objectContaining({ pointer: '/id' })] }) };
+    expect(await sendLines(text, '/v3/plant/import/preview')).toEqual([
+      { line: 1, id: one.id, result: 'updated', before: expect.objectContaining({ name: one.name }), after: expect.objectContaining({ name: 'Imported', status: 'sold', tags: [{ name: tag }] }) },
+      refused,
+      { line: 3, id: two.id, result: 'created', after: expect.objectContaining({ name: 'Imported too' }), free: { after: 3 } },
+      { lines: 3, created: 1, updated: 1, unchanged: 0, refused: 1, complete: true },
+    ]);
     expect(await sendLines(text)).toEqual([
       { line: 1, id: one.id, result: 'updated' },
       refused,

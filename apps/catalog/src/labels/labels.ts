@@ -45,7 +45,13 @@ export async function idsOfLabels(db: Reader, labels: readonly Label[]): Promise
   return findLabels(db, labels);
 }
 
-async function findLabels(db: Reader, labels: readonly Label[]): Promise<LabelIds> {
+/** Returns the labels' ids, and 0 for those that have none yet. Assigns none. */
+export async function knownIdsOfLabels(db: Reader, labels: readonly Label[]): Promise<LabelIds> {
+  const known = labels.length === 0 ? new Map<string, number>() : await findLabels(db, labels);
+  return new Map(labels.map((label) => [labelKey(label), known.get(labelKey(label)) ?? 0]));
+}
+
+async function findLabels(db: Reader, labels: readonly Label[]): Promise<Map<string, number>> {
   const rows = await db.query<Label & { id: number }>(
     {
       name: 'find-labels',

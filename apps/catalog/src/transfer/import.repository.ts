@@ -19,6 +19,12 @@ export async function claimPlants(tx: Transaction, ids: readonly number[]): Prom
   return new Map((await tx.query<PlantState>(lock, [ids])).map((plant) => [plant.id, plant]));
 }
 
+/** Returns the plants that have these ids, by id, without locking them. */
+export async function findPlants(tx: Transaction, ids: readonly number[]): Promise<Map<number, PlantState>> {
+  const found = await tx.query<PlantState>({ name: 'find-plants', text: `SELECT ${columns} FROM plants WHERE id = ANY($1)` }, [ids]);
+  return new Map(found.map((plant) => [plant.id, plant]));
+}
+
 /** Returns the ids of the plants that have these external ids, by external id. */
 export async function findExternalIds(tx: Transaction, externalIds: readonly string[]): Promise<Map<string, number>> {
   if (externalIds.length === 0) return new Map();

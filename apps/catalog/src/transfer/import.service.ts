@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
+import { catalog, type ImportLinePreview, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import { unavailable } from '@plant-shop/platform/errors';
 import { actorOf, auditAll } from '@plant-shop/platform/patterns/audit-log';
 import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
@@ -8,12 +8,12 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
-import { idsOfLabels, labelKey, labelsToFill } from '../labels/labels.js';
+import { idsOfLabels, knownIdsOfLabels, type Label, labelKey, labelsToFill } from '../labels/labels.js';
 import { findPendingPlants, intendToList, intendToOpen } from '../plants/stock-intents.repository.js';
 import { type PendingPlant } from '../plants/stock-intent.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
-import { changeOf, type PlantChange, refuseTakenExternalIds, resultOf, rounds, validateLines, type ValidLine } from './import.js';
-import { claimPlants, findExternalIds, insertPlants, writePlants } from './import.repository.js';
+import { changeOf, fitting, type PlantChange, PreviewedPlants, previewOf, readPreviewed, refuseTakenExternalIds, resultOf, rounds, validateLines, type ValidLine } from './import.js';
+import { claimPlants, findExternalIds, findPlants, insertPlants, writePlants } from './import.repository.js';
 
 interface Written {
   readonly changes: PlantChange[];
@@ -38,6 +38,20 @@ function creationKeys(context: RpcContext, lines: readonly ValidLine[]): Map<num
   return new Map(withStock.map(({ line, text }) => [line, new IdempotencyKey(subject, `created by ${text}`, catalog.importPlants.pattern, Buffer.from(text))]));
 }
 
+/** Reads which plants the caller created by the same lines before. */
+async function creationsOf(tx: Transaction, context: RpcContext, lines: readonly ValidLine[]) {
+  const keys = creationKeys(context, lines);
+  const results = await IdempotentResults.lockAndRead(tx, [...keys.values()]);
+  const of = (line: number): number | undefined => {
+    const key = keys.get(line);
+    return key && (results.of(key)?.value as Creation | undefined)?.incarnation;
+  };
+  return { keys, results, of };
+}
+
+const labelsIn = (lines: readonly ValidLine[]): Label[] => [...new Map(lines.flatMap(({ plant }) => labelsToFill(plant)).map((label) => [labelKey(label), label])).values()];
+const externalIdsIn = (lines: readonly ValidLine[]): string[] => lines.flatMap(({ plant }) => plant.externalId ?? []);
+
 @Injectable()
 export class ImportService {
   constructor(
@@ -51,13 +65,32 @@ export class ImportService {
    */
   async import(context: RpcContext, lines: readonly string[]): Promise<ImportLineResult[]> {
     const { valid, refused } = validateLines(lines);
-    const results = new Map(refused);
+    const results = new Map<number, ImportLineResult>(refused);
     for (const round of rounds(valid)) {
       const { changes, pending } = await this.write(context, round);
       for (const change of changes) results.set(change.line, resultOf(change));
       await this.intents.syncAll(context, pending);
     }
     return lines.flatMap((_, line) => results.get(line) ?? []);
+  }
+
+  /** What importing these lines would do, each after those before it: of as many of the first lines as an answer holds. Changes nothing. */
+  async preview(context: RpcContext, lines: readonly string[]): Promise<ImportLinePreview[]> {
+    const { valid, refused } = validateLines(lines, readPreviewed);
+    const results = new Map<number, ImportLinePreview>(refused);
+    await this.database.transaction(async (tx) => {
+      const creations = await creationsOf(tx, context, valid);
+      const labels = await knownIdsOfLabels(tx, labelsIn(valid));
+      const known = new PreviewedPlants(await findPlants(tx, valid.map(({ plant }) => plant.id)), await findExternalIds(tx, externalIdsIn(valid)));
+      for (const round of rounds(valid)) {
+        const wanted = round.map((one) => changeOf(one, known.plants.get(one.plant.id), labels, context.has('write:stock'), creations.of(one.line)));
+        for (const change of refuseTakenExternalIds(wanted, known.owners)) {
+          results.set(change.line, previewOf(change, known.plants));
+          known.apply(change);
+        }
+      }
+    });
+    return fitting(lines.flatMap((_, line) => results.get(line) ?? []));
   }
 
   /** Repeats a transaction that another one preceded with an external id: then its line is refused, and the others are not. */
@@ -73,26 +106,19 @@ export class ImportService {
   }
 
   private async writeOnce(context: RpcContext, lines: readonly ValidLine[]): Promise<Written> {
-    const labels = new Map(lines.flatMap(({ plant }) => labelsToFill(plant)).map((label) => [labelKey(label), label]));
-    const ids = await idsOfLabels(this.database, [...labels.values()]);
+    const ids = await idsOfLabels(this.database, labelsIn(lines));
     const plantIds = lines.map(({ plant }) => plant.id);
-    const externalIds = lines.flatMap(({ plant }) => plant.externalId ?? []);
-    const keys = creationKeys(context, lines);
     return this.database.transaction(async (tx) => {
-      const creations = await IdempotentResults.lockAndRead(tx, [...keys.values()]);
-      const createdBy = (line: number): number | undefined => {
-        const key = keys.get(line);
-        return key && (creations.of(key)?.value as Creation | undefined)?.incarnation;
-      };
+      const creations = await creationsOf(tx, context, lines);
       const before = await claimPlants(tx, plantIds);
-      const wanted = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock'), createdBy(one.line)));
-      const changes = refuseTakenExternalIds(wanted, await findExternalIds(tx, externalIds));
+      const wanted = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock'), creations.of(one.line)));
+      const changes = refuseTakenExternalIds(wanted, await findExternalIds(tx, externalIdsIn(lines)));
       const incarnations = await this.writeChanges(tx, context, changes);
       for (const [line, incarnation] of incarnations) {
-        const key = keys.get(line);
-        if (key) creations.add(key, { incarnation } satisfies Creation);
+        const key = creations.keys.get(line);
+        if (key) creations.results.add(key, { incarnation } satisfies Creation);
       }
-      creations.write(tx);
+      creations.results.write(tx);
       return { changes, pending: await findPendingPlants(tx, plantIds) };
     });
   }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ImportedPlant, type ImportLineResult } from '@plant-shop/contracts/catalog';
+import { ImportedPlant, type ImportLinePreview, type ImportLineResult, type ImportRefusal, NewPlant, type PreviewedPlant } from '@plant-shop/contracts/catalog';
 import { CodedError } from '@plant-shop/platform/errors';
 import { validated } from '@plant-shop/platform/rpc/validation';
 import { attributesOf, externalIdExists, ofNewPlant, type PlantAttributes, type PlantState } from '../plants/plant.js';
@@ -16,16 +16,19 @@ export interface ValidLine {
 export interface ValidatedLines {
   readonly valid: readonly ValidLine[];
   /** Results of invalid lines, by the line's index. */
-  readonly refused: ReadonlyMap<number, ImportLineResult>;
+  readonly refused: ReadonlyMap<number, { readonly refused: ImportRefusal }>;
 }
 
-/** Validates each line separately: an invalid line does not affect the others. */
-export function validateLines(lines: readonly string[]): ValidatedLines {
+/**
+ * Validates each line separately: an invalid line does not affect the others.
+ * @param read returns the plant of a line's value @throws CodedError
+ */
+export function validateLines(lines: readonly string[], read: (value: unknown, line: number) => ImportedPlant = (value) => validated(ImportedPlant, value)): ValidatedLines {
   const valid: ValidLine[] = [];
-  const refused = new Map<number, ImportLineResult>();
+  const refused = new Map<number, { readonly refused: ImportRefusal }>();
   lines.forEach((text, line) => {
     try {
-      valid.push({ line, text, plant: validated(ImportedPlant, parse(text)) });
+      valid.push({ line, text, plant: read(parse(text), line) });
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       const { errors } = error.details;
@@ -39,6 +42,12 @@ export function validateLines(lines: readonly string[]): ValidatedLines {
     }
   });
   return { valid, refused };
+}
+
+/** Reads a line that may lack an id: such a plant gets one below zero, which no plant has, until the shop assigns it one. */
+export function readPreviewed(value: unknown, line: number): ImportedPlant {
+  if (typeof value !== 'object' || value === null || 'id' in value) return validated(ImportedPlant, value);
+  return Object.assign(validated(NewPlant, value), { id: -1 - line });
 }
 
 function parse(text: string): unknown {
@@ -67,7 +76,7 @@ export type PlantChange =
   | { readonly kind: 'updated'; readonly line: number; readonly before: PlantState; readonly after: PlantState }
   | { readonly kind: 'unchanged'; readonly line: number; readonly before: PlantState }
   | { readonly kind: 'repeated'; readonly line: number; readonly id: number }
-  | { readonly kind: 'refused'; readonly line: number; readonly id: number; readonly code: string; readonly detail: string };
+  | { readonly kind: 'refused'; readonly line: number; readonly id: number; readonly refused: ImportRefusal };
 
 /**
  * Refuses changes that give a plant an external id of another one, or of one before it in the list.
@@ -82,8 +91,9 @@ export function refuseTakenExternalIds(changes: readonly PlantChange[], owners: 
     const owner = taken.get(externalId) ?? id;
     taken.set(externalId, owner);
     if (owner === id) return change;
-    const { code, message } = externalIdExists(externalId, { id: owner });
-    return { kind: 'refused', line: change.line, id, code, detail: message };
+    const { code, message, details } = externalIdExists(externalId, owner < 0 ? undefined : { id: owner });
+    const errors = (details.errors ?? []).map(({ detail }) => ({ pointer: '/externalId', detail }));
+    return { kind: 'refused', line: change.line, id, refused: { code, detail: message, errors } };
   });
 }
 
@@ -98,7 +108,7 @@ export function changeOf({ line, plant }: Omit<ValidLine, 'text'>, before: Plant
     // A new plant's version is its incarnation: nobody has changed it since.
     if (before.version === created) return { kind: 'repeated', line, id };
     const detail = `Plant ${id} exists, and setting its stock needs the permission write:stock. Omit the quantity, or use another credential.`;
-    return { kind: 'refused', line, id, code: 'forbidden', detail };
+    return { kind: 'refused', line, id, refused: { code: 'forbidden', detail } };
   }
   const attributes = attributesOf(plant, labels, before);
   if (isSame(before, attributes)) return { kind: 'unchanged', line, before };
@@ -108,8 +118,71 @@ export function changeOf({ line, plant }: Omit<ValidLine, 'text'>, before: Plant
 export function resultOf(change: PlantChange): ImportLineResult {
   if (change.kind === 'created' || change.kind === 'repeated') return { id: change.id, result: 'created' };
   if (change.kind !== 'refused') return { id: change.before.id, result: change.kind };
-  const { id, code, detail } = change;
-  return { id, refused: { code, detail } };
+  const { id, refused } = change;
+  return { id, refused };
+}
+
+/** The plants of a preview, and who has which external id, as the lines so far would leave them. */
+export class PreviewedPlants {
+  constructor(
+    readonly plants: Map<number, PlantState>,
+    readonly owners: Map<string, number>,
+  ) {}
+
+  apply(change: PlantChange): void {
+    if (change.kind !== 'created' && change.kind !== 'updated') return;
+    const before = change.kind === 'updated' ? change.before : undefined;
+    const after = change.kind === 'updated' ? change.after : { ...change.attributes, id: change.id, incarnation: 0, version: 0, updatedAt: new Date(0) };
+    this.plants.set(after.id, after);
+    if (before && before.externalId !== null && this.owners.get(before.externalId) === before.id) this.owners.delete(before.externalId);
+    if (after.externalId !== null) this.owners.set(after.externalId, after.id);
+  }
+}
+
+export function previewOf(change: PlantChange, plants: ReadonlyMap<number, PlantState>): ImportLinePreview {
+  switch (change.kind) {
+    case 'refused':
+      return { ...assigned(change.id), refused: change.refused };
+    case 'created':
+      return { ...assigned(change.id), result: 'created', after: toPreviewed({ ...change.attributes, id: change.id }) };
+    case 'repeated': {
+      const plant = plants.get(change.id);
+      if (!plant) throw new Error(`plant ${change.id} was not read`);
+      return { id: change.id, result: 'created', after: toPreviewed(plant) };
+    }
+    case 'updated':
+      return { id: change.after.id, result: 'updated', before: toPreviewed(change.before), after: toPreviewed(change.after) };
+    case 'unchanged':
+      return { id: change.before.id, result: 'unchanged', before: toPreviewed(change.before), after: toPreviewed(change.before) };
+  }
+}
+
+/** A plant may have more than 100 KiB, and a call answers 900 KiB. */
+const previewBytes = 512 * 1024;
+
+/** Returns as many of the first previews as an answer holds, at least one. */
+export function fitting(previews: readonly ImportLinePreview[]): ImportLinePreview[] {
+  let bytes = 0;
+  const end = previews.findIndex((one) => (bytes += Buffer.byteLength(JSON.stringify(one))) > previewBytes);
+  const [first] = previews;
+  if (end === 0 && first && 'before' in first) return [{ ...first, before: undefined }];
+  return end === -1 ? [...previews] : previews.slice(0, Math.max(end, 1));
+}
+
+/** Without an id that the shop would assign. */
+const assigned = (id: number | undefined): { readonly id?: number } => (id === undefined || id <= 0 ? {} : { id });
+
+function toPreviewed({ id, name, category, photoUrls, tags, status, externalId, metadata }: PlantAttributes & { readonly id: number }): PreviewedPlant {
+  return {
+    ...assigned(id),
+    name,
+    ...(category && { category: { ...assigned(category.id), ...(category.name !== undefined && { name: category.name }) } }),
+    photoUrls,
+    tags: tags.map((tag) => ({ ...assigned(tag.id), name: tag.name })),
+    status,
+    ...(externalId !== null && { externalId }),
+    ...(metadata && { metadata }),
+  };
 }
 
 /** Compares member by member, not as JSON: Postgres reorders the members of jsonb objects. */

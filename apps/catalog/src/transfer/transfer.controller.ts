@@ -3,6 +3,7 @@ import {
   catalog,
   type EndExport,
   type ExportedPage,
+  type ImportLinePreview,
   type ImportLineResult,
   type ImportPlants,
   type ReadExport,
@@ -22,6 +23,11 @@ export class TransferController {
   @Answers(catalog.importPlants)
   importPlants({ lines }: ImportPlants, context: RpcContext): Promise<ImportLineResult[]> {
     return this.imports.import(context, lines);
+  }
+
+  @Answers(catalog.previewImport)
+  previewImport({ lines }: ImportPlants, context: RpcContext): Promise<ImportLinePreview[]> {
+    return this.imports.preview(context, lines);
   }
 
   @Answers(catalog.beginExport)

@@ -130,6 +130,51 @@ describe('an import', () => {
     expect(await get(151)).toMatchObject({ name: 'Changed' });
   });
 
+  it('is told by its preview, which changes nothing', async () => {
+    await importAll([{ id: 161, name: 'Before', category: { name: 'Known' }, externalId: 'E-161', metadata: { colour: 'red' } }, { id: 162, name: 'Same' }]);
+    const rows = () => shop.database.query('SELECT (SELECT count(*) FROM labels) AS labels, (SELECT count(*) FROM audit_log) AS entries, (SELECT max(version) FROM plants) AS version');
+    const before = await rows();
+    const lines = [
+      { id: 161, name: ' After ', tags: [{ name: 'unheard of' }] },
+      { id: 162, name: 'Same' },
+      { id: 163, name: 'New', category: { name: 'Known' }, externalId: 'E-163' },
+      { id: 163, name: 'Newer' },
+      { name: 'Without an id', externalId: 'E-161' },
+      { name: 'Without an id', externalId: 'E-164' },
+      { id: 165, name: 'Late', externalId: 'E-164' },
+      { id: 0, name: 'Zero' },
+      { name: '' },
+    ].map((one) => JSON.stringify(one));
+    const previews = await shop.caller.call(catalog.previewImport, { lines: [...lines, 'no JSON'] }, staff);
+    const plain = { photoUrls: [], tags: [], status: 'available' };
+    const known = { id: expect.any(Number), name: 'Known' };
+    expect(previews).toEqual([
+      { id: 161, result: 'updated', before: { ...plain, id: 161, name: 'Before', category: known, externalId: 'E-161', metadata: { colour: 'red' } }, after: { ...plain, id: 161, name: 'After', tags: [{ name: 'unheard of' }], externalId: 'E-161', metadata: { colour: 'red' } } },
+      { id: 162, result: 'unchanged', before: { ...plain, id: 162, name: 'Same' }, after: { ...plain, id: 162, name: 'Same' } },
+      { id: 163, result: 'created', after: { ...plain, id: 163, name: 'New', category: known, externalId: 'E-163' } },
+      { id: 163, result: 'updated', before: { ...plain, id: 163, name: 'New', category: known, externalId: 'E-163' }, after: { ...plain, id: 163, name: 'Newer', externalId: 'E-163' } },
+      { refused: { code: 'external-id-exists', detail: 'The external id E-161 is that of plant 161.', errors: [{ pointer: '/externalId', detail: 'is that of plant 161' }] } },
+      { result: 'created', after: { ...plain, name: 'Without an id', externalId: 'E-164' } },
+      { id: 165, refused: { code: 'external-id-exists', detail: 'The external id E-164 is that of another plant.', errors: [{ pointer: '/externalId', detail: 'is that of another plant' }] } },
+      { refused: expect.objectContaining({ code: 'invalid-input', errors: [expect.objectContaining({ pointer: '/id' })] }) },
+      { refused: expect.objectContaining({ code: 'invalid-input', errors: [expect.objectContaining({ pointer: '/name' })] }) },
+      { refused: expect.objectContaining({ code: 'malformed-json' }) },
+    ]);
+    expect(await rows()).toEqual(before);
+    // The import does what was told.
+    const told = previews.slice(0, 4).map((one) => ('result' in one ? one.result : one.refused.code));
+    expect(await results(lines.slice(0, 4).map((one) => JSON.parse(one) as object))).toEqual(told);
+    const gardener = { subject: 'gardener', permissions: ['write:plants'], shown: ['apiKey'] };
+    expect(await shop.caller.call(catalog.previewImport, { lines: ['{"id":162,"name":"Same","quantity":1}'] }, gardener)).toMatchObject([{ id: 162, refused: { code: 'forbidden' } }]);
+  });
+
+  it('has a preview of the first lines only, if the plants are too large for one answer', async () => {
+    const photoUrls = Array.from({ length: 64 }, (_, n) => `https://photos.test/${n}/${'x'.repeat(2_000)}`);
+    await importAll([171, 172, 173].map((id) => ({ id, name: 'Large', photoUrls })));
+    const lines = [171, 172, 173].map((id) => JSON.stringify({ id, name: 'Renamed', photoUrls }));
+    expect((await shop.caller.call(catalog.previewImport, { lines }, staff)).map((one) => one.id)).toEqual([171, 172]);
+  });
+
   it('by several clients at once leaves no plant with attributes of two imports', async () => {
     const plants = (name: string): object[] => Array.from({ length: 60 }, (_, n) => ({ id: 1_000 + ((n * 7) % 60), name, tags: [{ name: `${name} ${n % 5}` }], status: n % 2 ? 'sold' : 'available' }));
     await Promise.all(['A', 'B', 'C', 'D'].flatMap((name) => [importAll(plants(name)), importAll(plants(name).reverse())]));

@@ -11,7 +11,7 @@ export function saying(error: unknown, isShort: boolean): ReactNode {
       <Text size="sm">{what}</Text>
       {faults.length > 0 && (
         <List size="sm" my={4}>
-          {faults.map(({ field, detail }) => <List.Item key={field + detail}><b>{inWords(field)}</b> {detail}</List.Item>)}
+          {faults.map(({ field, detail }) => <List.Item key={field + detail}>{field !== '' && <b>{inWords(field)}: </b>}{detail}</List.Item>)}
         </List>
       )}
       <Text size="sm">{todo}</Text>
@@ -22,5 +22,11 @@ export function saying(error: unknown, isShort: boolean): ReactNode {
   );
 }
 
+/** Fields that forms call otherwise. */
+const names: Readonly<Record<string, string>> = {
+  url: 'Address', eventTypes: 'Events', plantId: 'Plant', orderId: 'Order', newStatuses: 'Only changes to', expiresAt: 'Expires', redirectUris: 'Redirect addresses', scopes: 'Permissions', owner: 'Acts for the user',
+  photoUrls: 'Pictures', by: 'Units', free: 'Free units', lowStockAt: 'Low from', quantity: 'Units in stock', fromCursor: 'After the cursor', until: 'Before',
+};
+
 /** `trackingNumber` → `Tracking number`. */
-const inWords = (field: string): string => field.replace(/^./, (letter) => letter.toUpperCase()).replace(/[A-Z](?=[a-z])/g, (letter, at: number) => (at === 0 ? letter : ` ${letter.toLowerCase()}`));
+const inWords = (field: string): string => names[field] ?? field.replace(/^./, (letter) => letter.toUpperCase()).replace(/[A-Z](?=[a-z])/g, (letter, at: number) => (at === 0 ? letter : ` ${letter.toLowerCase()}`));

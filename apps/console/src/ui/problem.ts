@@ -1,16 +1,18 @@
 import { ShopProblem } from '@plant-shop/client';
+import { fieldSentence } from './field-sentences.js';
 
 export interface FieldFault {
   readonly field: string;
+  /** A sentence for people. */
   readonly detail: string;
 }
 
 /** Returns the errors of single fields. */
 export const faultsOf = (error: unknown): readonly FieldFault[] =>
-  error instanceof ShopProblem ? error.errors.map(({ pointer, parameter, header, detail }) => ({ field: fieldOf(pointer ?? parameter ?? header), detail })) : [];
+  error instanceof ShopProblem ? error.errors.map(({ pointer, parameter, header, detail }) => ({ field: fieldOf(pointer ?? parameter ?? header), detail: fieldSentence(detail) })) : [];
 
-/** `/order/quantity` → `quantity`. */
-const fieldOf = (pointer = ''): string => pointer.split('/').at(-1) ?? pointer;
+/** The field of a form: `/tags/0/name` → `tags`. */
+export const fieldOf = (pointer = ''): string => pointer.split('/').find((part) => part !== '') ?? '';
 
 /** Returns the error of a form's field, if it has one. */
 export const faultOf = (error: unknown, field: string): string | undefined => faultsOf(error).find((one) => one.field === field)?.detail;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { catalog, ImportedPlant, type ImportLineResult, maxImportLines, plantAnswer } from '@plant-shop/contracts/catalog';
+import { catalog, ImportedPlant, type ImportLinePreview, type ImportLineResult, type ImportRefusal, maxImportLines, plantAnswer } from '@plant-shop/contracts/catalog';
 import { HttpError, problemTypeUrl } from '@plant-shop/contracts/problem';
 import { isProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { store } from '@plant-shop/contracts/store';
@@ -131,6 +131,85 @@ export async function* importLines(request: FastifyRequest, parts: ImportContext
   }
 }
 
+/**
+ * Says what importing a batch of lines would do: a result line for each, then a line with the totals. Nothing is changed.
+ * @throws HttpError `payload-too-large` for more than a batch, `malformed-request` if the body ends within a line
+ */
+export async function previewLines(request: FastifyRequest, { forwarder, publicUrl }: Pick<ImportContext, 'forwarder' | 'publicUrl'>): Promise<string[]> {
+  const reader = new LineReader();
+  const batch = new Batch();
+  const add = (one: Line): void => {
+    if (!batch.add(one)) throw tooMuch(`More than ${maxImportLines} lines, or ${batchBytes / 1024} KiB, are`);
+  };
+  // Not `for await`, which destroys the connection on an early exit.
+  const pieces = request.raw.iterator({ destroyOnReturn: false });
+  for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) for (const one of reader.read(next.value as Buffer)) add(one);
+  const rest = reader.rest();
+  if (rest && check(rest).refused === undefined && parsed(rest.bytes) === undefined) throw truncated(rest.number, 0);
+  if (rest) add(rest);
+  const checked = batch.take().map((one) => ({ one, ...check(one) }));
+  const good = checked.filter(({ refused }) => refused === undefined);
+  const previews = await askPreview(request, forwarder, good.map(({ one }) => one));
+  const stocks = await previewStocks(request, forwarder, good, previews);
+  const totals: Totals = { lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0 };
+  const lines: string[] = [];
+  let next = 0;
+  for (const { one, refused } of checked) {
+    const n = next;
+    if (!refused) next++;
+    const preview: ImportLinePreview | undefined = refused ? { refused } : previews[n];
+    if (!preview) break;
+    totals['refused' in preview ? 'refused' : preview.result]++;
+    totals.lines = one.number;
+    const free = stocks.get(n);
+    lines.push('refused' in preview ? refusedLine(publicUrl, one, preview) : line({ line: one.number, ...preview, ...(free && { free }) }));
+  }
+  const complete = lines.length === checked.length;
+  return [...lines, line({ ...totals, complete, ...(!complete && { problem: problem(publicUrl, tooMuch('The plants of these lines are')) }) })];
+}
+
+const tooMuch = (what: string): HttpError => new HttpError('payload-too-large', `${what} too much for one preview. Send the remaining lines in another request.`);
+
+async function askPreview(request: FastifyRequest, forwarder: RpcForwarder, lines: readonly Line[]): Promise<ImportLinePreview[]> {
+  if (lines.length === 0) return [];
+  try {
+    return await forwarder.call(request, catalog.previewImport, { lines: lines.map(({ bytes }) => bytes.toString('utf8')) });
+  } catch (error) {
+    if (lines.length === 1 && error instanceof CodedError && error.code === 'payload-too-large') return [{ refused: tooLong }];
+    throw error;
+  }
+}
+
+interface PreviewedStock {
+  /** Absent: the shop's default for a new plant. */
+  readonly before?: unknown;
+  readonly after: unknown;
+}
+
+/** Returns the free units that lines would set, by their indexes. Changes the previews as `setStocks` would the results. */
+async function previewStocks(request: FastifyRequest, forwarder: RpcForwarder, lines: readonly CheckedLine[], previews: ImportLinePreview[]): Promise<Map<number, PreviewedStock>> {
+  const stocks = new Map<number, PreviewedStock>();
+  const created = new Map<number, unknown>();
+  for (const [n, { quantity }] of lines.entries()) {
+    const preview = previews[n];
+    if (!preview || !('result' in preview) || preview.result !== 'created') continue;
+    if (quantity !== undefined) stocks.set(n, { after: quantity });
+    if (preview.id !== undefined) created.set(preview.id, quantity);
+  }
+  await Promise.all([...linesThatSetStock(lines, previews)].map(async ([plantId, n]) => {
+    const preview = previews[n];
+    const after = lines[n]?.quantity;
+    try {
+      const before = created.has(plantId) ? created.get(plantId) : (await forwarder.call(request, store.getStock, { plantId })).free;
+      stocks.set(n, { before, after });
+      if (before !== after && preview && 'result' in preview && preview.result === 'unchanged') previews[n] = { ...preview, result: 'updated' };
+    } catch (error) {
+      previews[n] = refusalOf(plantId, error);
+    }
+  }));
+  return stocks;
+}
+
 /** Lines for one call to the catalog. */
 class Batch {
   private lines: Line[] = [];
@@ -170,9 +249,7 @@ async function send(request: FastifyRequest, parts: ImportContext, lines: readon
     if (!result) throw new Error('the catalog answered fewer lines than it was sent');
     if ('refused' in result) {
       totals.refused++;
-      const { refused: reason, ...id } = result;
-      const error = new CodedError(reason.code, reason.detail, reason.errors ? { errors: reason.errors } : {});
-      written += line({ line: one.number, ...id, result: 'refused', problem: problem(parts.publicUrl, error) });
+      written += refusedLine(parts.publicUrl, one, result);
     } else {
       totals[result.result]++;
       written += line({ line: one.number, id: result.id, result: result.result });
@@ -209,12 +286,7 @@ async function repeatedly<T>({ stop }: ImportContext, call: () => Promise<T>): P
  * set it. Changes the results. Of two lines with the same id, the later one wins.
  */
 async function setStocks(request: FastifyRequest, parts: ImportContext, lines: readonly CheckedLine[], results: ImportLineResult[]): Promise<void> {
-  const indexes = new Map<number, number>();
-  for (const [n, { quantity }] of lines.entries()) {
-    const result = results[n];
-    if (quantity !== undefined && result && 'result' in result && result.result !== 'created') indexes.set(result.id, n);
-  }
-  await Promise.all([...indexes].map(async ([plantId, n]) => {
+  await Promise.all([...linesThatSetStock(lines, results)].map(async ([plantId, n]) => {
     try {
       const free = lines[n]?.quantity;
       const before = await repeatedly(parts, () => parts.forwarder.call(request, store.getStock, { plantId }));
@@ -222,10 +294,30 @@ async function setStocks(request: FastifyRequest, parts: ImportContext, lines: r
       await repeatedly(parts, () => parts.forwarder.call(request, store.setStock, { plantId, stock: { free } }));
       results[n] = { id: plantId, result: 'updated' };
     } catch (error) {
-      if (!(error instanceof CodedError) || error.code !== 'plant-not-found') throw error;
-      results[n] = { id: plantId, refused: { code: error.code, detail: error.message } };
+      results[n] = refusalOf(plantId, error);
     }
   }));
+}
+
+/** Returns the lines that set the stock of an existing plant, as indexes by its id. */
+function linesThatSetStock(lines: readonly CheckedLine[], results: readonly (ImportLineResult | ImportLinePreview)[]): Map<number, number> {
+  const indexes = new Map<number, number>();
+  for (const [n, { quantity }] of lines.entries()) {
+    const result = results[n];
+    if (quantity !== undefined && result && 'result' in result && result.result !== 'created') indexes.set(result.id, n);
+  }
+  return indexes;
+}
+
+/** A plant that was deleted meanwhile. @throws any other error */
+function refusalOf(id: number, error: unknown): { readonly id: number; readonly refused: ImportRefusal } {
+  if (!(error instanceof CodedError) || error.code !== 'plant-not-found') throw error;
+  return { id, refused: { code: error.code, detail: error.message } };
+}
+
+function refusedLine(publicUrl: string, { number }: Line, { refused: { code, detail, errors }, id }: { readonly id?: number; readonly refused: ImportRefusal }): string {
+  const error = new CodedError(code, detail, errors ? { errors } : {});
+  return line({ line: number, ...(id !== undefined && { id }), result: 'refused', problem: problem(publicUrl, error) });
 }
 
 /** Sends lines one by one that exceed a call once they are JSON-encoded; rare, since quotes must double its size. */
@@ -240,14 +332,12 @@ async function oneByOne(
   return results;
 }
 
-type Refusal = Extract<ImportLineResult, { readonly refused: unknown }>['refused'];
-
-const tooLong: Refusal = { code: 'payload-too-large', detail: `A line may have at most ${maxLineBytes / 1024} KiB.` };
+const tooLong: ImportRefusal = { code: 'payload-too-large', detail: `A line may have at most ${maxLineBytes / 1024} KiB.` };
 
 const shape = shapeOf(ImportedPlant, [plantAnswer]);
 
 interface CheckedLine {
-  readonly refused?: Refusal;
+  readonly refused?: ImportRefusal;
   /** The units that it sets; the catalog validates them. */
   readonly quantity?: unknown;
 }
@@ -269,7 +359,7 @@ function check({ bytes, tooLong: isTooLong }: Line): CheckedLine {
   return quantity === undefined || quantity === null ? {} : { quantity };
 }
 
-const badLine = (errors: readonly FieldError[]): Refusal => ({ code: 'invalid-input', detail: 'Correct the fields named in errors and send the line again.', errors });
+const badLine = (errors: readonly FieldError[]): ImportRefusal => ({ code: 'invalid-input', detail: 'Correct the fields named in errors and send the line again.', errors });
 
 /** Returns the value of a line; undefined if it is not JSON. */
 function parsed(bytes: Buffer): unknown {

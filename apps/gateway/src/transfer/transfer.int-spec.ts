@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { catalog, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
+import { catalog, type ImportLinePreview, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { store } from '@plant-shop/contracts/store';
 import { theService, unavailable } from '@plant-shop/platform/errors';
@@ -47,6 +47,13 @@ describe('import and export', () => {
       {
         catalog: [
           fake(catalog.importPlants, importBatch),
+          fake(catalog.previewImport, ({ lines }) =>
+            lines.filter((line) => !line.includes('"after the end"')).map((line): ImportLinePreview => {
+              const { id, name = 'Fern' } = JSON.parse(line) as { id?: number; name?: string };
+              const after = { name, photoUrls: [], tags: [], status: 'available' as const };
+              return id !== undefined && id >= 700 ? { id, result: 'unchanged', before: after, after } : { ...(id !== undefined && { id }), result: 'created', after };
+            }),
+          ),
           fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),
           fake(catalog.readExport, ({ after }) => {
             if (after === 3) throw unavailable(theService('catalog'));
@@ -55,7 +62,10 @@ describe('import and export', () => {
           fake(catalog.endExport, ({ snapshot }) => ({ snapshot })),
         ],
         store: [
-          fake(store.getStock, ({ plantId }) => ({ plantId, free: plantId === 705 ? 5 : 9, reserved: 0, sold: 0 })),
+          fake(store.getStock, ({ plantId }) => {
+            if (plantId === 706) throw new DomainError('plant-not-found', 'There is no plant 706.');
+            return { plantId, free: plantId === 705 ? 5 : 9, reserved: 0, sold: 0 };
+          }),
           fake(store.setStock, ({ plantId, stock: { free } }) => {
             if (stockFails-- > 0) throw unavailable(theService('store'));
             if (plantId === 704) throw new DomainError('plant-not-found', 'There is no plant 704.');
@@ -131,6 +141,37 @@ describe('import and export', () => {
     ]);
     expect(stocks).toHaveLength(2);
     expect(stocks).toEqual(expect.arrayContaining([[701, 0], [703, 2]]));
+  });
+
+  const previewing = (body: string): Promise<Response> => fetch(`${shop.gateway.url}/v3/plant/import/preview`, { method: 'POST', headers: { api_key: 'key', 'content-type': 'application/x-ndjson' }, body });
+  const previewed = async (body: string): Promise<unknown[]> => (await (await previewing(body)).text()).trimEnd().split('\n').map((line) => JSON.parse(line) as unknown);
+
+  it('is previewed with the stock that it would set, and sets none', async () => {
+    stocks.length = 0;
+    const [fern, plain] = [{ after: { name: 'Fern', photoUrls: [], tags: [], status: 'available' } }, { before: expect.any(Object), after: expect.any(Object) }];
+    expect(await previewed('{"id":1,"quantity":5}\n{"name":"Fern"}\n\n{"id":701,"quantity":0}\n{"id":702}\n{"id":705,"quantity":5}\n{"id":8,"colour":"green"}\n{"id":706,"quantity":1}\n{"id":703,"quantity":1}\n{"id":703,"quantity":2}\n')).toEqual([
+      { line: 1, id: 1, result: 'created', ...fern, free: { after: 5 } },
+      { line: 2, result: 'created', ...fern },
+      { line: 4, id: 701, result: 'updated', ...plain, free: { before: 9, after: 0 } },
+      { line: 5, id: 702, result: 'unchanged', ...plain },
+      { line: 6, id: 705, result: 'unchanged', ...plain, free: { before: 5, after: 5 } },
+      { line: 7, result: 'refused', problem: expect.objectContaining({ code: 'invalid-input', errors: [expect.objectContaining({ pointer: '/colour' })] }) },
+      { line: 8, id: 706, result: 'refused', problem: expect.objectContaining({ code: 'plant-not-found' }) },
+      { line: 9, id: 703, result: 'unchanged', ...plain },
+      { line: 10, id: 703, result: 'updated', ...plain, free: { before: 9, after: 2 } },
+      { lines: 10, created: 2, updated: 2, unchanged: 3, refused: 2, complete: true },
+    ]);
+    expect([stocks, batches]).toEqual([[], []]);
+  });
+
+  it('is previewed by 256 lines, and ends before plants that are too large', async () => {
+    const lines = Array.from({ length: 257 }, (_, n) => `{"id":${n + 1}}\n`);
+    expect((await previewed(lines.slice(1).join(''))).at(-1)).toMatchObject({ created: 256, complete: true });
+    const refused = await previewing(lines.join(''));
+    expect([refused.status, await refused.json()]).toEqual([413, expect.objectContaining({ code: 'payload-too-large' })]);
+    expect((await previewing('{"id":1}\n{"id":2,"na')).status).toBe(400);
+    expect((await previewed('{"id":1}\n{"id":2,"name":"after the end"}\n')).at(-1)).toMatchObject({ lines: 1, created: 1, complete: false, problem: { code: 'payload-too-large' } });
+    expect(await previewed('')).toEqual([{ lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0, complete: true }]);
   });
 
   it('refuses lines that a body may not contain either, and sends the others', async () => {

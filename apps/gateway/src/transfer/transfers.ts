@@ -13,7 +13,7 @@ import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { Serves } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
-import { importLines } from './imports.js';
+import { importLines, previewLines } from './imports.js';
 
 const linesType = 'application/x-ndjson';
 
@@ -51,6 +51,11 @@ export class Transfers {
       recheckCredential: () => this.authenticator.recheck(request),
     });
     this.send(request, reply, results);
+  }
+
+  async preview(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    this.acquire(request, reply);
+    this.send(request, reply, await previewLines(request, { forwarder: this.forwarder, publicUrl: this.options.publicUrl }));
   }
 
   async export(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -100,7 +105,7 @@ export class Transfers {
     reply.raw.once('close', () => this.running--);
   }
 
-  private send(request: FastifyRequest, reply: FastifyReply, lines: AsyncGenerator<string, void, undefined>): void {
+  private send(request: FastifyRequest, reply: FastifyReply, lines: AsyncGenerator<string, void, undefined> | readonly string[]): void {
     const stream = Readable.from(lines, { objectMode: false, highWaterMark: 64 * 1024 });
     stream.on('error', (error) => {
       const level = error instanceof CodedError || 'code' in error ? 'info' : 'error';
@@ -121,6 +126,11 @@ export class TransferController {
   @Serves(catalog.importPlants.client)
   importPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     this.transfers.import(request, reply);
+  }
+
+  @Serves(catalog.previewImport.client)
+  previewImport(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.transfers.preview(request, reply);
   }
 
   @Serves(catalog.beginExport.client)

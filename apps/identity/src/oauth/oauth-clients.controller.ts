@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import { identity } from '@plant-shop/contracts/identity';
+import { identity, type ResolveOAuthClients } from '@plant-shop/contracts/identity';
 import type {
   CreatedOAuthClient,
   CreateOAuthClient,
@@ -31,6 +31,11 @@ export class OAuthClientsController {
   @Answers(identity.getOAuthClient)
   getOAuthClient({ clientId }: GetOAuthClient, context: RpcContext): Promise<OAuthClient> {
     return this.clients.get(context, clientId);
+  }
+
+  @Answers(identity.resolveOAuthClients)
+  resolveOAuthClients({ clientIds }: ResolveOAuthClients): Promise<{ clientId: string; name: string }[]> {
+    return this.clients.namesOf(clientIds);
   }
 
   @Answers(identity.deleteOAuthClient)

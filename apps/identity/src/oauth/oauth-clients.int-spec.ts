@@ -50,6 +50,13 @@ describe('OAuth clients', () => {
     expect(rows.map(({ row }) => row).join()).not.toContain(secret);
   });
 
+  it('have their names told to the store, unless they are deleted', async () => {
+    const { clientId } = await create(program());
+    expect(await shop.call(identity.resolveOAuthClients, { clientIds: [clientId, 'unknown'] })).toEqual([{ clientId, name: 'Warehouse' }]);
+    await shop.call(identity.deleteOAuthClient, { clientId }, manager);
+    expect(await shop.call(identity.resolveOAuthClients, { clientIds: [clientId] })).toEqual([]);
+  });
+
   it('with client credentials get tokens for their owner', async () => {
     const created = await create(program());
     expect(created).toMatchObject({ owner: owner.username, public: false, redirectUris: [] });

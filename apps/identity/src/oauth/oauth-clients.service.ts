@@ -10,7 +10,7 @@ import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
-import { type FindOneOptions, LessThan } from 'typeorm';
+import { type FindOneOptions, In, LessThan } from 'typeorm';
 import { newSecret } from '../secrets/secrets.js';
 import { RecentLogin } from '../users/recent-login.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -79,6 +79,12 @@ export class OAuthClientsService {
   async get({ principal }: RpcContext, clientId: string): Promise<OAuthClient> {
     assertManagesClients(principal);
     return toOAuthClient(found(await this.database.repository(OAuthClientEntity).findOneBy({ clientId })));
+  }
+
+  /** Returns the names of those that there are. */
+  async namesOf(clientIds: readonly string[]): Promise<{ clientId: string; name: string }[]> {
+    const clients = await this.database.repository(OAuthClientEntity).find({ where: { clientId: In([...clientIds]) }, select: { clientId: true, name: true } });
+    return clients.map(({ clientId, name }) => ({ clientId, name }));
   }
 
   /** Deletes the client with its codes, refresh tokens and grants. Its access tokens end by the revocation log. */

@@ -36,7 +36,7 @@ export class StaffCancellationsService {
         if (order.status === 'cancelled') return versionedOrder(order, context.principal);
         const why = `cancelled: ${reason}`;
         const change = order.status === 'placed' ? cancel(order, { actor, at }, why) : cancelPaid(order, { actor, at }, why);
-        writeStatusChanges(tx, locked, [change], { keepsUnits: !restock });
+        writeStatusChanges(tx, locked, [{ ...change, clientId: context.clientId }], { keepsUnits: !restock });
         audit(tx, actorOf(context), store.cancelOrderByStaff, orderId);
         const [stock] = locked.stock;
         if (!restock && stock) {
@@ -50,7 +50,7 @@ export class StaffCancellationsService {
         savePayments(tx, [{ ...payment, state: 'refund-due' }]);
         const [refundId = 0] = await findRefundIds(tx, [payment]);
         const step = markRefundDue(change.order, { actor, at });
-        writeAmendments(tx, [{ ...step, refundId, event: refundDueEvent(refundId, step.order, at) }], at);
+        writeAmendments(tx, [{ ...step, refundId, event: refundDueEvent(refundId, step.order, at), clientId: context.clientId }], at);
         return versionedOrder(step.order, context.principal);
       }),
     );

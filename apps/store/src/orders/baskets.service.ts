@@ -47,7 +47,7 @@ export class BasketsService {
         throw new DomainError('forbidden', "Cancelling another user's orders needs the permission manage:orders.");
       }
       const changes = cancelBasket(visible.orders, { actor: principal.subject, at: locked.at });
-      writeStatusChanges(tx, locked, changes);
+      writeStatusChanges(tx, locked, changes.map((change) => ({ ...change, clientId: context.clientId })));
       if (isStaff && changes.length > 0) audit(tx, actorOf(context), store.cancelBasket, basketId);
       const after = new Map(changes.map(({ order }) => [order.id, order]));
       return changedBasket(visible.basket, visible.orders.map((order) => after.get(order.id) ?? order), context.principal);

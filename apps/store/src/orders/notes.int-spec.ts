@@ -60,6 +60,24 @@ describe('notes on an order', () => {
     expect(JSON.stringify(await read(customer(4)))).not.toContain('user-');
   });
 
+  it('name the application that acted for a person, like the steps, until it is deleted, and only to staff', async () => {
+    const by = (who: Principal, clientId: string): Principal => ({ ...who, shown: ['accessToken'], shownIds: [clientId] });
+    const { id } = await shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant() } }, by(customer(5), 'storefront'));
+    await shop.caller.call(store.reportPayment, { orderId: id, payment: { outcome: 'succeeded', reference: `by application ${id}` } }, by(staff, 'payments'));
+    await shop.caller.call(store.shipOrder, { orderId: id, shipment: { carrier: 'Post', trackingNumber: '1' } }, by(staff, 'deleted'));
+    await shop.caller.call(store.addOrderNote, { orderId: id, note: { text: 'Scanned' } }, by(staff, 'scanner'));
+    await shop.caller.call(store.deliverOrder, { orderId: id }, staff);
+    const read = async (who: Principal) => (await shop.caller.call(store.getTimeline, { orderId: id }, who)).map(({ reason, application }) => [reason, application?.name]);
+    expect(await read(staff)).toEqual([
+      ['placed', 'App storefront'],
+      ['payment succeeded', 'App payments'],
+      ['shipped', undefined],
+      ['note', 'App scanner'],
+      ['delivered', undefined],
+    ]);
+    expect(await read(customer(5))).toEqual([['placed', undefined], ['payment succeeded', undefined], ['shipped', undefined], ['delivered', undefined]]);
+  });
+
   it('are refused without an order or text', async () => {
     expect(await outcomeOf(note('x', 987_654_321))).toBe('order-not-found');
     expect(await outcomeOf(note(''))).toBe('invalid-input');

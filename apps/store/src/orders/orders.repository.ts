@@ -126,9 +126,9 @@ export async function findUnpaid(tx: Transaction, ownerIds: readonly string[], l
 
 /**
  * A step with its request's trace context, which the timeline stores. Absent: the active span's is stored, if there is one; for a new
- * order none, since the active span is its batch's.
+ * order none, since the active span is its batch's. `clientId`: the OAuth client that acted for the actor.
  */
-export type Traced<S extends Step = Step> = S & { readonly traceparent?: string | undefined };
+export type Traced<S extends Step = Step> = S & { readonly traceparent?: string | undefined; readonly clientId?: string | undefined };
 
 const traceparentOf = ({ traceparent }: Traced): string | null => ifSampled(traceparent ?? tracing?.active?.traceparent);
 
@@ -166,6 +166,7 @@ const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
   ['ship_date', 'timestamptz', ({ order }) => order.shipDate?.toISOString()],
   ['owner_id', 'uuid', ({ order }) => order.ownerId],
   ['actor', 'text', ({ actor }) => actor],
+  ['client_id', 'text', ({ clientId }) => clientId],
   ['event_id', 'uuid', ({ eventId }) => eventId],
   ['body', 'text', ({ body }) => body],
   ['traceparent', 'text', ({ traceparent }) => ifSampled(traceparent)],
@@ -189,8 +190,8 @@ const writePlaced: Statement = {
              external_id, metadata, ship_to
       FROM placed
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, event_id, body, traceparent, feed_seq)
-      SELECT id, $3, $2, $4, actor, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
+      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, client_id, reason, owner_id, event_id, body, traceparent, feed_seq)
+      SELECT id, $3, $2, $4, actor, client_id, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
       FROM placed LEFT JOIN numbers ON true
     ), inventory AS (
       INSERT INTO inventory_deltas (available, pending, sold) VALUES ($8, $9, $10)
@@ -258,6 +259,7 @@ const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
   ['due_in', 'bigint', ({ due }) => due?.inMs],
   ['due_transition', 'text', ({ due }) => due?.transition],
   ['actor', 'text', ({ actor }) => actor],
+  ['client_id', 'text', ({ clientId }) => clientId],
   ['reason', 'text', ({ reason }) => reason],
   ['event_id', 'uuid', ({ eventId }) => eventId],
   ['body', 'text', ({ body }) => body],
@@ -271,9 +273,9 @@ const writeChanges: Statement = {
     WITH changed AS (
       SELECT * FROM ${changedRows.from(2)}
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id,
+      INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, client_id, reason, owner_id,
                                      event_id, body, traceparent, shipped, refund)
-      SELECT id, version, previous_status, status, $1::timestamptz, actor, reason, owner_id, event_id, body, traceparent, shipped, refund
+      SELECT id, version, previous_status, status, $1::timestamptz, actor, client_id, reason, owner_id, event_id, body, traceparent, shipped, refund
       FROM changed ORDER BY id
     )
     UPDATE orders SET
@@ -338,6 +340,7 @@ const amendedRows = new RowsParameter<Traced<Amendment> & (StoredEvent | typeof 
   ['due_at', 'timestamptz', ({ order }) => (order.status === 'placed' ? order.dueAt?.toISOString() : undefined)],
   ['due_transition', 'text', ({ order }) => (order.status === 'placed' ? order.dueTransition : undefined)],
   ['actor', 'text', ({ actor }) => actor],
+  ['client_id', 'text', ({ clientId }) => clientId],
   ['reason', 'text', ({ reason }) => reason],
   ['shipped_by', 'text', ({ shipment }) => shipment?.carrier],
   ['shipped_as', 'text', ({ shipment }) => shipment?.trackingNumber],
@@ -353,9 +356,9 @@ const writeAmended: Statement = {
     WITH amended AS (
       SELECT * FROM ${amendedRows.from(2)}
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, carrier, tracking_number, refund_id,
+      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, client_id, reason, owner_id, carrier, tracking_number, refund_id,
                                      event_id, body, traceparent, shipped, refund)
-      SELECT id, version, status, $1::timestamptz, actor, reason, owner_id, shipped_by, shipped_as, refund_id,
+      SELECT id, version, status, $1::timestamptz, actor, client_id, reason, owner_id, shipped_by, shipped_as, refund_id,
              event_id, body, traceparent, CASE WHEN carrier IS NOT NULL THEN true END, refund
       FROM amended ORDER BY id, version
     ), latest AS (

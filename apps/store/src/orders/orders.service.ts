@@ -52,6 +52,8 @@ interface QueuedOrder extends Omit<OrderRequest, 'id'> {
   readonly idempotency: IdempotencyKey | undefined;
   /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent?: string | undefined;
+  /** The OAuth client that placed it for the owner. */
+  readonly clientId?: string | undefined;
   readonly deadline: Deadline;
   /** Absent: the order is placed alone. */
   readonly basket?: BasketRequest;
@@ -154,7 +156,7 @@ export class OrdersService {
         const orderWithExternalId = (await ExternalIds.claim(tx, 'orders', [claim])).find(claim);
         const recipient = { ownerId: userId, isCustomerClosed: closed.has(userId), orderWithExternalId, isSeen: maySeeOwners(context) };
         const step = transfer(order, recipient, { actor: context.principal.subject, at });
-        writeAmendments(tx, [step], at);
+        writeAmendments(tx, [{ ...step, clientId: context.clientId }], at);
         transferMetadata(tx, order, userId);
         audit(tx, actorOf(context), store.transferOrder, orderId);
         return versionedOrder(step.order, context.principal);
@@ -177,7 +179,7 @@ export class OrdersService {
       assertVersion(order, ifVersion);
       if (order.status === 'cancelled') return versionedOrder(order, principal);
       const change = cancel(order, { actor: principal.subject, at: locked.at });
-      writeStatusChanges(tx, locked, [change]);
+      writeStatusChanges(tx, locked, [{ ...change, clientId: context.clientId }]);
       if (order.ownerId !== principal.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
       return versionedOrder(change.order, principal);
     });
@@ -235,13 +237,13 @@ export async function placeBatch(
   const stockOf = (plantId: number): PlacingFacts['stock'] => stockLeft.get(plantId) ?? unknownPlantStock;
   const placed: Traced<Placement>[] = [];
   const baskets: BasketState[] = [];
-  const accept = (step: Placement, traceparent: string | undefined): OrderState => {
+  const accept = (step: Placement, { traceparent, clientId }: BatchOrder): OrderState => {
     const { order, units } = step;
     takenIds.add(order.id);
     unpaid.get(order.ownerId)?.push(order);
     const stock = stockOf(order.plantId);
     stockLeft.set(order.plantId, { ...stock, free: stock.free + units.free });
-    placed.push({ ...step, traceparent });
+    placed.push({ ...step, traceparent, clientId });
     return order;
   };
   const results = requestsOf(orders).map((lines) => {
@@ -255,11 +257,11 @@ export async function placeBatch(
         const facts = { ...customer, stock: stockOf(order.plantId), isIdTaken: takenIds.has(order.id), orderWithExternalId: namedOrders.find(order) };
         const step = place(order, facts, context, policy);
         namedOrders.add(order, order.id);
-        return versionedOrder(accept(step, order.traceparent), viewer);
+        return versionedOrder(accept(step, order), viewer);
       }
       const claim = basketClaimOf(order);
       const steps = placeBasket(lines, { ...customer, stockOf, sameExternalId: namedBaskets.find(claim) }, context, policy);
-      const accepted = steps.map((step) => accept(step, order.traceparent));
+      const accepted = steps.map((step) => accept(step, order));
       const state = { ...basket, id: order.id, ownerId, placedAt: times.at };
       baskets.push(state);
       namedBaskets.add(claim, order.id);
@@ -273,7 +275,7 @@ export async function placeBatch(
   return { results, numberedEvents };
 }
 
-function toQueued({ principal, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): QueuedOrder {
+function toQueued({ principal, deadline, idempotency, traceparent, clientId }: RpcContext, order: NewOrder): QueuedOrder {
   return {
     chosenId: order.id === 0 ? undefined : order.id,
     plantId: order.plantId,
@@ -287,6 +289,7 @@ function toQueued({ principal, deadline, idempotency, traceparent }: RpcContext,
     isLimited: !principal.permissions.includes('manage:orders'),
     idempotency,
     traceparent,
+    clientId,
     deadline,
   };
 }

@@ -26,6 +26,8 @@ interface TimelineRow {
   readonly newStatus: OrderStatus;
   /** A user id, or `store`. */
   readonly actor: string;
+  /** The OAuth client that acted for the actor. */
+  readonly clientId: string | null;
   readonly reason: string;
   /** The owner from this step on. */
   readonly ownerId: string;
@@ -50,11 +52,11 @@ const byStep: Sorting<TimelinePosition> = {
 };
 
 const steps = `
-  SELECT order_version AS version, 0::bigint AS "noteId", at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason,
+  SELECT order_version AS version, 0::bigint AS "noteId", at, previous_status AS "previousStatus", new_status AS "newStatus", actor, client_id AS "clientId", reason,
     owner_id AS "ownerId", event_id AS "eventId", carrier, tracking_number AS "trackingNumber", refund_id AS "refundId", NULL AS note
   FROM order_transitions WHERE order_id = $1 AND order_version > $2 ORDER BY order_version LIMIT $3`;
 const notes = `
-  SELECT order_version, id, at, NULL, status, actor::text, 'note', owner_id, NULL::uuid, NULL, NULL, NULL::bigint, text
+  SELECT order_version, id, at, NULL, status, actor::text, client_id, 'note', owner_id, NULL::uuid, NULL, NULL, NULL::bigint, text
   FROM order_notes WHERE order_id = $1 AND (order_version, id) > ($2, $4) ORDER BY order_version, id LIMIT $3`;
 
 const findSteps: Statement = { name: 'find-timeline', text: steps };
@@ -68,7 +70,7 @@ export function findTimeline(db: Reader, orderId: number, { after, limit }: Page
 
 const insertNote: Statement = {
   name: 'add-order-note',
-  text: `INSERT INTO order_notes (order_id, order_version, status, at, actor, owner_id, text) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+  text: `INSERT INTO order_notes (order_id, order_version, status, at, actor, client_id, owner_id, text) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 };
 
 /** The timeline of an order: its steps and, for staff, notes. */
@@ -90,11 +92,15 @@ export class TimelineService {
     return paging.page(rows, bounds, { entry: (row) => toTimelineEntry(row, names), position: ({ version, noteId }) => ({ version, noteId }) });
   }
 
-  /** Resolves the current names of actors and owners. Omits deleted users. */
-  private async namesIn(context: RpcContext, rows: readonly TimelineRow[]): Promise<ReadonlyMap<string, string>> {
+  /** Resolves the current names of actors, owners and OAuth clients. Omits deleted ones. */
+  private async namesIn(context: RpcContext, rows: readonly TimelineRow[]): Promise<Names> {
     const userIds = [...new Set(rows.flatMap(({ actor, ownerId }) => [actor, ownerId]).filter((id) => id !== storeActor))];
-    const users = userIds.length === 0 ? [] : await this.rpc.call(identity.resolveUserIds, { userIds }, context);
-    return new Map(users.map(({ userId, username }) => [userId, username]));
+    const clientIds = [...new Set(rows.flatMap(({ clientId }) => clientId ?? []))];
+    const [users, clients] = await Promise.all([
+      userIds.length === 0 ? [] : this.rpc.call(identity.resolveUserIds, { userIds }, context),
+      clientIds.length === 0 ? [] : this.rpc.call(identity.resolveOAuthClients, { clientIds }, context),
+    ]);
+    return { users: new Map(users.map(({ userId, username }) => [userId, username])), clients: new Map(clients.map(({ clientId, name }) => [clientId, name])) };
   }
 
   /** Adds a note of staff after the order's latest step. @throws DomainError `order-not-found` */
@@ -104,7 +110,7 @@ export class TimelineService {
         // Locked, so that the note is not added before a step that a reader has already seen.
         const [found, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
         const { version, status, ownerId } = requireOrder(orderId, found);
-        tx.send(insertNote, [orderId, version, status, at, context.principal.subject, ownerId, text]);
+        tx.send(insertNote, [orderId, version, status, at, context.principal.subject, context.clientId, ownerId, text]);
         audit(tx, actorOf(context), store.addOrderNote, orderId);
         return { at: at.toISOString(), newStatus: status, actor: 'staff', reason: 'note', note: text };
       }),
@@ -112,15 +118,22 @@ export class TimelineService {
   }
 }
 
-/** @param names usernames by user id; undefined: the reader may not see them */
-const toTimelineEntry = (row: TimelineRow, names: ReadonlyMap<string, string> | undefined): TimelineEntry => ({
+/** Current names by id. */
+interface Names {
+  readonly users: ReadonlyMap<string, string>;
+  readonly clients: ReadonlyMap<string, string>;
+}
+
+/** @param names undefined: the reader may not see them */
+const toTimelineEntry = (row: TimelineRow, names: Names | undefined): TimelineEntry => ({
   at: row.at.toISOString(),
   ...(row.previousStatus && { previousStatus: row.previousStatus }),
   newStatus: row.newStatus,
   actor: roleOf(row),
-  ...named('username', names?.get(row.actor)),
+  ...named('username', names?.users.get(row.actor)),
+  ...applicationOf(row, names),
   // Of other steps it is the one before.
-  ...((row.version === 1 || row.reason === transferred) && named('owner', names?.get(row.ownerId))),
+  ...((row.version === 1 || row.reason === transferred) && named('owner', names?.users.get(row.ownerId))),
   reason: row.reason,
   ...(row.note !== null && { note: row.note }),
   ...(row.carrier !== null && { carrier: row.carrier }),
@@ -130,6 +143,11 @@ const toTimelineEntry = (row: TimelineRow, names: ReadonlyMap<string, string> | 
 });
 
 const named = <Name extends string>(member: Name, name: string | undefined): Partial<Record<Name, string>> => (name === undefined ? {} : ({ [member]: name } as Record<Name, string>));
+
+function applicationOf({ clientId }: TimelineRow, names: Names | undefined): Pick<TimelineEntry, 'application'> {
+  const name = clientId === null ? undefined : names?.clients.get(clientId);
+  return clientId === null || name === undefined ? {} : { application: { clientId, name } };
+}
 
 /** Shows the actor's role; internal user ids stay private. */
 function roleOf({ actor, ownerId, note }: TimelineRow): TimelineEntry['actor'] {

@@ -49,6 +49,8 @@ export interface PaymentReport extends Payee {
   readonly idempotency: IdempotencyKey | undefined;
   /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent: string | undefined;
+  /** The OAuth client that reported it for the user. */
+  readonly clientId?: string | undefined;
 }
 
 interface ReportRequest extends PaymentReport {
@@ -108,7 +110,7 @@ export class PaymentsService {
   }
 
   private submit(context: RpcContext, payee: Payee, { outcome, reference }: Payment): Promise<Answer> {
-    const { principal, deadline, idempotency, traceparent } = context;
+    const { principal, deadline, idempotency, traceparent, clientId } = context;
     return this.batcher.submit(onlyLane, {
       ...payee,
       outcome,
@@ -118,6 +120,7 @@ export class PaymentsService {
       deadline,
       idempotency,
       traceparent,
+      clientId,
     });
   }
 
@@ -181,7 +184,7 @@ function applyReport(
   { payments, unpaid, approved, settled }: BatchChanges,
   policy: CheckoutPolicy,
 ): Versioned<Order> | Basket {
-  const { orderIds, basket, reference, reporter, traceparent } = report;
+  const { orderIds, basket, reference, reporter, traceparent, clientId } = report;
   const { subject: reportedBy } = reporter;
   const [firstId, ...otherIds] = orderIds;
   const orderOf = (orderId: number): OrderState => requireOrder(orderId, orders.get(orderId));
@@ -195,9 +198,9 @@ function applyReport(
     audit(tx, report.actor, basket ? store.reportBasketPayment : store.reportPayment, basket?.id ?? firstId);
     for (const order of paid) {
       const steps = order.status === 'placed' ? unpaid : settled;
-      if (state === 'refund-due') steps.push({ ...markRefundDue(order, { actor: reportedBy, at }), refundOf: { orderId: order.id, reference }, traceparent });
-      else if (state === 'failed') steps.push({ ...declinePayment(order, { actor: reportedBy, at }, policy), traceparent });
-      else approved.push({ ...approve(order, { actor: reportedBy, at }, policy), traceparent });
+      if (state === 'refund-due') steps.push({ ...markRefundDue(order, { actor: reportedBy, at }), refundOf: { orderId: order.id, reference }, traceparent, clientId });
+      else if (state === 'failed') steps.push({ ...declinePayment(order, { actor: reportedBy, at }, policy), traceparent, clientId });
+      else approved.push({ ...approve(order, { actor: reportedBy, at }, policy), traceparent, clientId });
       const after = (state === 'accepted' ? approved : steps).at(-1);
       if (after) orders.set(order.id, after.order);
     }

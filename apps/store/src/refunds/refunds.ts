@@ -146,7 +146,8 @@ export class RefundsService {
         }
         if (await isReferenceUsed(tx, reference, order)) throw new DomainError('refund-reference-used', `The transfer ${reference} completed another refund.`);
         const completed = await writeCompletion(tx, refundId, reference);
-        writeAmendments(tx, [completeRefund(order, { refundId, otherRefundsDue, actor: context.principal.subject, at })], at);
+        const step = completeRefund(order, { refundId, otherRefundsDue, actor: context.principal.subject, at });
+        writeAmendments(tx, [{ ...step, clientId: context.clientId }], at);
         audit(tx, actorOf(context), store.completeRefund, refundId);
         return toRefund(completed);
       }),

@@ -38,7 +38,7 @@ export async function deleteOrders(tx: Transaction): Promise<number> {
   await tx.execute('DELETE FROM stock_changes WHERE order_id IS NOT NULL');
   await tx.execute('DELETE FROM order_transitions WHERE event_id IS NULL');
   await tx.execute(
-    `UPDATE order_transitions SET order_id = NULL, order_version = NULL, new_status = NULL, actor = NULL, reason = NULL WHERE order_id IS NOT NULL`,
+    `UPDATE order_transitions SET order_id = NULL, order_version = NULL, new_status = NULL, actor = NULL, client_id = NULL, reason = NULL WHERE order_id IS NOT NULL`,
   );
   const deletedOrders = await tx.execute('DELETE FROM orders');
   await tx.execute(

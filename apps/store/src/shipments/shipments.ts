@@ -29,7 +29,7 @@ export class ShipmentsService {
         const found = requireOrder(orderId, order, ifVersion);
         if (isShippedAs(found, shipment)) return versionedOrder(found, context.principal);
         const step = ship(found, shipment, { actor: context.principal.subject, at });
-        writeAmendments(tx, [step], at);
+        writeAmendments(tx, [{ ...step, clientId: context.clientId }], at);
         audit(tx, actorOf(context), store.shipOrder, orderId);
         return versionedOrder(step.order, context.principal);
       }),
@@ -48,7 +48,7 @@ export class ShipmentsService {
         const locked = await lockOrdersAndStock(tx, [orderId]);
         const order = requireOrder(orderId, locked.orders.get(orderId), ifVersion);
         const change = deliver(order, { actor: context.principal.subject, at: locked.at });
-        writeStatusChanges(tx, locked, [change]);
+        writeStatusChanges(tx, locked, [{ ...change, clientId: context.clientId }]);
         audit(tx, actorOf(context), store.deliverOrder, orderId);
         return versionedOrder(change.order, context.principal);
       }),

@@ -174,6 +174,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/plant/import/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview an import
+         * @description What an import of up to 256 lines, together at most 256 KiB unless it is one, would do, each after the lines before it. Changes nothing. `complete` is `false` if the plants are too large for one answer: send the remaining lines again. The results are those of an import with the plant `before` and `after`, and with its `free` units if the line has a quantity. A line without an `id` is read as `POST /v3/plant` reads a body. Ids that the shop would assign are absent.
+         */
+        post: operations["previewImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/plant/export": {
         parameters: {
             query?: never;
@@ -2105,6 +2125,8 @@ export interface components {
             actor: "owner" | "staff" | "store";
             /** @description The current name of the user who took the step. Only with `read:orders`; absent for the store and deleted users. */
             username?: string;
+            /** @description The OAuth client that took the step for the user. Only with `read:orders`; absent for other credentials and deleted clients. */
+            application?: components["schemas"]["TimelineApplication"];
             /** @description The current name of the owner from this step on. Only with `read:orders`, for placing and transfers. */
             owner?: string;
             reason: string;
@@ -2124,6 +2146,11 @@ export interface components {
              * @description Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund, a note).
              */
             eventId?: string;
+        };
+        /** @description An OAuth client. */
+        TimelineApplication: {
+            clientId: string;
+            name: string;
         };
         NewOrderNote: {
             text: string;
@@ -5330,6 +5357,54 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
+    previewImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One `ImportedPlant` per line; each line ends with a newline. */
+        requestBody: {
+            content: {
+                /** @example {"id":7,"name":"Monstera","photoUrls":[],"tags":[{"name":"shade"}],"status":"available","quantity":20} */
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description A result per line, then a line with totals */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {"line":1,"id":7,"result":"updated","before":{"id":7,"name":"Monstera","photoUrls":[],"tags":[],"status":"available"},"after":{"id":7,"name":"Monstera","photoUrls":[],"tags":[{"name":"shade"}],"status":"available"},"free":{"before":3,"after":20}}
+                     *     {"lines":1,"created":0,"updated":1,"unchanged":0,"refused":0,"complete":true}
+                     */
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
     exportPlants: {
         parameters: {
             query?: never;
@@ -6042,6 +6117,10 @@ export interface operations {
                      *         "newStatus": "approved",
                      *         "actor": "staff",
                      *         "username": "grace",
+                     *         "application": {
+                     *           "clientId": "5f2b1c9e8d7a6b5c4d3e2f10",
+                     *           "name": "Planner"
+                     *         },
                      *         "reason": "shipped",
                      *         "carrier": "DHL",
                      *         "trackingNumber": "00340434161094042557",

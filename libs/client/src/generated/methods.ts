@@ -27,6 +27,8 @@ export const methods = {
     listChanges: 'GET /plant/changes query',
     /** Import plants: `POST /plant/import`. */
     import: 'POST /plant/import body',
+    /** Preview an import: `POST /plant/import/preview`. */
+    previewImport: 'POST /plant/import/preview body',
     /** Export all plants: `GET /plant/export`. */
     export: 'GET /plant/export nothing',
     /** Upload an image of a plant: `POST /plant/{plantId}/uploadImage`. */

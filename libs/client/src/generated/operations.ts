@@ -56,6 +56,7 @@ export const multipartOperations: readonly string[] = [
 /** Operations with lines of JSON as body. */
 export const linesOperations: readonly string[] = [
   'POST /plant/import',
+  'POST /plant/import/preview',
 ];
 
 /** Operations with a merge patch (RFC 7396) as body. */
@@ -67,6 +68,7 @@ export const mergePatchOperations: readonly string[] = [
 /** Operations that answer a file or lines, not one JSON document. */
 export const streamOperations: readonly string[] = [
   'POST /plant/import',
+  'POST /plant/import/preview',
   'GET /plant/export',
   'GET /images/{imageId}',
 ];

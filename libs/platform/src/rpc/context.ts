@@ -94,6 +94,12 @@ export class RpcContext {
     return new RpcContext(this.requestId, this.deadline, this.principalIfAny, traceparent, this.idempotency);
   }
 
+  /** The OAuth client whose access token the principal presented: it acts for them. */
+  get clientId(): string | undefined {
+    const { shown = [], shownIds } = this.principalIfAny ?? {};
+    return shownIds?.[shown.indexOf('accessToken')];
+  }
+
   has(permission: string): boolean {
     return this.principalIfAny?.permissions.includes(permission) ?? false;
   }

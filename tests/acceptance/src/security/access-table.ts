@@ -142,6 +142,7 @@ export const accessTable: readonly AccessRow[] = [
       body: 'lines',
       change: async (request) => request('POST', '/v3/plant/import', new Blob([`${JSON.stringify({ ...(await createPlant()), name: 'Fig' })}\n`], { type: 'application/x-ndjson' })),
     }),
+    row('previewImport', 'POST /v3/plant/import/preview', ['write:plants'], { body: 'lines' }),
     row('exportPlants', 'GET /v3/plant/export', ['write:plants']),
   open('searchPlants', 'GET /v3/plant/search'),
   open('listPlantChanges', 'GET /v3/plant/changes'),

@@ -125,8 +125,8 @@ function ShipDialog({ order, onClose }: DialogProps): ReactNode {
   const ship = useOrderAction(order, `Order ${order.id} is shipped.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
   return (
     <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
-      <TextInput label="Carrier" required maxLength={200} data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
-      <TextInput label="Tracking number" required maxLength={200} value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ trackingNumber: value })} error={faultOf(ship.error, 'trackingNumber')} />
+      <TextInput label="Carrier" required data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
+      <TextInput label="Tracking number" required value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ trackingNumber: value })} error={faultOf(ship.error, 'trackingNumber')} />
     </FormDialog>
   );
 }
@@ -171,7 +171,7 @@ function CancelPaidDialog({ order, onClose }: DialogProps): ReactNode {
   return (
     <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
       <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
-      <Textarea label="Reason" description="The owner sees it, too." required maxLength={500} autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />
+      <Textarea label="Reason" description="The owner sees it, too." required autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />
       <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description="If not, they are written off." checked={restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
     </FormDialog>
   );

@@ -1,7 +1,7 @@
 import { Button, Group, Skeleton, Stack, Text, Textarea, Timeline } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode, SubmitEvent } from 'react';
-import { useMay, useShop } from '../../auth/session.js';
+import { useMay, useSession, useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
 import { faultOf } from '../../ui/problem.js';
@@ -33,6 +33,7 @@ const actors: Readonly<Record<TimelineEntry['actor'], string>> = { owner: 'the c
 
 export function OrderTimeline({ orderId, entries, error }: { readonly orderId: number; readonly entries: readonly TimelineEntry[] | undefined; readonly error: unknown }): ReactNode {
   const mayNote = useMay('manage:orders');
+  const { clientId } = useSession();
   return (
     <Card title="Timeline">
       <ProblemAlert error={error} title="The timeline could not be loaded" />
@@ -42,7 +43,7 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
           {entries.map((entry, n) => (
             <Timeline.Item key={n} color={entry.reason === 'note' ? 'yellow' : (statusColors[entry.newStatus] ?? 'gray')} title={<Text fw={500} size="sm">{titleOf(entry)}</Text>}>
               {entry.note !== undefined && <Text size="sm" style={{ whiteSpace: 'pre-wrap' }}>{entry.note}</Text>}
-              <Text size="sm" c="dimmed">{entry.previousStatus !== undefined && `${entry.previousStatus} → ${entry.newStatus} · `}<Time at={entry.at} /> · by {actorOf(entry)}</Text>
+              <Text size="sm" c="dimmed">{entry.previousStatus !== undefined && `${entry.previousStatus} → ${entry.newStatus} · `}<Time at={entry.at} /> · by {actorOf(entry, clientId)}</Text>
               {entry.carrier !== undefined && <Text size="sm">{entry.carrier}, <Text span inherit ff="monospace">{entry.trackingNumber}</Text></Text>}
             </Timeline.Item>
           ))}
@@ -58,7 +59,11 @@ function titleOf({ reason, newStatus, owner }: TimelineEntry): string {
   return steps[reason] ?? (newStatus === 'cancelled' ? `Cancelled: ${reason}` : reason);
 }
 
-const actorOf = ({ actor, username }: TimelineEntry): string => (username === undefined ? actors[actor] : `${username}, ${actors[actor]}`);
+/** @param own the console's OAuth client, by which everybody here acts */
+function actorOf({ actor, username, application }: TimelineEntry, own: string): string {
+  const person = username === undefined ? actors[actor] : `${username}, ${actors[actor]}`;
+  return application && application.clientId !== own ? `${person}, by ${application.name}` : person;
+}
 
 /** Adds a note that only staff see. */
 function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
@@ -83,7 +88,7 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
     <form onSubmit={submit}>
       <Stack gap="xs" mt="md">
         <RestoredDraft draft={draft} />
-        <Textarea label="Note" description="For staff: the customer does not see it." autosize minRows={2} maxRows={8} maxLength={2_000} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
+        <Textarea label="Note" description="For staff: the customer does not see it." autosize minRows={2} maxRows={8} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
         <ProblemAlert error={add.error} title="The note was not added" />
         <Group justify="flex-end"><Button type="submit" size="xs" variant="default" loading={add.isPending} disabled={text.trim() === ''}>Add the note</Button></Group>
       </Stack>

@@ -59,7 +59,7 @@ function KeyForm({ draft, isBusy, error, onSubmit, onCancel }: {
     <form onSubmit={submit}>
       <Stack>
         <RestoredDraft draft={draft} />
-        <TextInput label="Name" description="What the key is for." required maxLength={200} data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
+        <TextInput label="Name" description="What the key is for." required data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
         <Radio.Group label="It may do" value={extent} onChange={(value) => draft.change({ extent: value })}>
           <Stack gap={6} mt={4}><Radio value="default" label="place orders and receive webhooks" /><Radio value="chosen" label="what you choose" /></Stack>
         </Radio.Group>

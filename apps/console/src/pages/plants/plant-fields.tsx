@@ -12,12 +12,12 @@ export function PlantFields({ values, error, onChange }: { readonly values: Plan
   const set = (changed: Partial<PlantFormValues>): void => onChange({ ...values, ...changed });
   return (
     <Stack gap="sm">
-      <TextInput label={formLabels.name} required maxLength={200} value={values.name} error={faultOf(error, 'name')} onChange={({ currentTarget: { value } }) => set({ name: value })} />
+      <TextInput label={formLabels.name} required value={values.name} error={faultOf(error, 'name')} onChange={({ currentTarget: { value } }) => set({ name: value })} />
       <div>
         <Input.Label id={statusLabel} labelElement="div" display="block">{formLabels.status}</Input.Label>
         <SegmentedControl aria-labelledby={statusLabel} value={values.status} onChange={(value) => set({ status: plantStatuses.find((one) => one === value) ?? values.status })} data={[...plantStatuses]} />
       </div>
-      <Autocomplete label={formLabels.category} maxLength={200} data={facets.data?.category.map(({ value }) => value) ?? []} limit={20} value={values.category} error={faultOf(error, 'category')} onChange={(category) => set({ category })} />
+      <Autocomplete label={formLabels.category} data={facets.data?.category.map(({ value }) => value) ?? []} limit={20} value={values.category} error={faultOf(error, 'category')} onChange={(category) => set({ category })} />
       <TagsInput
         label={formLabels.tags}
         description="Enter adds a tag."

@@ -58,7 +58,7 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
       <Stack>
         <RestoredDraft draft={draft} />
         <TextInput label="Address" description="The shop sends each event to it by POST." type="url" placeholder="https://example.com/hooks/plants" required data-autofocus value={url} onChange={(change) => draft.change({ url: change.currentTarget.value })} error={faultOf(error, 'url')} />
-        <TextInput label="Name" description="To tell it from other webhooks." maxLength={100} value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
+        <TextInput label="Name" description="To tell it from other webhooks." value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
         <Checkbox.Group label="Events" value={eventTypes} onChange={(value) => draft.change({ eventTypes: value })} error={eventTypes.length === 0 ? 'Choose at least one.' : faultOf(error, 'eventTypes')}>
           <Stack gap={6} mt={4}>
             {allTypes.map((type) => <Checkbox key={type} value={type} label={<>{eventLabels[type]} <Text span c="dimmed" size="sm">{type}</Text></>} />)}
@@ -69,7 +69,7 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
           <WholeNumberInput label="Only order" placeholder="all" min={1} value={orderId} onChange={(value) => draft.change({ orderId: value })} error={faultOf(error, 'orderId')} />
         </Group>
         <MultiSelect label="Only changes to" placeholder={newStatuses.length === 0 ? 'all' : ''} data={orderStatuses} value={newStatuses} onChange={(value) => draft.change({ newStatuses: value })} error={faultOf(error, 'newStatuses')} />
-        <Textarea label="Description" autosize minRows={2} maxRows={6} maxLength={1_000} value={description} onChange={(change) => draft.change({ description: change.currentTarget.value })} error={faultOf(error, 'description')} />
+        <Textarea label="Description" autosize minRows={2} maxRows={6} value={description} onChange={(change) => draft.change({ description: change.currentTarget.value })} error={faultOf(error, 'description')} />
         {conflict ?? <ProblemAlert error={error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>Cancel</Button>

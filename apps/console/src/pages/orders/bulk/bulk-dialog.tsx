@@ -60,7 +60,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           {leftOut > 0 && <Text size="sm">{counted(leftOut, 'selected order is', 'selected orders are')} left out. {words[kind].leftOut}</Text>}
           {kind === 'ship' && (
             <>
-              <TextInput label="Carrier" description="Of all these orders." required maxLength={200} data-autofocus value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
+              <TextInput label="Carrier" description="Of all these orders." required data-autofocus value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
               <TrackingList ids={open} onNumbers={setNumbers} />
             </>
           )}
@@ -68,7 +68,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           {kind === 'cancel' && (
             <>
               <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
-              <Textarea label="Reason" description="The owners see it, too." required maxLength={500} autosize minRows={2} data-autofocus value={change.reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} />
+              <Textarea label="Reason" description="The owners see it, too." required autosize minRows={2} data-autofocus value={change.reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} />
               <Checkbox label="Their units can be sold again" description="If not, those of paid orders are written off." checked={change.restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
             </>
           )}
@@ -111,7 +111,7 @@ const Row = memo(function Row({ row: { order, state, why, requestId }, number, o
   return (
     <li className={classes['row']} data-state={state}>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Order {id} · {counted(quantity, 'unit')} of {plant?.name ?? `plant ${plantId}`}</Text>
-      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required maxLength={200} readOnly={state === 'done' || state === 'running'} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
+      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running'} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
       <Text size="sm" c={state === 'failed' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
         {state === 'running' && '…'}
         {state === 'done' && done}

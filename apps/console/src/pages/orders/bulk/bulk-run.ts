@@ -73,7 +73,7 @@ export class BulkRun extends RowRun<BulkRow> {
     } catch (error) {
       if (error instanceof ShopError && error.outcome !== 'unknown') this.unknown.delete(order.id);
       const { what, faults, requestId } = problemText(error);
-      const why = error instanceof ShopProblem && error.code === 'order-not-cancellable' ? 'It is shipped, delivered or cancelled already.' : faults[0] === undefined ? what : `${what} It ${faults[0].detail}.`;
+      const why = error instanceof ShopProblem && error.code === 'order-not-cancellable' ? 'It is shipped, delivered or cancelled already.' : faults[0] === undefined ? what : `${what} ${faults[0].detail}`;
       return { order, state: 'failed', why, ...(requestId !== undefined && { requestId }) };
     }
   }

@@ -28,8 +28,8 @@ export async function exportPlants(shop: Shop, { format, separator }: { readonly
 }
 
 /** Yields the JSON of every plant. @throws ShopError; Error if the response is truncated */
-export async function* exportedLines(shop: Shop, signal?: AbortSignal): AsyncGenerator<string, void> {
-  const { data } = await shop.GET('/plant/export', { parseAs: 'stream', ...(signal && { signal }) });
+async function* exportedLines(shop: Shop): AsyncGenerator<string, void> {
+  const { data } = await shop.GET('/plant/export', { parseAs: 'stream' });
   yield* linesOf(whole(data));
 }
 

@@ -6,6 +6,7 @@ import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { useStayHere } from '../../../ui/use-stay-here.js';
 import { type ImportState, mostShown, type PlantImport } from './plant-import.js';
+import { whyOf } from './report.js';
 import { Numbers, RefusedLines } from './result.js';
 
 /** Progress and result of an import, with the refused lines. */
@@ -58,11 +59,11 @@ const Refused = ({ import: one, state: { refused, refusedLines, fileName } }: { 
     advice="Correct them in a copy of the file and import it: plants that are imported already do not change."
     columns={['Line', 'Plant', 'Problem', 'Content']}
   >
-    {refusedLines.map(({ number, id, why, text }) => (
+    {refusedLines.map(({ number, id, faults, text }) => (
       <Table.Tr key={number}>
         <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
         <Table.Td className="numbers">{id ?? '–'}</Table.Td>
-        <Table.Td style={{ overflowWrap: 'anywhere' }}>{why}</Table.Td>
+        <Table.Td style={{ overflowWrap: 'anywhere' }}>{whyOf(faults)}</Table.Td>
         <Table.Td style={{ overflowWrap: 'anywhere' }}><Text size="xs" ff="monospace" lineClamp={3}>{text.slice(0, 500)}</Text></Table.Td>
       </Table.Tr>
     ))}

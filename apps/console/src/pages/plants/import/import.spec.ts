@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
-import { faultsOf } from './dry-run.js';
 import { piecesOf } from './pieces.js';
 import { formatOf, guessColumns } from './plant-file.js';
-import { reportHeader, reportRow } from './report.js';
+import { faultsOfLine, ofRow, reportHeader, reportRow, whyOf } from './report.js';
 
 async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
   const found: One[] = [];
@@ -88,25 +87,17 @@ describe('pieces', () => {
   });
 });
 
-describe('a dry run', () => {
-  const columnsOf = (plant: object, needsId = false): string[] => faultsOf(plant as Readonly<Record<string, unknown>>, needsId).map(({ column }) => column);
-
-  it('finds no fault in what the shop takes', () => {
-    expect(columnsOf({ id: 1, name: ' Calathéa\n🌵 ', status: 'sold', category: { id: 7 }, tags: [{ name: 'x' }], photoUrls: ['https://a.test/1'], externalId: 'E', quantity: 0 })).toEqual([]);
-    expect(columnsOf({ name: 'x'.repeat(200) })).toEqual([]);
-  });
-
-  it('names the columns of what it refuses', () => {
-    expect(columnsOf({}, true)).toEqual(['id', 'name']);
-    expect(columnsOf({ id: '007', name: ' ', status: 'gone', category: { name: '' }, tags: [{ name: 'x'.repeat(201) }], photoUrls: ['a b'], externalId: '\0', quantity: '1e3' }))
-      .toEqual(['id', 'name', 'status', 'category', 'tags', 'photoUrls', 'externalId', 'quantity']);
-    expect(columnsOf({ id: 2 ** 53, name: '\u001b[31mred', quantity: 1_000_000_001, tags: Array.from({ length: 65 }, () => ({ name: 'x' })) })).toEqual(['id', 'name', 'tags', 'quantity']);
-    expect(columnsOf({ name: '\u200b', quantity: -1 })).toEqual(['name', 'quantity']);
-  });
-});
-
 describe('the report', () => {
   it('is CSV in which spreadsheets run no formulas', () => {
-    expect(reportHeader + reportRow({ number: 7, id: 3, why: 'name must be given, "really"', text: '=1+1' })).toBe('\ufeffline,id,problem,content\r\n7,3,"name must be given, ""really""",\'=1+1\r\n');
+    const faults = [{ column: 'name' as const, detail: 'Enter a "real" name.' }];
+    expect(reportHeader + reportRow({ number: 7, id: 3, faults, text: '=1+1' })).toBe('\ufeffline,id,problem,content\r\n7,3,"Name: Enter a ""real"" name.",\'=1+1\r\n');
+  });
+
+  it('says in words what the shop refuses, and where', () => {
+    const errors = [{ pointer: '/tags/1/name', detail: 'must be text of 1 to 200 characters' }, { pointer: '/colour', detail: 'is not a member' }];
+    expect(whyOf(faultsOfLine({ code: 'invalid-input', errors }))).toBe('Plants have no such field. Remove it. Tags: Enter 1 to 200 characters.');
+    expect(whyOf(faultsOfLine({ code: 'forbidden' }))).toBe('You may not set the stock of a plant that exists.');
+    expect(whyOf(faultsOfLine({ code: 'of-a-newer-shop', status: 409 }))).toBe('The shop refused this.');
+    expect(['has 3 cells, the header 2.', 'column 2 has a value.'].map((fault) => ofRow(fault).detail)).toEqual(['The line has 3 cells, the header 2.', 'Column 2 has a value.']);
   });
 });

@@ -44,7 +44,7 @@ export class PlantFile {
 
   /** @param onPart called with the part of the file that was read, from 0 to 1 @throws BadFile */
   lines({ columns, ...reading }: PlantReading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<SourceLine, void> {
-    return this.format === 'ndjson' ? sourceLines('ndjson', this.bytes(signal, onPart)) : plantsOf(this.rows(reading, signal, onPart), columns);
+    return this.format === 'ndjson' ? withNew(sourceLines('ndjson', this.bytes(signal, onPart))) : plantsOf(this.rows(reading, signal, onPart), columns);
   }
 
   async *rows(reading: Reading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<Row, void> {
@@ -67,6 +67,21 @@ export class PlantFile {
       onPart(bytes / this.file.size);
       yield chunk;
     }
+  }
+}
+
+/** Marks the lines that name no id, as rows without one are: the shop gives the plant its own. */
+async function* withNew(lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine, void> {
+  for await (const line of lines) yield lacksId(line.text) ? { ...line, isNew: true } : line;
+}
+
+function lacksId(text: string): boolean {
+  try {
+    const plant: unknown = JSON.parse(text);
+    return typeof plant === 'object' && plant !== null && !Array.isArray(plant) && !('id' in plant);
+  } catch {
+    // The shop refuses it.
+    return false;
   }
 }
 

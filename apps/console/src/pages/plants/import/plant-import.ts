@@ -1,9 +1,9 @@
 import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
-import { type LineProblem, type SourceLine, whyOf } from '../../../../../../tools/plants/csv.mjs';
+import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
 import { piecesOf } from './pieces.js';
 import type { PlantFile, PlantReading } from './plant-file.js';
-import { type RefusedLine, reportHeader, reportRow } from './report.js';
+import { faultsOfLine, type LineProblem, ofRow, type RefusedLine, reportHeader, reportRow } from './report.js';
 
 export interface ImportState {
   readonly phase: 'running' | 'done' | 'stopped' | 'failed';
@@ -37,7 +37,7 @@ interface Result {
   readonly id?: number;
   readonly result?: 'created' | 'updated' | 'unchanged' | 'refused';
   readonly complete?: boolean;
-  readonly problem?: LineProblem & { readonly status?: number };
+  readonly problem?: LineProblem;
 }
 
 /** The import of one file. It continues while the user visits other pages. */
@@ -109,7 +109,6 @@ export class PlantImport {
   /** @returns the number of lines taken, and why not all were */
   private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
     if (lines[0]?.isNew) return this.createAll(lines);
-    const { format } = this.file;
     const sent = lines.filter(({ fault }) => fault === undefined);
     const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
     const refused = new Map<SourceLine, Omit<RefusedLine, 'number' | 'text'>>();
@@ -125,20 +124,20 @@ export class PlantImport {
       answered = result.line;
       sum[result.result] += 1;
       const source = sent[answered - 1];
-      if (result.result === 'refused' && source) refused.set(source, { id: result.id, why: whyOf(format, result.problem ?? {}) });
+      if (result.result === 'refused' && source) refused.set(source, { id: result.id, faults: faultsOfLine(result.problem ?? {}) });
     }
     const next = sent[answered];
     const taken = next ? lines.slice(0, lines.indexOf(next)) : lines;
     for (const line of taken) {
       if (line.fault === undefined) continue;
       sum.refused += 1;
-      refused.set(line, { id: undefined, why: line.fault });
+      refused.set(line, { id: undefined, faults: [ofRow(line.fault)] });
     }
     this.count(taken.at(-1)?.number, sum, taken.flatMap((line) => {
       const refusal = refused.get(line);
       return refusal ? [{ number: line.number, text: line.text, ...refusal }] : [];
     }));
-    return { taken: taken.length, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ detail: 'The answer was cut off.' }) };
+    return { taken: taken.length, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ status: 503 }) };
   }
 
   /** Creates the plants of rows without an id. Counts those before the first that failed: the others are repeated, which creates no more. */
@@ -161,7 +160,7 @@ export class PlantImport {
       return undefined;
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
-      return { number, id: undefined, text, why: whyOf(this.file.format, error.members as LineProblem) };
+      return { number, id: undefined, text, faults: faultsOfLine(error) };
     }
   }
 
@@ -206,8 +205,8 @@ const hashOf = (text: string): string => {
 class Interrupted extends Error {
   readonly status: number;
 
-  constructor({ detail, title, status = 503 }: LineProblem & { readonly status?: number }) {
-    super(detail ?? title ?? 'The shop ended the import.');
+  constructor({ code = '', status = 503 }: LineProblem) {
+    super(code === 'request-timeout' ? 'The shop waited too long for the rest of the file.' : 'The shop ended the import before its end.');
     this.status = status;
   }
 }

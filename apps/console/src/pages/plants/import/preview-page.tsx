@@ -8,9 +8,9 @@ import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
 import type { DryLine, DryRun, Outcome, PlantValues } from './dry-run.js';
 import type { ImportPreview, PreviewState } from './import-preview.js';
+import { labels } from './report.js';
 import { Numbers, RefusedLines } from './result.js';
 
-const labels: Readonly<Record<Column, string>> = { id: 'Id', name: 'Name', status: 'Status', category: 'Category', tags: 'Tags', photoUrls: 'Pictures', externalId: 'External id', quantity: 'Stock' };
 const leftOut = '-';
 
 const outcomes: Readonly<Record<Outcome, { readonly label: string; readonly color: string }>> = {
@@ -147,18 +147,18 @@ function FirstLines({ result: { lines, counts } }: { readonly result: DryRun }):
   );
 }
 
-function PlantOfLine({ line: { plant, before, changed, faults, fault, free, outcome } }: { readonly line: DryLine }): ReactNode {
-  const shown = COLUMNS.filter((column) => column !== 'name' && (plant[column] !== undefined || changed.includes(column)));
+function PlantOfLine({ line: { given, before, after, changed, faults, outcome } }: { readonly line: DryLine }): ReactNode {
+  const plant = after ?? given;
+  const shown = COLUMNS.filter((column) => column !== 'name' && (given[column] !== undefined || changed.includes(column)));
   const was = (column: Column): ReactNode => before && changed.includes(column) && <Text span inherit c="dimmed"> (was {textOf(before, column) || 'empty'})</Text>;
   return (
     <>
       <Text size="sm" fw={500} style={{ whiteSpace: 'pre-wrap' }}>{textOf(plant, 'name')}{was('name')}</Text>
       {shown.map((column) => (
-        <Text key={column} size="xs"><Text span inherit c="dimmed">{labels[column]}</Text> {textOf(plant, column) || 'empty'}{was(column)}{column === 'quantity' && free !== undefined && <Text span inherit c="dimmed"> (is {formatNumber(free)})</Text>}</Text>
+        <Text key={column} size="xs"><Text span inherit c="dimmed">{labels[column]}</Text> {textOf(plant, column) || 'empty'}{was(column)}{column === 'quantity' && before?.quantity !== undefined && <Text span inherit c="dimmed"> (is {textOf(before, column)})</Text>}</Text>
       ))}
-      {outcome === 'created' && plant['quantity'] === undefined && <Text size="xs" c="dimmed">Stock: the shop’s default</Text>}
-      {fault !== undefined && <Text size="xs" c="var(--mantine-color-error)">The line {fault}</Text>}
-      {faults.map(({ column, detail }) => <Text key={column} size="xs" c="var(--mantine-color-error)">{labels[column]} {detail}.</Text>)}
+      {outcome === 'created' && given.quantity === undefined && <Text size="xs" c="dimmed">Stock: the shop’s default</Text>}
+      {faults.map(({ column, detail }) => <Text key={`${column ?? ''} ${detail}`} size="xs" c="var(--mantine-color-error)">{column && `${labels[column]}: `}{detail}</Text>)}
     </>
   );
 }
@@ -172,11 +172,10 @@ const RefusedCells = ({ result: { refused, report, counts }, fileName }: { reado
     advice="Correct them in the file and choose it again, or import the others."
     columns={['Line', 'Column', 'Problem', 'Content']}
   >
-    {refused.flatMap(({ number, plant, faults, fault, text }) => [
-      ...(fault === undefined ? [] : [{ number, column: 'All', detail: fault, content: text }]),
-      ...faults.map(({ column, detail }) => ({ number, column: labels[column], detail, content: textOf(plant, column) })),
-    ]).map(({ number, column, detail, content }) => (
-      <Table.Tr key={`${number} ${column}`}>
+    {refused.flatMap(({ number, given, faults, text }) => faults.map(({ column, detail }) => (
+      column ? { number, column: labels[column], detail, content: textOf(given, column) } : { number, column: 'All', detail, content: text }
+    ))).map(({ number, column, detail, content }) => (
+      <Table.Tr key={`${String(number)} ${column} ${detail}`}>
         <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
         <Table.Td>{column}</Table.Td>
         <Table.Td>{detail}</Table.Td>
@@ -191,6 +190,7 @@ function textOf(plant: PlantValues, column: Column): string {
   const value = plant[column];
   if (value === undefined || value === null) return '';
   if (Array.isArray(value)) return value.map(labelText).join(' | ');
+  if (typeof value === 'number' && column !== 'id') return formatNumber(value);
   return labelText(value);
 }
 

@@ -1,11 +1,50 @@
-import { headerOf, rowOf, type SourceLine } from '../../../../../../tools/plants/csv.mjs';
+import { type Column, COLUMNS, headerOf, rowOf, type SourceLine } from '../../../../../../tools/plants/csv.mjs';
+import { fieldSentence } from '../../../ui/field-sentences.js';
+import { fieldOf } from '../../../ui/problem.js';
+import { sentences, sentencesByStatus, type Sentences } from '../../../ui/problem-sentences.js';
+
+export const labels: Readonly<Record<Column, string>> = { id: 'Id', name: 'Name', status: 'Status', category: 'Category', tags: 'Tags', photoUrls: 'Pictures', externalId: 'External id', quantity: 'Stock' };
+
+/** Why the shop refuses a line (RFC 9457). */
+export interface LineProblem {
+  readonly code?: string;
+  readonly status?: number;
+  readonly errors?: readonly { readonly pointer?: string; readonly detail: string }[];
+}
+
+/** What is wrong with a line, or with one of its cells. */
+export interface LineFault {
+  readonly column?: Column;
+  readonly detail: string;
+}
+
+/** Problems of a line, which are other ones than those of a request. */
+const ofLines: Readonly<Record<string, Sentences | undefined>> = {
+  'malformed-json': 'This is not the JSON of a plant.',
+  forbidden: 'You may not set the stock of a plant that exists.',
+};
+
+export function faultsOfLine({ code = '', status = 400, errors = [] }: LineProblem): readonly LineFault[] {
+  if (errors.length > 0) {
+    const faults = errors.map(({ pointer, detail }) => ({ at: COLUMNS.findIndex((one) => one === fieldOf(pointer)), detail: fieldSentence(detail) }));
+    return faults.sort((one, other) => one.at - other.at).map(({ at, detail }) => ({ ...(COLUMNS[at] && { column: COLUMNS[at] }), detail }));
+  }
+  const known: Readonly<Record<string, Sentences | undefined>> = sentences;
+  const said = ofLines[code] ?? known[code] ?? sentencesByStatus(status);
+  return [{ detail: typeof said === 'string' ? said : said[0] }];
+}
+
+/** @param fault of a row that cannot be sent, as `csv.mjs` says it */
+export const ofRow = (fault: string): LineFault => ({ detail: fault.startsWith('has ') ? `The line ${fault}` : fault.replace(/^./, (letter) => letter.toUpperCase()) });
+
+export const whyOf = (faults: readonly LineFault[]): string => faults.map(({ column, detail }) => (column ? `${labels[column]}: ${detail}` : detail)).join(' ');
 
 export interface RefusedLine extends Pick<SourceLine, 'number' | 'text'> {
   readonly id: number | undefined;
-  readonly why: string;
+  readonly faults: readonly LineFault[];
 }
 
 export const reportHeader = headerOf(['line', 'id', 'problem', 'content']);
 
 /** Returns a refused line as a CSV row of the report. */
-export const reportRow = ({ number, id, why, text }: RefusedLine): string => rowOf([String(number), String(id ?? ''), why, text]);
+export const reportRow = ({ number, id, faults, text }: RefusedLine): string => rowOf([String(number), String(id ?? ''), whyOf(faults), text]);
