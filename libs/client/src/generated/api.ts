@@ -353,7 +353,7 @@ export interface paths {
         put?: never;
         /**
          * Add a note to an order
-         * @description The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.
+         * @description The timeline shows it to callers with `read:orders`, not to the owner. It is deleted with the account of the owner, after which the order takes none. The order itself does not change.
          */
         post: operations["addOrderNote"];
         delete?: never;
@@ -3671,6 +3671,21 @@ export interface components {
                 };
             };
         };
+        /** @description Account is being deleted */
+        "customer-closed": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "customer-closed";
+                };
+            };
+        };
         /** @description No such plant */
         "plant-not-found.lines": {
             headers: {
@@ -6102,6 +6117,7 @@ export interface operations {
             404: components["responses"]["order-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            409: components["responses"]["customer-closed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
