@@ -2370,7 +2370,7 @@ export interface components {
             role: "customer" | "staff" | "admin";
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         UserChanges: {
@@ -2387,7 +2387,7 @@ export interface components {
             endApiKeys?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
             firstName?: string;
             lastName?: string;
@@ -2430,7 +2430,7 @@ export interface components {
             endApiKeys?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         AskedAccount: {
@@ -2470,7 +2470,7 @@ export interface components {
             expiresAt?: string;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         CreatedApiKey: {
@@ -2494,7 +2494,7 @@ export interface components {
             graceSeconds?: number;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         Factor: {
@@ -2542,7 +2542,7 @@ export interface components {
             public?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         CreatedOAuthClient: {
@@ -2832,7 +2832,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+            kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "passkey-locked" | "recovery-code-used" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
             /** Format: uuid */
             userId: string;
             /** @description In lists, unless the user was deleted. */
@@ -9860,7 +9860,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "pending" | "held" | "sent" | "failed";
-                kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+                kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "passkey-locked" | "recovery-code-used" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
                 /** @description Only mails to the user with this id, which is the `subject` of the audit log. */
                 userId?: string;
                 /** @description Only mails to the user with this name. */
