@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createShop, ShopProblem } from '@plant-shop/client';
+import { Authenticator } from './kit/authenticator.mjs';
 import { Chrome } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
 import { address, admin, newPerson, newPlant, shopOf } from './kit/people.mjs';
@@ -70,6 +71,43 @@ describe('the page "Your account"', () => {
       });
     }
   }
+
+  test('asks for a passkey in place of an old log-in, and loses nothing typed', async () => {
+    const person = await newPerson('customer');
+    const visit = await chrome.newVisit({ viewport: phone });
+    const { page } = visit;
+    await openAccount(page, person);
+    // The passkey is added with another browser: this one has proved only the password.
+    const other = await chrome.newVisit();
+    await openAccount(other.page, person);
+    await other.page.getByRole('link', { name: 'Passkeys, app and recovery codes' }).click();
+    const key = await Authenticator.for(other.page);
+    await other.page.getByRole('button', { name: 'Add a passkey' }).click();
+    await other.page.getByRole('heading', { level: 1, name: 'Your recovery codes' }).waitFor();
+    const credential = await key.credential();
+    await other.leave();
+    await page.getByLabel('Name of the new key').fill('greenhouse');
+    await page.getByLabel('Place and cancel own orders').check();
+    await page.getByLabel('It ends').selectOption('after 90 days');
+    const make = page.getByRole('button', { name: 'Make an API key' });
+    await make.click();
+    await page.getByRole('alert').getByText('Nothing was changed: show again that it is you.').waitFor();
+    await visit.assertAccessible();
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), phone.width);
+    const same = await Authenticator.for(page, credential);
+    await same.verifiesUser(false);
+    await make.click();
+    await page.getByRole('alert').getByText('No passkey was used.').waitFor();
+    await same.verifiesUser(true);
+    await make.click();
+    await page.getByRole('heading', { level: 1, name: 'Your new API key' }).waitFor();
+    const { data: [made] = [] } = await admin.GET('/user/{username}/apiKeys', { params: { path: { username: person.username } } });
+    assert.deepEqual([made?.name, made?.permissions], ['greenhouse', ['write:orders']]);
+    assert.equal(Math.round((Date.parse(made?.expiresAt ?? '') - Date.parse(made?.createdAt ?? '')) / 86_400_000), 90);
+    await page.getByRole('link', { name: 'Back to your account' }).click();
+    assert.equal(await page.getByLabel('Code of your app, or a recovery code').count(), 0);
+    await visit.leave(/403/);
+  });
 
   test('ends a session by keyboard alone, and shows the focus', async () => {
     const person = await newPerson('customer');

@@ -2,43 +2,13 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { Authenticator } from './kit/authenticator.mjs';
 import { Chrome, logIn } from './kit/console.mjs';
 import { address, newPerson } from './kit/people.mjs';
 
 const phone = { width: 320, height: 640 };
 
 /** @typedef {import('playwright-core').Page} Page */
-
-/** An authenticator that Chromium simulates for a page, with a PIN or the like. */
-class Authenticator {
-  /** @param {import('playwright-core').CDPSession} session @param {string} id */
-  constructor(session, id) {
-    this.session = session;
-    this.id = id;
-  }
-
-  /** @param {Page} page @param {any} [credential] one of another authenticator */
-  static async for(page, credential) {
-    const session = await page.context().newCDPSession(page);
-    await session.send('WebAuthn.enable');
-    const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
-      options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
-    });
-    if (credential) await session.send('WebAuthn.addCredential', { authenticatorId, credential });
-    return new Authenticator(session, authenticatorId);
-  }
-
-  /** The passkey, with its private key and counter. */
-  async credential() {
-    const { credentials } = await this.session.send('WebAuthn.getCredentials', { authenticatorId: this.id });
-    return credentials[0] ?? assert.fail('there is no passkey');
-  }
-
-  /** @param {boolean} isUserVerified */
-  async verifiesUser(isUserVerified) {
-    await this.session.send('WebAuthn.setUserVerified', { authenticatorId: this.id, isUserVerified });
-  }
-}
 
 /** The code of an authenticator app (RFC 6238). @param {string} secret in base32 @param {number} [steps] from the present one */
 function codeOf(secret, steps = 0) {

@@ -1,23 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { Chrome, TIMEOUT_MS } from './kit/console.mjs';
+import { Chrome } from './kit/console.mjs';
+import { mailsTo } from './kit/mails.mjs';
 import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
-
-/** The page of the mail server that `npm start` runs. */
-const mailUrl = () => JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')).mailUrl;
-
-/** Waits for the mails to an address, newest first. @param {string} to @param {number} count @param {number} [withinMs] @returns {Promise<{ subject: string, text: string }[]>} */
-async function mailsTo(to, count, withinMs = TIMEOUT_MS) {
-  const end = performance.now() + withinMs;
-  for (;;) {
-    const all = /** @type {{ to: string[], subject: string, text: string }[]} */ (await (await fetch(`${mailUrl()}/mails.json`)).json());
-    const found = all.filter((mail) => mail.to.includes(to));
-    if (found.length >= count) return found;
-    assert.ok(performance.now() < end, `${found.length} of ${count} mails came to ${to}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
 
 /** A customer with a verified address and a mail about an order. */
 async function mailedCustomer() {

@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createShop } from '@plant-shop/client';
-import { freePort } from '../../tools/start/ports.mjs';
-import { answers } from '../../tools/start/readiness.mjs';
-import { ROOT } from '../../tools/start/toolchain.mjs';
 import { subfolder } from '../../tools/test/folder.mjs';
 import { TestShop } from '../../tools/test/shop.mjs';
 import { assertShows, Chrome, logIn } from './kit/console.mjs';
 import { fresh } from './kit/people.mjs';
+import { startStorefront } from './kit/storefront.mjs';
 
 const HOUR_S = 3_600;
 
@@ -21,8 +16,8 @@ describe('the storefront example, beside a sandbox', () => {
   const folder = subfolder(tmpdir(), 'plant-shop-storefront');
   /** @type {TestShop} */
   let sandbox;
-  /** @type {import('node:child_process').ChildProcess} */
-  let program;
+  /** @type {Awaited<ReturnType<typeof startStorefront>> | undefined} */
+  let storefront;
   /** @type {import('@plant-shop/client').Shop} */
   let admin;
   let address = '';
@@ -30,16 +25,13 @@ describe('the storefront example, beside a sandbox', () => {
     const delay = `${HOUR_S * 1_000}`;
     sandbox = await TestShop.start(folder, { args: ['--sandbox'], env: { SIMULATED_APPROVAL_DELAY_MS: delay, SIMULATED_DELIVERY_DELAY_MS: delay, ORDER_TTL_MS: `${3 * HOUR_S * 1_000}` } });
     admin = createShop({ url: sandbox.gatewayUrl, credential: { apiKey: 'special-key' } });
-    const PORT = `${await freePort()}`;
-    address = `http://127.0.0.1:${PORT}/`;
-    const env = { ...process.env, SHOP_URL: sandbox.gatewayUrl, STREAM_URL: sandbox.streamUrl, PORT };
-    program = spawn(process.execPath, [join(ROOT, 'examples/storefront/start.mjs')], { env, stdio: ['ignore', 'ignore', 'inherit'] });
-    await answers(address, { limitMs: 60_000, signal: sandbox.ended.signal });
+    storefront = await startStorefront(sandbox, sandbox.ended.signal);
+    address = storefront.address;
     await chrome.open();
   });
   after(async () => {
     await chrome.close();
-    if (program?.kill()) await once(program, 'exit');
+    await storefront?.stop();
     await sandbox?.end();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -116,7 +108,8 @@ describe('the storefront example, beside a sandbox', () => {
     await visit.assertAccessible();
     // The shop asks before it ends the session.
     await page.getByRole('button', { name: 'Log out' }).click();
-    await page.getByRole('button', { name: /log out|yes/i }).click();
+    await page.getByRole('heading', { name: 'Log out of the plant shop?' }).waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByRole('button', { name: 'Log in', exact: true }).waitFor();
     await visit.leave();
   });

@@ -110,6 +110,22 @@ export const dashboards = [
     ],
   },
   {
+    uid: 'plant-shop-identity',
+    title: 'Plant shop: identity',
+    panels: [
+      ...calls('identity'),
+      panel('Passwords waiting to be hashed', 'short', 'Per replica. Alert PasswordsWait from 50', ['identity_hashes_waiting', '{{instance}}']),
+      panel('Failed logins', 'ops', '`blocked`: beyond the limits. Alert LoginsFail', [rate('outcome', 'identity_login_failures_total'), '{{outcome}}']),
+      panel('Second factors', 'ops', 'Added and removed', [rate('change', 'identity_factors_total'), '{{change}}']),
+      panel('Refused passkeys', 'ops', 'By reason. Alert PasskeyCopied from the first `counter`', [rate('reason', 'identity_passkeys_refused_total'), '{{reason}}']),
+      panel('Changes on the page "Your account"', 'ops', 'By what the user did', [rate('change', 'identity_account_changes_total'), '{{change}}']),
+      panel('Sessions that the shop ended', 'ops', '`idle`: nobody used them', [rate('reason', 'identity_sessions_ended_total'), '{{reason}}']),
+      panel('Oldest mail that notifications has not taken', 's', 'If it grows, mail is off or notifications is away', ['max(identity_oldest_mail_seconds)', 'oldest']),
+      pool('identity'),
+      ...processes('identity'),
+    ],
+  },
+  {
     uid: 'plant-shop-notifications',
     title: 'Plant shop: notifications',
     panels: [
@@ -131,6 +147,9 @@ export const dashboards = [
       panel('Webhooks: deliveries enqueued', 'ops', 'By scope of the endpoints', [rate('endpoints', 'webhook_deliveries_enqueued_total'), '{{endpoints}}']),
       panel('Webhooks: attempts in flight', 'short', 'Per replica; at most WEBHOOK_IN_FLIGHT per owner. A scaling signal: half of the limit adds replicas', ['webhook_attempts_in_flight', '{{instance}}'], ['max(webhook_attempts_limit)', 'limit']),
       panel('Webhooks: waiting for a replica', 'short', 'Due now and within the limits of their endpoints; a scaling signal. Alert WebhooksWait from 2,000', ['max(webhook_deliveries_waiting)', 'deliveries']),
+      panel('Mail: attempts', 'ops', 'By outcome; `pending`: tried again. Alert MailNotDelivered', [rate('outcome', 'mail_attempts_total'), '{{outcome}}']),
+      panel('Mail: waiting', 'short', '`held`: their users got too many within an hour. `due` is a scaling signal', ['max(mail_waiting)', 'waiting'], ['max(mail_due)', 'due'], ['max(mail_held)', 'held']),
+      panel('Mail: oldest', 's', '`overdue`: the first due mail waits for a replica. Alert MailNotDelivered from ten minutes', ['max(mail_oldest_seconds)', 'waiting'], ['max(mail_overdue_seconds)', 'overdue']),
       sizes('Webhooks: outcomes per batch', 'Recorded in one transaction', 'webhook_batch_outcomes_bucket'),
       pool('notifications'),
       panel('Log: oldest event', 's', 'EVENT_LOG_RETENTION_DAYS, or longer if an endpoint needs it', ['max(event_log_oldest_age_seconds)', 'oldest']),

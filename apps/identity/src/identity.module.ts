@@ -154,6 +154,7 @@ export async function startIdentity(
     'identity_passkeys_refused_total',
     'Passkeys that were refused, by reason; counter: there is a copy of the passkey, which was locked',
     'reason',
+    ['counter'],
   );
   app.get(Factors).onChange = counter(service.metrics, 'identity_factors_total', 'Second factors that were added and removed', 'change');
   app.get(AccountPage).onChange = counter(service.metrics, 'identity_account_changes_total', 'Changes that users made on the page of their account', 'change');

@@ -9,7 +9,7 @@ export const CurrentPassword = (): PropertyDecorator =>
 
 /** Member of a sensitive change: what must accompany the password of a caller with a second factor. */
 export const CurrentCode = (): PropertyDecorator =>
-  applyDecorators(IsOptional(), Text({ max: 100 }), Description('A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor.'));
+  applyDecorators(IsOptional(), Text({ max: 100 }), Description('A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey.'));
 
 /** The client's network address, for the limit of failed passwords. */
 export const Address = (): PropertyDecorator => applyDecorators(IsOptional(), Text());

@@ -12,7 +12,7 @@ import { Description, Schema } from './schema.js';
 // Mail to users. Identity says which account mails are due, and who gets mail about orders; notifications sends both.
 
 /** Mails about an account. They go to the address that the mail names. */
-export const accountMailKinds = ['verify-address', 'recovery', 'new-sign-in', 'password-changed', 'address-changed', 'key-added', 'factor-added', 'factor-removed', 'role-changed'] as const;
+export const accountMailKinds = ['verify-address', 'recovery', 'new-sign-in', 'password-changed', 'address-changed', 'key-added', 'factor-added', 'factor-removed', 'passkey-locked', 'recovery-code-used', 'role-changed'] as const;
 export type AccountMailKind = (typeof accountMailKinds)[number];
 
 /** Mails about an order. They go to the user's address at the time of sending. */
@@ -66,7 +66,7 @@ export class OutgoingMail {
   @EmailAddress()
   address: string;
 
-  /** Such as `username` and `at` (a date-time), by kind also `link`, `minutes`, `device`, `network`, `keyName` and `role`. A link is a secret. */
+  /** Such as `username` and `at` (a date-time), by kind also `link`, `minutes`, `device`, `network`, `keyName`, `codesLeft` and `role`. A link is a secret. */
   @MailData()
   data: Readonly<Record<string, string>>;
 }

@@ -313,7 +313,7 @@ const kinds = {
   'customer-closed': {
     status: 409,
     title: 'Account is being deleted',
-    meaning: 'The account is being deleted and cannot receive new orders.',
+    meaning: 'The account is being deleted, and can get neither new orders nor notes on them.',
     remedy: 'Use another account.',
   },
   // identity

@@ -67,12 +67,12 @@ export const timelineOperations = {
     },
   ),
   addOrderNote: forClients(
-    write<TimelineEntry>()('addOrderNote', AddOrderNote, { errors: ['order-not-found', 'idempotency-key-reused'] }),
+    write<TimelineEntry>()('addOrderNote', AddOrderNote, { errors: ['order-not-found', 'customer-closed', 'idempotency-key-reused'] }),
     {
       route: 'POST /v3/store/order/:orderId/note',
       access: permission('manage:orders'),
       summary: 'Add a note to an order',
-      description: 'The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.',
+      description: 'The timeline shows it to callers with `read:orders`, not to the owner. It is deleted with the account of the owner, after which the order takes none. The order itself does not change.',
       body: jsonObject('note'),
       answer: timelineEntryAnswer,
     },

@@ -4,6 +4,7 @@ const gatewayUrl = process.env['GATEWAY_URL'] ?? 'http://127.0.0.1:8080';
 const streamUrl = process.env['STREAM_URL'] ?? 'ws://127.0.0.1:8081';
 
 export const address = gatewayUrl;
+export const shopAddresses = { gatewayUrl, streamUrl };
 
 /** A client with the demo admin's key, to create what a test needs. */
 export const admin = createShop({ url: gatewayUrl, streamUrl, credential: { apiKey: 'special-key' } });

@@ -10,6 +10,7 @@ export interface Question {
 }
 
 interface Answer {
+  /** Empty: the code is that of a passkey, which is enough alone. */
   readonly password: string;
   /** Of a second factor; empty: none. */
   readonly code: string;
@@ -18,11 +19,11 @@ interface Answer {
 /** How long a repeated request may take: the time of the first one has passed while the user typed. */
 const repeatMs = 15_000;
 
-/** Repeats a sensitive change with the user's password. The console's tokens do not count as a recent login. */
+/** Repeats a sensitive change with the user's password or passkey. The console's tokens do not count as a recent login. */
 export class PasswordQuestion {
   readonly open = new Cell<Question | undefined>(undefined);
 
-  /** Asks until the password is right or the user gives up; then returns the refusal. @param send sends a request */
+  /** Asks until the answer is right or the user gives up; then returns the refusal. @param send sends a request */
   async askIfRequired(response: Response, init: RequestInit | undefined, send: (init: RequestInit) => Promise<Response>): Promise<Response> {
     let answer = response;
     let isFirst = true;
@@ -48,10 +49,11 @@ async function refusalOf(response: Response): Promise<string | undefined> {
 }
 
 function withAnswer(init: RequestInit, { password, code }: Answer): RequestInit {
-  if (typeof init.body === 'string') return { ...init, body: JSON.stringify({ ...(JSON.parse(init.body) as object), currentPassword: password, ...(code !== '' && { currentCode: code }) }) };
+  const given = { ...(password !== '' && { currentPassword: password }), ...(code !== '' && { currentCode: code }) };
+  if (typeof init.body === 'string') return { ...init, body: JSON.stringify({ ...(JSON.parse(init.body) as object), ...given }) };
   const headers = new Headers(init.headers);
-  headers.set('current-password', encodeURIComponent(password));
-  if (code !== '') headers.set('current-code', encodeURIComponent(code));
+  if (given.currentPassword !== undefined) headers.set('current-password', encodeURIComponent(given.currentPassword));
+  if (given.currentCode !== undefined) headers.set('current-code', encodeURIComponent(given.currentCode));
   return { ...init, headers };
 }
 

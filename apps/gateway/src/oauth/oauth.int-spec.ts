@@ -74,7 +74,7 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin, origin, origin]);
   });
 
-  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/userinfo', '/oauth/logout?client_id=a', '/oauth/authorize/abc', '/oauth/interaction/abc', '/oauth/interaction/abc/sign-up', '/account?login=again', '/account/recovery', '/account/password?code=a', '/account/email?code=a', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/userinfo', '/oauth/logout?client_id=a', '/oauth/authorize/abc', '/oauth/interaction/abc', '/oauth/interaction/abc/sign-up', '/account?done=a', '/account/passkey', '/account/recovery', '/account/password?code=a', '/account/email?code=a', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
     expect((await shop.get(path)).status).toBe(200);
     expect(received[0]).toMatchObject({ method: 'GET', url: path });
   });

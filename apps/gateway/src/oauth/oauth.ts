@@ -68,7 +68,7 @@ function failureOf(error: Error, method: string): Error {
   return isSafe || (code !== undefined && notSent.has(code)) ? unavailable(theService('identity'), error) : outcomeUnknown(theService('identity'), error);
 }
 
-const accountPages = ['account', 'account/recovery', 'account/password', 'account/email', 'account/factors'];
+const accountPages = ['account', 'account/recovery', 'account/password', 'account/email', 'account/factors', 'account/passkey'];
 const logInSteps = ['oauth/interaction/:uid/passkey', 'oauth/interaction/:uid/factor'];
 const read = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server', 'oauth/jwks', 'oauth/userinfo', 'oauth/logout/success', 'oauth/interaction/:uid', 'oauth/interaction/:uid/sign-up', 'oauth/passkey.js', ...logInSteps, ...accountPages];
 const posted = ['oauth/token', 'oauth/revoke', 'oauth/introspect', 'oauth/userinfo', 'oauth/interaction/:uid', 'oauth/logout/confirm', ...logInSteps, ...accountPages];

@@ -8,8 +8,8 @@ import { CodedError } from '@plant-shop/platform/errors';
 import { Page } from '@plant-shop/platform/rpc/answer';
 import { fake, startFake } from '@plant-shop/service-testing/service';
 import { type Browser, type BrowserPage, expectPage, expectRedirect, type PageForm } from '@plant-shop/testing/browser';
-import { until } from '@plant-shop/testing/until';
 import { manager, type Registered } from '../identity.spec.fixture.js';
+import { codesIn, FactorUser, optionsIn } from '../oauth/factors.spec.fixture.js';
 import { TestOAuth } from '../oauth/oauth.spec.fixture.js';
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -269,7 +269,7 @@ describe('the page "Your account"', () => {
     expect((await open(browser)).text).toContain('Log in to the plant shop');
   });
 
-  it('asks for a new log-in before sensitive changes, and then allows them', async () => {
+  it('asks for the password before sensitive changes after an old log-in, and then allows them', async () => {
     const { browser, page, userId, username, password } = await visit();
     await makeOld(userId);
     for (const [action, typed] of [
@@ -278,17 +278,42 @@ describe('the page "Your account"', () => {
       ['create-key', { name: 'mine' }],
       ['delete', { confirmed: username }],
     ] as const) {
-      const response = await send(browser, formOf(page, action), action, typed);
-      expect([action, response.status, await response.text()]).toEqual([action, 403, expect.stringContaining('Your log-in is older than ten minutes. Nothing was changed')]);
+      for (const proof of [{}, { 'current-password': 'wrong-password' }]) {
+        const response = await send(browser, formOf(page, action), action, { ...typed, ...proof });
+        expect([action, response.status, await response.text()]).toEqual([action, 403, expect.stringContaining('Nothing was changed: show again that it is you.')]);
+      }
     }
     expect((await sql('SELECT email FROM users WHERE user_id = $1', [userId])).rows).toEqual([{ email: null }]);
     const old = await open(browser);
-    for (const action of ['set-password', 'set-address', 'create-key', 'delete']) expect(formOf(old, action)).toBeUndefined();
-    expect(old.text.match(/<a href="\/account\?login=again">Log in again<\/a>/g)).toHaveLength(4);
-    const login = expectPage(await browser.open('/account?login=again'));
-    expect(formOf(await logIn(browser, { username, password } as Registered, login), 'set-password')).toBeDefined();
-    // The log-in replaced this browser's session.
-    await until(async () => (await sql('SELECT 1 FROM sessions WHERE user_id = $1 AND oauth_session IS NOT NULL', [userId])).rowCount === 1);
+    expect(old.text.match(/<label for="[\w-]+">Your present password<\/label>/g)).toHaveLength(4);
+    const unknown = { email: 'no address', 'current-password': password };
+    const typed = await (await send(browser, formOf(old, 'set-address'), 'set-address', unknown)).text();
+    // Who it is was shown, so that only the address is left to be typed again.
+    expect(typed).toContain('value="no address"');
+    expect(typed).not.toContain('Your present password');
+    expect(locationOf(await send(browser, formOf(old, 'set-address'), 'set-address', { email: 'ada@shop.test' }))).toBe('303 /account?done=address-changed');
+  });
+
+  it('asks for the second factor before sensitive changes, if the user has one, and not for the password', async () => {
+    const { browser, userId, username, password } = await visit();
+    const one = new FactorUser(oauth, await oauth.register(), { username, password } as Registered);
+    const { key, page: added } = await one.addPasskey(await one.ownFactors());
+    const [code = ''] = codesIn(added);
+    const wanted = { name: 'greenhouse', 'may write:orders': 'yes', ends: new Date(Date.now() + 365 * 86_400_000).toISOString() };
+    const tryWith = async (page: BrowserPage, proof: Record<string, string>): Promise<Response> => send(browser, formOf(page, 'create-key'), 'create-key', { ...wanted, ...proof });
+    const page = await open(browser);
+    expect(page.text).not.toContain('Your present password');
+    for (const proof of [{}, { 'current-password': password }, { factor: '000000' }, { credential: key.get(optionsIn(page), { isVerified: false }) }]) {
+      const refused = await tryWith(page, proof);
+      const text = await refused.text();
+      expect([refused.status, text]).toEqual([403, expect.stringContaining('Nothing was changed: show again that it is you.')]);
+      for (const kept of ['value="greenhouse"', 'name="may write:orders" value="yes" checked', ' selected>after 365 days']) expect(text).toContain(kept);
+    }
+    expect(await (await tryWith(page, { credential: key.get(optionsIn(await open(browser))) })).text()).toContain('Your new API key');
+    await sql(`UPDATE sessions SET created_at = created_at - interval '11 minutes', confirmed_at = NULL WHERE user_id = $1`, [userId]);
+    expect(await (await tryWith(await open(browser), { factor: code })).text()).toContain('Your new API key');
+    await sql('UPDATE sessions SET confirmed_at = NULL WHERE user_id = $1', [userId]);
+    expect((await tryWith(await open(browser), { factor: code })).status).toBe(403);
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
 import { isEmailAddress } from '@plant-shop/contracts/fields';
 import { identity, PatchUser } from '@plant-shop/contracts/identity';
 import { CreateApiKey, type CreatedApiKey } from '@plant-shop/contracts/identity.api-keys';
@@ -17,10 +18,13 @@ import type { Provider } from 'oidc-provider';
 import { listLiveKeys } from '../api-keys.repository.js';
 import { ApiKeysService } from '../api-keys/api-keys.service.js';
 import { DatabaseClock } from '../database-clock.js';
+import { findHasFactor } from '../factors/factors.repository.js';
+import { Passkeys } from '../factors/passkeys.js';
 import { BrowserSessions } from '../oauth/browser-sessions.js';
 import type { PageContext } from '../oauth/form.js';
 import { FormGuard } from '../oauth/form-guard.js';
 import { accountClientId, accountPath } from '../oauth/oauth-client.js';
+import { passkeyScript } from '../oauth/passkey-script.js';
 import { type HostedPages, type Page, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from '../oauth/pages.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
@@ -86,6 +90,7 @@ export class AccountPage implements HostedPages {
     private readonly guard: FormGuard,
     private readonly browserSessions: BrowserSessions,
     private readonly recentLogin: RecentLogin,
+    private readonly passkeys: Passkeys,
     private readonly attempts: LoginAttempts,
     private readonly revocations: RevocationsService,
     private readonly users: UsersService,
@@ -102,7 +107,7 @@ export class AccountPage implements HostedPages {
   }
 
   private async show(provider: Provider, ctx: PageContext): Promise<void> {
-    const { code, error, login, done } = ctx.query;
+    const { code, error, done } = ctx.query;
     // The log-in leads here with a code, for which the page has no use: it has the cookie.
     if (code !== undefined) {
       redirect(ctx, accountPath);
@@ -113,7 +118,7 @@ export class AccountPage implements HostedPages {
       return;
     }
     const visitor = await this.visitorOf(provider, ctx);
-    if (!visitor || login === 'again') redirect(ctx, this.loginAddress(visitor ? { prompt: 'login' } : {}));
+    if (!visitor) redirect(ctx, this.loginAddress);
     else sendPage(ctx, accountPage(await this.viewOf(ctx, visitor, { done: typeof done === 'string' ? done : undefined })));
   }
 
@@ -131,9 +136,11 @@ export class AccountPage implements HostedPages {
       refuseForm(ctx, 'Open your account again.');
       return;
     }
+    const submission = { ...visitor, provider, ctx, fields, context: contextOf(ctx, visitor) };
     let outcome: Outcome;
     try {
-      outcome = await form.act({ ...visitor, provider, ctx, fields, context: contextOf(ctx, visitor) });
+      if (form.isSensitive) await this.confirm(submission);
+      outcome = await form.act(submission);
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       if (form.done === undefined || !alreadyEnded.has(error.code)) return this.refuse(ctx, visitor, { section: form.section, text: textOfRefusal(error), typed: fields }, error);
@@ -145,21 +152,34 @@ export class AccountPage implements HostedPages {
     else redirect(ctx, `${accountPath}?done=${outcome.done}`);
   }
 
-  /** By action: where a refusal is shown, what happens, and what is done if it was done already. */
-  private readonly forms: ReadonlyMap<string, { readonly section: Section; readonly act: (submission: Submission) => Promise<Outcome>; readonly done?: string }> = new Map([
+  /** Checks again who the visitor is, unless the log-in is recent. @throws DomainError `recent-login-required`, `too-many-logins` */
+  private async confirm({ context, ctx, user, sessionId, uid, fields }: Submission): Promise<void> {
+    if (await this.recentLogin.isProven(context, {})) return;
+    const { requestId, deadline } = context;
+    const [password = '', code = '', passkey = ''] = [fields.get('current-password'), fields.get('factor'), fields.get('credential')];
+    const shown = { password, code, passkey, place: proofText({ uid }), address: ctx.ip, requestId, deadline };
+    if (!(await this.recentLogin.isShown(user, shown))) throw new DomainError('recent-login-required', 'Nothing was changed: show again that it is you.');
+    await this.browserSessions.confirm(sessionId, await findHasFactor(this.database, user.userId));
+  }
+
+  /** By action: where a refusal is shown, what happens, whether it asks again who the visitor is, and what is done if it was done already. */
+  private readonly forms: ReadonlyMap<
+    string,
+    { readonly section: Section; readonly act: (submission: Submission) => Promise<Outcome>; readonly isSensitive?: true; readonly done?: string }
+  > = new Map([
     ['log-out', { section: 'sessions', act: (one: Submission) => this.logOut(one) }],
     ['end-session', { section: 'sessions', act: (one: Submission) => this.endSession(one), done: 'session-ended' }],
     ['end-all', { section: 'sessions', act: (one: Submission) => this.endAll(one) }],
-    ['set-password', { section: 'password', act: (one: Submission) => this.setPassword(one) }],
-    ['set-address', { section: 'email', act: (one: Submission) => this.setAddress(one) }],
+    ['set-password', { section: 'password', act: (one: Submission) => this.setPassword(one), isSensitive: true }],
+    ['set-address', { section: 'email', act: (one: Submission) => this.setAddress(one), isSensitive: true }],
     ['verify-address', { section: 'email', act: (one: Submission) => this.sendVerification(one) }],
     ['mails-on', { section: 'mails', act: (one: Submission) => this.setMails(one, true) }],
     ['mails-off', { section: 'mails', act: (one: Submission) => this.setMails(one, false) }],
-    ['create-key', { section: 'api-keys', act: (one: Submission) => this.createKey(one) }],
+    ['create-key', { section: 'api-keys', act: (one: Submission) => this.createKey(one), isSensitive: true }],
     ['end-key', { section: 'api-keys', act: (one: Submission) => this.endKey(one), done: 'key-ended' }],
     ['end-access', { section: 'applications', act: (one: Submission) => this.endAccess(one) }],
     ['download', { section: 'data', act: (one: Submission) => this.download(one) }],
-    ['delete', { section: 'deletion', act: (one: Submission) => this.delete(one) }],
+    ['delete', { section: 'deletion', act: (one: Submission) => this.delete(one), isSensitive: true }],
   ]);
 
   private async refuse(ctx: PageContext, visitor: Visitor, refused: Refusal, error: CodedError): Promise<void> {
@@ -174,12 +194,11 @@ export class AccountPage implements HostedPages {
     return user && sessionId !== undefined ? { user, sessionId, uid } : undefined;
   }
 
-  private loginAddress(more: Readonly<Record<string, string>>): string {
+  private get loginAddress(): string {
     const parameters = new URLSearchParams({
       ...{ client_id: accountClientId, redirect_uri: `${this.options.publicUrl}${accountPath}`, response_type: 'code', scope: 'openid' },
       // Nobody redeems the code.
       ...{ code_challenge: newRandom(), code_challenge_method: 'S256' },
-      ...more,
     });
     return `/oauth/authorize?${parameters.toString()}`;
   }
@@ -187,20 +206,27 @@ export class AccountPage implements HostedPages {
   private async viewOf(ctx: PageContext, visitor: Visitor, more: Pick<AccountView, 'done' | 'refused'>): Promise<AccountView> {
     const { user, sessionId } = visitor;
     const { userId } = user;
-    const [isRecent, sessions, apiKeys, grants] = await Promise.all([
-      this.recentLogin.isProven(contextOf(ctx, visitor), {}),
+    const [again, sessions, apiKeys, grants] = await Promise.all([
+      this.againFor(ctx, visitor),
       listSessions(this.database, userId, this.options.idleHours),
       listLiveKeys(this.database, userId),
       listGrants(this.database, this.cipher, userId, maxShown + 1),
     ]);
     const now = this.clock.now();
     return {
-      ...{ user, proof: this.guard.proofOf(proofText(visitor)), isRecent, ownSession: sessionId, apiKeys, once: newRandom() },
+      ...{ user, proof: this.guard.proofOf(proofText(visitor)), again, ownSession: sessionId, apiKeys, once: newRandom() },
       ...{ sessions: sessions.slice(0, maxShown), sessionCount: sessions.length, grants: grants.slice(0, maxShown), hasMoreGrants: grants.length > maxShown },
       permissions: permissionsOfRole[user.role],
       keyEnds: [...days.map((count) => ({ label: `after ${count} days`, at: new Date(now + count * dayMs).toISOString() })), { label: 'never by itself', at: '' }],
       ...more,
     };
+  }
+
+  private async againFor(ctx: PageContext, visitor: Visitor): Promise<AccountView['again']> {
+    if (await this.recentLogin.isProven(contextOf(ctx, visitor), {})) return undefined;
+    const { userId } = visitor.user;
+    const [hasFactor, options] = await Promise.all([findHasFactor(this.database, userId), this.passkeys.requestOptions(proofText(visitor), userId)]);
+    return { hasFactor, options, script: passkeyScript(this.options.publicUrl) };
   }
 
   private async logOut({ provider, ctx }: Submission): Promise<Outcome> {
@@ -289,7 +315,6 @@ export class AccountPage implements HostedPages {
   }
 
   private async delete({ context, user, fields }: Submission): Promise<Outcome> {
-    await this.recentLogin.require(context, {});
     if (usernameKey((fields.get('confirmed') ?? '').trim()) !== usernameKey(user.username)) {
       throw invalidInput([{ pointer: '/confirmed', detail: 'must be your username. Nothing was deleted' }]);
     }
@@ -299,7 +324,7 @@ export class AccountPage implements HostedPages {
 }
 
 /** Returns the text whose fingerprint is the proof: of this page and one log-in. */
-const proofText = ({ uid }: Visitor): string => `account page ${uid}`;
+const proofText = ({ uid }: Pick<Visitor, 'uid'>): string => `account page ${uid}`;
 
 /** The visitor acts with the session of the browser. The second kind lets the audit log record what users do on this page. */
 function contextOf(ctx: PageContext, { user, sessionId }: Visitor): RpcContext {
@@ -310,7 +335,6 @@ function contextOf(ctx: PageContext, { user, sessionId }: Visitor): RpcContext {
 const newRandom = (): string => randomBytes(32).toString('base64url');
 
 function textOfRefusal(error: CodedError): string {
-  if (error.code === 'recent-login-required') return 'Your log-in is older than ten minutes. Nothing was changed: log in again first.';
   const { orders } = error.details;
   return Array.isArray(orders) ? `You have open orders: ${orders.join(', ')}. Cancel them, or wait for their delivery.` : textOfErrors(error);
 }

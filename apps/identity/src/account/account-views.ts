@@ -1,6 +1,8 @@
 import { type Permission, permissionMeanings } from '@plant-shop/contracts/permissions';
 import { type Html, html } from '@plant-shop/platform/html/html';
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import type { ApiKeyRecord } from '../api-keys.repository.js';
+import { passkeyAttributes, passkeyFields } from '../oauth/factor-pages.js';
 import { accountPath, factorsPath } from '../oauth/oauth-client.js';
 import { alertOf, hidden, identityMeanings, invalidAfter, messagePage, type Page } from '../oauth/pages.js';
 import type { SessionRecord } from '../sessions.repository.js';
@@ -28,8 +30,8 @@ export interface AccountView {
   readonly user: UserRecord;
   /** Proves that identity rendered a form. */
   readonly proof: string;
-  /** Whether the log-in is recent enough for sensitive changes. */
-  readonly isRecent: boolean;
+  /** How sensitive changes ask again who the visitor is; undefined after a recent log-in. */
+  readonly again: Again | undefined;
   /** Newest first; some of them, if there are many. */
   readonly sessions: readonly SessionRecord[];
   readonly sessionCount: number;
@@ -49,6 +51,14 @@ export interface AccountView {
   readonly refused?: Refusal | undefined;
 }
 
+interface Again {
+  /** Else by the password. */
+  readonly hasFactor: boolean;
+  /** Of the visitor's passkeys; undefined if none can be used. */
+  readonly options: PublicKeyCredentialRequestOptionsJSON | undefined;
+  readonly script: NonNullable<Page['script']>;
+}
+
 /** Why a form was refused, and what it contained. */
 export interface Refusal {
   readonly section: Section;
@@ -57,11 +67,12 @@ export interface Refusal {
 }
 
 export function accountPage(view: AccountView): Page {
-  const { user, done, refused } = view;
+  const { user, done, refused, again } = view;
   const doneText = doneTexts.get(done ?? '');
   return {
     title: refused ? 'Error: Your account' : 'Your account',
     layout: 'document',
+    ...(again?.options && { script: again.script }),
     main: html`<h1>Your account</h1>
 <p class="dimmed">You are logged in as <strong>${user.username}</strong>.</p>
 ${doneText === undefined ? undefined : html`<p class="done" role="status">${doneText}</p>\n`}${form(view, html`<button name="action" value="log-out">Log out of this browser</button>`)}
@@ -100,8 +111,26 @@ const invalidIn = ({ refused }: AccountView, id: Section): Html | undefined => i
 
 const typedIn = ({ refused }: AccountView, id: Section, name: string): string | undefined => (refused?.section === id ? refused.typed.get(name) : undefined);
 
-/** Asks for a new log-in, in place of the form of a sensitive change. @param purpose completes "Log in again …" */
-const againFirst = (purpose: string): Html => html`<p><a href="${accountPath}?login=again">Log in again</a> ${purpose}: this takes a log-in of the last ten minutes.</p>`;
+/** The form of a sensitive change, which asks again who the visitor is unless the log-in is recent. */
+function sensitiveForm(view: AccountView, id: Section, fields: Html, button: Html): Html {
+  const { again, proof } = view;
+  if (!again) return form(view, html`${fields}\n${button}`);
+  const { hasFactor, options } = again;
+  const isYou = hasFactor
+    ? html`<label for="${id}-factor">Code of your app, or a recovery code</label>
+<input id="${id}-factor" name="factor" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="40"${options ? html` aria-describedby="${id}-factor-help"` : html` required`}>
+${options && html`<p id="${id}-factor-help">Leave it empty to use a passkey.</p>
+${passkeyFields}`}`
+    : html`<label for="${id}-password">Your present password</label>
+<input id="${id}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required>`;
+  return html`<form method="post" action="${accountPath}"${options && passkeyAttributes('get', options)}>
+${hidden(proof)}
+${fields}
+<p class="dimmed">This change is sensitive: show again that it is you.</p>
+${isYou}
+${button}
+</form>`;
+}
 
 function sessionsSection(view: AccountView): Html {
   const { sessions, sessionCount, ownSession } = view;
@@ -128,10 +157,9 @@ function passwordSection(view: AccountView): Html {
   const fields = html`<input type="hidden" name="username" autocomplete="username" value="${view.user.username}">
 <label for="new-password">New password</label>
 <input id="new-password" name="password" type="password" autocomplete="new-password" maxlength="256" required${invalidIn(view, 'password')}>
-<label class="check"><input type="checkbox" name="end-keys" value="yes"> End my API keys, too: someone else may know them</label>
-<button class="main" name="action" value="set-password">Set the password</button>`;
+<label class="check"><input type="checkbox" name="end-keys" value="yes"> End my API keys, too: someone else may know them</label>`;
   return section(view, 'password', 'Password', html`<p>A new password logs you out everywhere and ends the access of applications.</p>
-${view.isRecent ? form(view, fields) : againFirst('to set a password')}`);
+${sensitiveForm(view, 'password', fields, html`<button class="main" name="action" value="set-password">Set the password</button>`)}`);
 }
 
 function emailSection(view: AccountView): Html {
@@ -143,11 +171,10 @@ function emailSection(view: AccountView): Html {
   const again =
     email !== null && email !== '' && emailVerifiedAt === null ? form(view, html`<button name="action" value="verify-address">Send the link that verifies it again</button>`) : undefined;
   const fields = html`<label for="new-email">New e-mail address</label>
-<input id="new-email" name="email" type="email" value="${typedIn(view, 'email', 'email')}" autocomplete="email" maxlength="200" required${invalidIn(view, 'email')}>
-<button class="main" name="action" value="set-address">Change the address</button>`;
+<input id="new-email" name="email" type="email" value="${typedIn(view, 'email', 'email')}" autocomplete="email" maxlength="200" required${invalidIn(view, 'email')}>`;
   return section(view, 'email', 'E-mail address', html`${state}
 ${again}
-${view.isRecent ? form(view, fields) : againFirst('to change the address')}`);
+${sensitiveForm(view, 'email', fields, html`<button class="main" name="action" value="set-address">Change the address</button>`)}`);
 }
 
 function mailsSection(view: AccountView): Html {
@@ -157,8 +184,11 @@ function mailsSection(view: AccountView): Html {
 ${form(view, button)}`);
 }
 
+/** Ends are offered from the time of the page on. */
+const isSameEnd = (one: string, other: string): boolean => one === other || Math.abs(Date.parse(one) - Date.parse(other)) < 43_200_000;
+
 function apiKeysSection(view: AccountView): Html {
-  const { apiKeys, permissions, keyEnds, once, isRecent, refused } = view;
+  const { apiKeys, permissions, keyEnds, once, refused } = view;
   const entries = apiKeys.map(
     (key) => html`<li><p><strong>${key.name}</strong> <code>${key.prefix}…</code><br>
 <span class="dimmed">${key.permissions.map((one) => permissionMeanings[one]).join('; ') || 'No permissions'}. Made ${time(key.createdAt)}. ${key.lastUsedAt ? html`Last used ${time(key.lastUsedAt)}.` : html`Never used.`} ${key.expiresAt ? html`Ends ${time(key.expiresAt)}.` : html`Never ends by itself.`}</span></p>
@@ -167,7 +197,7 @@ ${form(view, html`<input type="hidden" name="id" value="${key.id}">\n<button nam
   );
   const wasTyped = refused?.section === 'api-keys';
   const checked = (one: Permission): Html | undefined => (wasTyped && refused.typed.has(`may ${one}`) ? html` checked` : undefined);
-  const chosen = (at: string): Html | undefined => (wasTyped && refused.typed.get('ends') === at ? html` selected` : undefined);
+  const chosen = (at: string): Html | undefined => (wasTyped && isSameEnd(refused.typed.get('ends') ?? '', at) ? html` selected` : undefined);
   const fields = html`<input type="hidden" name="once" value="${typedIn(view, 'api-keys', 'once') ?? once}">
 <label for="key-name">Name of the new key</label>
 <input id="key-name" name="name" type="text" value="${typedIn(view, 'api-keys', 'name')}" maxlength="200" required${invalidIn(view, 'api-keys')}>
@@ -176,11 +206,10 @@ ${form(view, html`<input type="hidden" name="id" value="${key.id}">\n<button nam
 ${permissions.map((one) => html`<label class="check"><input type="checkbox" name="may ${one}" value="yes"${checked(one)}> ${permissionMeanings[one]}</label>\n`)}</fieldset>
 <label for="key-ends">It ends</label>
 <select id="key-ends" name="ends">
-${keyEnds.map(({ label, at }) => html`<option value="${at}"${chosen(at)}>${label}</option>\n`)}</select>
-<button class="main" name="action" value="create-key">Make an API key</button>`;
+${keyEnds.map(({ label, at }) => html`<option value="${at}"${chosen(at)}>${label}</option>\n`)}</select>`;
   return section(view, 'api-keys', 'API keys', html`<p>Programs use them in your name.</p>
 ${apiKeys.length === 0 ? html`<p>You have none.</p>` : html`<ul class="things">\n${entries}</ul>`}
-${isRecent ? form(view, fields) : againFirst('to make a key')}`);
+${sensitiveForm(view, 'api-keys', fields, html`<button class="main" name="action" value="create-key">Make an API key</button>`)}`);
 }
 
 function applicationsSection(view: AccountView): Html {
@@ -204,10 +233,9 @@ ${form(view, html`<button name="action" value="download">Download your data</but
 
 function deletionSection(view: AccountView): Html {
   const fields = html`<label for="confirmed">Your username, to confirm</label>
-<input id="confirmed" name="confirmed" type="text" value="${typedIn(view, 'deletion', 'confirmed')}" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="64" required${invalidIn(view, 'deletion')}>
-<button name="action" value="delete">Delete the account permanently</button>`;
+<input id="confirmed" name="confirmed" type="text" value="${typedIn(view, 'deletion', 'confirmed')}" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="64" required${invalidIn(view, 'deletion')}>`;
   return section(view, 'deletion', 'Delete the account', html`<p>It ends your profile, all sessions, API keys and webhooks, the access of applications, and the OAuth clients that act for you. The shop keeps your orders, without your name. Open orders prevent it: cancel them first, or wait for their delivery.</p>
-${view.isRecent ? form(view, fields) : againFirst('to delete the account')}`);
+${sensitiveForm(view, 'deletion', fields, html`<button name="action" value="delete">Delete the account permanently</button>`)}`);
 }
 
 /** Shows a new key, once. */

@@ -5,8 +5,9 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import encodeQR from 'qr';
 import { Secret, TOTP } from 'otpauth';
 import { readDatabaseTime } from '../database-clock.js';
+import { MailOutbox } from '../mail/outbox.js';
 import { sha256 } from '../secrets/secrets.js';
-import { countSecretsToReencrypt, findTotp, lockSecretsToReencrypt, replaceRecoveryCodes, replaceSecret, useRecoveryCode, useTotpStep } from './factors.repository.js';
+import { countRecoveryCodes, countSecretsToReencrypt, findTotp, lockSecretsToReencrypt, replaceRecoveryCodes, replaceSecret, useRecoveryCode, useTotpStep } from './factors.repository.js';
 
 const period = 30;
 /** Steps before and after the present one whose codes are accepted: clocks differ, and people type slowly. */
@@ -51,12 +52,18 @@ export class OneTimeCodes {
   constructor(
     private readonly database: Database,
     private readonly cipher: Cipher,
+    private readonly outbox: MailOutbox,
   ) {}
 
-  /** Checks a code of the user's app, or a recovery code, and uses it up. */
-  check(userId: string, typed: string): Promise<boolean> {
+  /** Checks a code of the user's app, or a recovery code, of whose use the user is told; and uses it up. @param address of the client */
+  check(userId: string, typed: string, address: string): Promise<boolean> {
     const code = typed.replaceAll(/[\s-]/g, '');
-    return this.database.transaction((tx) => (totpForm.test(code) ? this.useTotp(tx, userId, code) : useRecoveryCode(tx, userId, hashOfRecoveryCode(code))));
+    return this.database.transaction(async (tx) => {
+      if (totpForm.test(code)) return this.useTotp(tx, userId, code);
+      if (!(await useRecoveryCode(tx, userId, hashOfRecoveryCode(code)))) return false;
+      await this.outbox.noticeTo(tx, userId, 'recovery-code-used', { codesLeft: String(await countRecoveryCodes(tx, userId)), from: address });
+      return true;
+    });
   }
 
   private async useTotp(tx: Transaction, userId: string, code: string): Promise<boolean> {

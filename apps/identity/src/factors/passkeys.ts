@@ -16,6 +16,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server';
+import { MailOutbox } from '../mail/outbox.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { sha256 } from '../secrets/secrets.js';
 import { findPasskey, insertChallenge, listPasskeys, lockPasskey, type PasskeyRecord, takeChallenge, usePasskey } from './factors.repository.js';
@@ -51,6 +52,7 @@ export class Passkeys {
 
   constructor(
     private readonly database: Database,
+    private readonly outbox: MailOutbox,
     @Inject(IDENTITY_OPTIONS) { publicUrl }: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
@@ -140,7 +142,7 @@ export class Passkeys {
   }
 
   /**
-   * Checks a passkey. One whose counter has gone back is locked: there is a copy of its key.
+   * Checks a passkey. One whose counter has gone back is locked, and its user told: there is a copy of its key.
    * @param userId whose it must be, as for the options
    * @param requestId for the audit log
    * @returns undefined if it is refused
@@ -174,6 +176,7 @@ export class Passkeys {
       if (await usePasskey(tx, passkey.id, found)) return 'used';
       if (!(await lockPasskey(tx, passkey.id))) return 'locked';
       audit(tx, authenticator(requestId), { pattern: 'identity.lockPasskey' }, `${passkey.userId}/${passkey.id}`);
+      await this.outbox.noticeTo(tx, passkey.userId, 'passkey-locked', { keyName: passkey.name });
       return 'counter';
     });
     if (outcome !== 'used') {
@@ -181,6 +184,21 @@ export class Passkeys {
       return undefined;
     }
     return { userId: passkey.userId, factorId: passkey.id, method: methodOf(found) };
+  }
+
+  /**
+   * Exchanges a passkey, which works only in its browser, for a code that a request to the API can send as `currentCode`. It works once, for five
+   * minutes.
+   * @returns undefined if the passkey is refused
+   */
+  async exchange(place: string, answer: string, requestId: string): Promise<string | undefined> {
+    const proof = await this.check(place, answer, requestId);
+    return proof && Buffer.from(await this.newChallenge(exchangedFor(proof.userId))).toString('base64url');
+  }
+
+  /** Uses up a code of `exchange`. @returns false if it is none of this user, or does not work any more */
+  isExchanged(userId: string, code: string): Promise<boolean> {
+    return this.takeChallenge(exchangedFor(userId), code);
   }
 
   private async verified(place: string, passkey: PasskeyRecord, response: AuthenticationResponseJSON, userId: string | undefined): Promise<{ counter: number; isSynced: boolean } | undefined> {
@@ -229,6 +247,8 @@ const transportForm = /^[a-z-]{1,20}$/;
 
 /** What a challenge is for. */
 const purposeOf = (place: string, userId: string | undefined): string => `passkey of ${userId ?? 'anyone'} ${place}`;
+
+const exchangedFor = (userId: string): string => `change of ${userId}`;
 
 /** The shop itself acts: whoever presented the passkey is not its user. */
 const authenticator = (requestId: string): Actor => ({ requestId, credentials: [] });

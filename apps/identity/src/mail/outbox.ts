@@ -42,6 +42,14 @@ const append: Statement = {
          FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bytea[]) WITH ORDINALITY AS t (id, user_id, kind, content, n) ORDER BY n`,
 };
 
+/** What a notice says in addition to name and time; `from`: the address of the client that did it. */
+type About = { readonly from?: string | undefined } & Readonly<Partial<Record<'device' | 'keyName' | 'role' | 'factor' | 'codesLeft', string>>>;
+
+const findAddressee: Statement = {
+  name: 'find-addressee',
+  text: `SELECT user_id AS "userId", username, email, email_verified_at AS "emailVerifiedAt", order_mails AS "orderMails", version FROM users WHERE user_id = $1`,
+};
+
 /** A row to be written. */
 interface NewRow {
   readonly userId: string;
@@ -65,20 +73,18 @@ export class MailOutbox {
     this.append(tx, mails.map(({ userId, address, data }) => ({ userId, kind, content: { address, data } })), usefulMinutes);
   }
 
-  /**
-   * Adds a mail that says what happened to an account, if its address is verified.
-   * @param data in addition to name and time; `from`: the address of the client that did it
-   */
-  async notice(
-    tx: Transaction,
-    user: Addressee,
-    kind: AccountMailKind,
-    { from, ...data }: { readonly from?: string | undefined } & Readonly<Partial<Record<'device' | 'keyName' | 'role' | 'factor', string>>> = {},
-  ): Promise<void> {
+  /** Adds a mail that says what happened to an account, if its address is verified. */
+  async notice(tx: Transaction, user: Addressee, kind: AccountMailKind, { from, ...data }: About = {}): Promise<void> {
     if (user.email === null || user.emailVerifiedAt === null) return;
     const at = new Date(await readDatabaseTime(tx)).toISOString();
     const content = { address: user.email, data: { username: user.username, at, ...(from !== undefined && { network: nearby(from) }), ...data } };
     this.append(tx, [{ userId: user.userId, kind, content }], noticeMinutes);
+  }
+
+  /** As `notice`, by the id of a user, who may be deleted. */
+  async noticeTo(tx: Transaction, userId: string, kind: AccountMailKind, about: About): Promise<void> {
+    const [user] = await tx.query<Addressee>(findAddressee, [userId]);
+    if (user) await this.notice(tx, user, kind, about);
   }
 
   /** Adds whom mail about orders goes to, if a change of the user changes that. */

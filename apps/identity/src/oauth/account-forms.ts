@@ -13,7 +13,7 @@ import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, rec
 import type { PageContext } from './form.js';
 import { FormGuard } from './form-guard.js';
 import { passkeyScript } from './passkey-script.js';
-import { type HostedPages, type Page, recoveryPath, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
+import { type HostedPages, type Page, recoveryPath, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 
 type Fields = ReadonlyMap<string, string>;
 
@@ -22,7 +22,13 @@ const deadlineMs = 5_000;
 const maxNameLength = 200;
 const startAgain = 'Open the page again, and allow cookies.';
 
-/** Serves the pages that mails lead to, and the one that asks for a link. None of them needs a login: their cookie only ties a form to its browser. */
+/** Where the console exchanges a passkey. */
+const exchangePath = '/account/passkey';
+
+/**
+ * Serves the pages that mails lead to, the one that asks for a link, and the exchange of a passkey. None of them needs a login: their cookie
+ * only ties a form to its browser.
+ */
 @Injectable()
 export class AccountForms implements HostedPages {
   private readonly publicUrl: string;
@@ -47,6 +53,7 @@ export class AccountForms implements HostedPages {
         else sendPage(ctx, await page.show(ctx, this.codeIn(ctx), this.proofFor(ctx)));
       });
     }
+    servePages(provider, (asked) => asked === exchangePath, (ctx) => this.exchange(ctx));
   }
 
   /** By path: what a page shows, and what its form does. Each returns the page to send. */
@@ -58,11 +65,31 @@ export class AccountForms implements HostedPages {
     ]);
 
   private async accept(ctx: PageContext, { act }: { readonly act: (ctx: PageContext, fields: Fields, proof: string) => Promise<Page> }): Promise<void> {
+    const form = await this.read(ctx);
+    if (form) sendPage(ctx, await act(ctx, form.fields, form.proof));
+    else refuseForm(ctx, startAgain);
+  }
+
+  private async read(ctx: PageContext): Promise<{ readonly fields: Fields; readonly proof: string } | undefined> {
     const nonce = ctx.cookies.get(this.cookie.name, { signed: false });
     const text = nonce === undefined ? undefined : proofText(ctx, nonce);
     const fields = text === undefined ? undefined : await this.guard.read(ctx, text);
-    if (text === undefined || !fields) refuseForm(ctx, startAgain);
-    else sendPage(ctx, await act(ctx, fields, this.guard.proofOf(text)));
+    return text === undefined || !fields ? undefined : { fields, proof: this.guard.proofOf(text) };
+  }
+
+  /** For a program in the browser: gives it what the browser needs to use a passkey, and for its answer the code of `Passkeys.exchange`. */
+  private async exchange(ctx: PageContext): Promise<void> {
+    ctx.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
+    if (ctx.method !== 'POST') {
+      const proof = this.proofFor(ctx);
+      ctx.body = { proof, options: await this.passkeys.anyOptions(proof) };
+      return;
+    }
+    const form = await this.read(ctx);
+    const code = form && (await this.passkeys.exchange(form.proof, form.fields.get('credential') ?? '', requestIdOf(ctx.req)));
+    if (!form) refuseForm(ctx, startAgain);
+    else if (code === undefined) refuseLogIn(ctx);
+    else ctx.body = { code };
   }
 
   /** Returns the proof for this browser, whose cookie it sets if there is none. */

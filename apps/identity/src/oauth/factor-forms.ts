@@ -11,7 +11,7 @@ import { Passkeys } from '../factors/passkeys.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import type { ProvenSession } from '../sessions.repository.js';
 import { RecentLogin } from '../users/recent-login.js';
-import { findPasswordOf, findUserById, lockUser } from '../users/users.repository.js';
+import { findUserById, lockUser } from '../users/users.repository.js';
 import type { UserRecord } from '../users/user.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { codesPage, confirmPage, ownFactorsPage } from './factor-pages.js';
@@ -101,16 +101,9 @@ export class FactorForms implements HostedPages {
     sendPage(ctx, await this.pageOf(request, hasFactor ? 'The passkey or the code was refused. Try again.' : 'The password is wrong.'));
   }
 
-  private async isProven({ ctx, user, factors, place }: OwnRequest, fields: Fields): Promise<boolean> {
-    const { userId } = user;
-    const action = fields.get('action');
-    if (factors.length > 0) {
-      if (action === 'code') return this.recentLogin.isCode(user, fields.get('code') ?? '', ctx.ip);
-      if (action !== 'passkey') return false;
-      return (await this.passkeys.check(place, fields.get('credential') ?? '', requestIdOf(ctx.req), userId)) !== undefined;
-    }
-    const stored = action === 'password' ? await findPasswordOf(this.database, userId) : undefined;
-    return stored !== undefined && this.recentLogin.isPassword(stored, fields.get('password') ?? '', Deadline.in(loginDeadlineMs), ctx.ip);
+  private isProven({ ctx, user, place }: OwnRequest, fields: Fields): Promise<boolean> {
+    const [password = '', code = '', passkey = ''] = [fields.get('password'), fields.get('code'), fields.get('credential')];
+    return this.recentLogin.isShown(user, { password, code, passkey, place, address: ctx.ip, requestId: requestIdOf(ctx.req), deadline: Deadline.in(loginDeadlineMs) });
   }
 
   private async add(request: OwnRequest, fields: Fields): Promise<void> {

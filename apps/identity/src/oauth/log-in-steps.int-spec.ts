@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
+import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { type BrowserPage, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { until } from '@plant-shop/testing/until';
 import { decodeJwt } from 'jose';
-import { TestAuthenticator } from '../factors/authenticator.spec.fixture.js';
+import { type Behaviour, TestAuthenticator } from '../factors/authenticator.spec.fixture.js';
 import { codeOf, codesIn, FactorUser, optionsIn, secretIn } from './factors.spec.fixture.js';
 import { issuer, TestOAuth } from './oauth.spec.fixture.js';
 
@@ -17,6 +18,7 @@ describe('second factors', () => {
     oauth = await TestOAuth.start();
     client = await oauth.register();
   });
+  afterEach(() => void jest.restoreAllMocks());
   afterAll(() => oauth.shop.stop());
 
   const person = async (): Promise<FactorUser> => new FactorUser(oauth, client, await oauth.shop.register());
@@ -34,6 +36,15 @@ describe('second factors', () => {
   };
   const audited = async (operation: string): Promise<string[]> =>
     (await oauth.shop.sql.query<{ target: string }>('SELECT target FROM audit_log WHERE operation = $1', [operation])).rows.map(({ target }) => target);
+  const userIdOf = async ({ user: { username } }: FactorUser): Promise<string> =>
+    (await oauth.shop.sql.query<{ id: string }>('SELECT user_id AS id FROM users WHERE username = $1', [username])).rows[0]!.id;
+  /** Verifies an address, so that the user is told what happens to the account. @returns the kinds of mails from now on */
+  const toldTo = async (one: FactorUser): Promise<() => Promise<string[]>> => {
+    const userId = await userIdOf(one);
+    await oauth.shop.sql.query('UPDATE users SET email = $2 WHERE user_id = $1', [userId, `${userId}@shop.test`]);
+    await oauth.shop.sql.query('UPDATE users SET email_verified_at = now() WHERE user_id = $1', [userId]);
+    return async () => (await oauth.shop.sql.query<{ kind: string }>('SELECT kind FROM mail_outbox WHERE user_id = $1 ORDER BY position', [userId])).rows.map(({ kind }) => kind);
+  };
   /** Allows, and returns the claims of the ID token. */
   const claims = async (one: FactorUser, logIn: (page: BrowserPage) => Promise<BrowserPage>): Promise<Record<string, unknown>> => {
     const request = await oauth.request(client, { scope: 'openid write:orders' });
@@ -60,8 +71,9 @@ describe('second factors', () => {
       expect(found).toMatchObject({ acr: 'urn:plant-shop:acr:two-factors', amr: ['swk', 'user', 'mfa'] });
     });
 
-    it('is locked and audited when its counter goes back', async () => {
+    it('is locked and audited when its counter goes back, and its user is told', async () => {
       const { one, key } = await withPasskey();
+      const told = await toldTo(one);
       expect((await one.usePasskey(await one.passkeyPage(), key)).text).toContain(consent);
       key.counter = 0;
       const copy = elsewhere(one);
@@ -74,6 +86,7 @@ describe('second factors', () => {
       expect(await audited('identity.lockPasskey')).toContain(`${rows[0]?.userId}/${rows[0]?.id}`);
       key.counter = 1_000;
       expect((await copy.usePasskey(await copy.passkeyPage(), key)).status).toBe(401);
+      expect(await told()).toEqual(['passkey-locked']);
       // It still counts as a factor: the password alone is not enough.
       expect((await elsewhere(one).logIn()).text).toContain(asked);
     });
@@ -154,14 +167,16 @@ describe('second factors', () => {
   });
 
   describe('a recovery code', () => {
-    it('replaces the second factor once, regardless of case and spaces', async () => {
+    it('replaces the second factor once, regardless of case and spaces, and its user is told', async () => {
       const { one, codes } = await withPasskey();
+      const told = await toldTo(one);
       expect(codes).toHaveLength(10);
       expect(new Set(codes).size).toBe(10);
       expect((await one.typeCode(await one.logIn(), ` ${codes[0]?.toLowerCase().replaceAll('-', ' ')}`)).text).toContain(consent);
       const again = elsewhere(one);
       expect((await again.typeCode(await again.logIn(), codes[0] ?? '')).status).toBe(401);
       expect((await again.typeCode(await again.logIn(), codes[1] ?? '')).text).toContain(consent);
+      expect(await told()).toEqual(['recovery-code-used', 'recovery-code-used']);
     });
 
     it('ends when new ones are made', async () => {
@@ -173,6 +188,55 @@ describe('second factors', () => {
       expect((await again.typeCode(await again.logIn(), codes[0] ?? '')).status).toBe(401);
       expect((await again.typeCode(await again.logIn(), codesIn(page)[0] ?? '')).text).toContain(consent);
     });
+  });
+
+  describe('a passkey that a program of the browser exchanges for a code', () => {
+    const exchange = async ({ browser }: FactorUser, key: TestAuthenticator, behaviour: Behaviour = {}, by = browser, headers = {}): Promise<Response> => {
+      const { proof, options } = (await (await browser.send('GET', '/account/passkey')).json()) as { proof: string; options: { challenge: string; rpId: string } };
+      return by.send('POST', '/account/passkey', { body: new URLSearchParams({ proof, credential: key.get(options, behaviour) }), headers });
+    };
+    const codeOfPasskey = async (one: FactorUser, key: TestAuthenticator): Promise<string> => ((await (await exchange(one, key)).json()) as { code: string }).code;
+    /** Makes a key with an access token. */
+    const makeKey = async (one: FactorUser, currentCode: string): Promise<unknown> => {
+      const principal = { subject: await userIdOf(one), permissions: permissionsOfRole.admin, shown: ['accessToken'], shownIds: ['plant-console'] };
+      return oauth.shop.call(identity.createApiKey, { username: one.user.username, apiKey: { name: 'k', currentCode } }, principal);
+    };
+    const refusal = { code: 'recent-login-required' };
+
+    it('makes one sensitive change of its user possible, without the password', async () => {
+      const { one, key } = await withPasskey();
+      const { one: other } = await withPasskey();
+      const code = await codeOfPasskey(one, key);
+      await expect(makeKey(other, code)).rejects.toMatchObject(refusal);
+      await expect(makeKey(one, code)).rejects.toMatchObject(refusal);
+      const next = await codeOfPasskey(one, key);
+      await expect(makeKey(one, next)).resolves.toBeDefined();
+      await expect(makeKey(one, next)).rejects.toMatchObject(refusal);
+      const late = await codeOfPasskey(one, key);
+      await oauth.shop.sql.query(`UPDATE passkey_challenges SET expires_at = expires_at - interval '5 minutes'`);
+      await expect(makeKey(one, late)).rejects.toMatchObject(refusal);
+    });
+
+    it('is refused without user verification, for another origin, in another browser, and from another site', async () => {
+      const { one, key } = await withPasskey();
+      for (const behaviour of [{ isVerified: false }, { origin: 'https://evil.example' }]) expect((await exchange(one, key, behaviour)).status).toBe(401);
+      const { one: other } = await withPasskey();
+      await other.browser.send('GET', '/account/passkey');
+      expect((await exchange(one, key, {}, other.browser)).status).toBe(403);
+      for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) expect((await exchange(one, key, {}, one.browser, headers)).status).toBe(403);
+      expect((await exchange(one, key)).status).toBe(200);
+    });
+  });
+
+  it.each([-600, 600])('are judged by the clock of the database, also if that of the host is %i s off', async (seconds) => {
+    const [{ one: first, key }, { one: second, secret }] = [await withPasskey(), await withApp()];
+    await until(() => Date.now() % 30_000 < 22_000);
+    const [code, early] = [codeOf(secret), codeOf(secret, seconds / 30)];
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + seconds * 1_000);
+    expect((await first.usePasskey(await first.passkeyPage(), key)).text).toContain(consent);
+    expect((await second.typeCode(await second.logIn(), early)).status).toBe(401);
+    expect((await second.typeCode(await second.logIn(), code)).text).toContain(consent);
   });
 
   it('cannot be left out by going on from the password', async () => {
@@ -199,6 +263,11 @@ describe('second factors', () => {
     await expect(oauth.shop.login(username, 'wrong-password')).rejects.toMatchObject({ code: 'login-failed' });
     const { username: other, password: others } = await oauth.shop.register();
     await expect(oauth.shop.login(other, others)).resolves.toBeDefined();
+  });
+
+  it('have copies that are counted from 0, so that an alert sees the first one', async () => {
+    const { service } = await oauth.shop.addReplica();
+    expect(await service.metrics.metrics()).toContain('identity_passkeys_refused_total{reason="counter",service="identity"} 0\n');
   });
 
   it('need a script on their pages, and on no other', async () => {

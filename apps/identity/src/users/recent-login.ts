@@ -4,6 +4,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import type { Deadline, Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { OneTimeCodes } from '../factors/codes.js';
 import { findHasFactor } from '../factors/factors.repository.js';
+import { Passkeys } from '../factors/passkeys.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { findProvenSession } from '../sessions.repository.js';
 import { findPasswordOf } from './users.repository.js';
@@ -13,15 +14,30 @@ import { LoginAttempts } from './login-attempts.js';
 export interface Proof {
   /** Of the caller, not of the user that the change is about. */
   readonly currentPassword?: string | undefined;
-  /** A code of the caller's second factor. */
+  /** A code of the caller's second factor. Without a password: what `Passkeys.exchange` has returned. */
   readonly currentCode?: string | undefined;
   readonly address?: string | undefined;
+}
+
+/** What a page's form shows of who sent it. Fields that it does not have are empty. */
+export interface Shown {
+  readonly password: string;
+  /** Of the second factor. */
+  readonly code: string;
+  /** The browser's answer for a passkey; empty: the code counts. */
+  readonly passkey: string;
+  /** The page and the browser that the passkey is for. */
+  readonly place: string;
+  readonly address: string;
+  readonly requestId: string;
+  readonly deadline: Deadline;
 }
 
 /**
  * Decides whether a caller may make a sensitive change: one that would let a thief of a session or token stay, or keep others out
  * (docs/decisions/credentials-and-permissions.md). It takes a session that began in the last ten minutes, or the caller's password. If
- * the caller has a second factor, the session must have proved it, or a code must accompany the password. An access token has neither. API keys with `write:users` are exempt, since machines have no password.
+ * the caller has a second factor, the session must have proved it, or a code must accompany the password; a passkey is enough alone. An access
+ * token has none of these. API keys with `write:users` are exempt, since machines have no password.
  */
 @Injectable()
 export class RecentLogin {
@@ -30,6 +46,7 @@ export class RecentLogin {
     private readonly hasher: PasswordHasher,
     private readonly attempts: LoginAttempts,
     private readonly codes: OneTimeCodes,
+    private readonly passkeys: Passkeys,
   ) {}
 
   /** @throws DomainError `recent-login-required`, `too-many-logins` */
@@ -40,7 +57,11 @@ export class RecentLogin {
   /** @throws DomainError `recent-login-required` for a wrong password or code, `too-many-logins` after too many */
   async isProven({ principal, deadline }: RpcContext, { currentPassword, currentCode, address }: Proof): Promise<boolean> {
     if (isMachine(principal) || (await this.hasRecentSession(principal))) return true;
-    if (currentPassword === undefined) return false;
+    if (currentPassword === undefined) {
+      if (currentCode === undefined) return false;
+      if (await this.passkeys.isExchanged(principal.subject, currentCode)) return true;
+      throw codeRefused();
+    }
     const stored = await findPasswordOf(this.database, principal.subject);
     if (!stored) return false;
     if (!(await this.isPassword(stored, currentPassword, deadline, address))) {
@@ -51,12 +72,24 @@ export class RecentLogin {
       throw new DomainError('recent-login-required', 'Your account has a second factor: send a code of your app, or a recovery code, as currentCode, too (without a body in the header Current-Code).');
     }
     if (await this.isCode(stored, currentCode, address)) return true;
-    throw new DomainError('recent-login-required', 'The code is wrong or was used before. Nothing was changed.');
+    throw codeRefused();
+  }
+
+  /**
+   * Checks who sent a form: by the second factor, or by the password of a user who has none.
+   * @throws DomainError `too-many-logins`
+   */
+  async isShown(user: { readonly userId: string; readonly username: string }, { password, code, passkey, place, address, requestId, deadline }: Shown): Promise<boolean> {
+    const stored = await findPasswordOf(this.database, user.userId);
+    if (!stored) return false;
+    if (!stored.hasFactor) return this.isPassword(stored, password, deadline, address);
+    if (passkey !== '') return (await this.passkeys.check(place, passkey, requestId, user.userId)) !== undefined;
+    return code !== '' && this.isCode(user, code, address);
   }
 
   /** Checks a code of a second factor and uses it up. A wrong one counts. @throws DomainError `too-many-logins` */
   isCode(user: { readonly userId: string; readonly username: string }, code: string, address = ''): Promise<boolean> {
-    return this.attempts.runForCode(user, address, () => this.codes.check(user.userId, code));
+    return this.attempts.runForCode(user, address, () => this.codes.check(user.userId, code, address));
   }
 
   /** Compares a password with a stored one, and counts a failure like that of a login: else it could be guessed here. */
@@ -79,6 +112,8 @@ export class RecentLogin {
 
 const isMachine = ({ shown, permissions }: Principal): boolean =>
   shown.length > 0 && shown.every((kind) => kind === 'apiKey') && permissions.includes('write:users');
+
+const codeRefused = (): DomainError => new DomainError('recent-login-required', 'The code is wrong or was used before. Nothing was changed.');
 
 export const recentLoginRequired = (): DomainError =>
   new DomainError('recent-login-required', 'Log in again, or send your password as currentPassword (without a body in the header Current-Password).');

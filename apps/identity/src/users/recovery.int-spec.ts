@@ -39,6 +39,16 @@ describe('recovery of an account', () => {
     return { ...person, email };
   };
   const ask = (account: { email?: string; username?: string }, address = newNetwork()): Promise<{ sent: string }> => shop.call(identity.requestRecovery, { account, address });
+  /** Asks a thousand times, a hundred at a time: a busy machine answers each of more than that too late. @returns what each got */
+  const askThousandTimes = async (one: (n: number) => Promise<unknown>): Promise<string[]> => {
+    const outcomes: string[] = [];
+    let next = 0;
+    const client = async (): Promise<void> => {
+      while (next < 1_000) outcomes.push(await one(next++).then(() => 'sent', (error: unknown) => (error as { code: string }).code));
+    };
+    await Promise.all(Array.from({ length: 100 }, client));
+    return outcomes;
+  };
   /** Waits until all requests were handled and all mails sent. */
   const isQuiet = (): Promise<void> =>
     until(async () => (await shop.sql.query('SELECT 1 FROM recovery_requests UNION ALL SELECT 1 FROM mail_outbox')).rowCount === 0);
@@ -125,6 +135,8 @@ describe('recovery of an account', () => {
       const browser = oauth.browser();
       const done = expectPage(await browser.submit(await open(browser, await codeFor(person)), 'action=set', { password: newPassword, factor: codes[3] ?? '' }));
       expect(done.text).toContain('The password is set');
+      const { data } = await box.receive(person.email, 'recovery-code-used');
+      expect(data).toMatchObject({ username: person.username, codesLeft: '9', network: expect.any(String), at: expect.any(String) });
     });
   });
 
@@ -243,7 +255,7 @@ describe('recovery of an account', () => {
   it('sends one account a few mails, whoever asks, and leaves the links before them alone', async () => {
     const person = await verified();
     const first = await codeFor(person);
-    const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => ask({ username: person.username }).then(() => 'sent', (error: unknown) => (error as { code: string }).code)));
+    const outcomes = await askThousandTimes(() => ask({ username: person.username }));
     expect(outcomes.filter((one) => one === 'sent')).toHaveLength(4);
     expect(new Set(outcomes)).toEqual(new Set(['sent', 'too-many-mails']));
     // Its address counts apart, but the account has ten links at most.
@@ -270,7 +282,7 @@ describe('recovery of an account', () => {
 
   it('lets one network ask for a few accounts, and stores no more than it handles', async () => {
     const network = '203.0.113.9';
-    const outcomes = await Promise.all(Array.from({ length: 1_000 }, (_, n) => ask({ email: `${n}@nowhere.test` }, network).then(() => 'sent', (error: unknown) => (error as { code: string }).code)));
+    const outcomes = await askThousandTimes((n) => ask({ email: `${n}@nowhere.test` }, network));
     expect(outcomes.filter((one) => one === 'sent')).toHaveLength(50);
     await isQuiet();
     const counted = await shop.sql.query('SELECT 1 FROM login_failures');

@@ -20,7 +20,6 @@ import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { endSessionsAndGrants } from '../sessions.repository.js';
 import { findHasFactor } from '../factors/factors.repository.js';
-import { Passkeys } from '../factors/passkeys.js';
 import { LoginAttempts } from './login-attempts.js';
 import { RecentLogin } from './recent-login.js';
 import { insertRecoveryRequest, takeRecoveryRequests } from './recovery.repository.js';
@@ -70,7 +69,6 @@ export class Recovery extends BackgroundLoop {
     private readonly users: UsersService,
     private readonly hasher: PasswordHasher,
     private readonly recentLogin: RecentLogin,
-    private readonly passkeys: Passkeys,
     private readonly revocations: RevocationsService,
     @Inject(IDENTITY_OPTIONS) { mailIntervalMs, publicUrl }: IdentityOptions,
     @InjectLogger() logger: Logger,
@@ -120,11 +118,8 @@ export class Recovery extends BackgroundLoop {
     const found = await this.find(code);
     if (!found) return undefined;
     this.users.checkPasswords([{ ...found, password, pointer: '' }]);
-    if (found.hasFactor) {
-      const isProven =
-        passkey === '' ? await this.recentLogin.isCode(found, factorCode, address) : (await this.passkeys.check(place, passkey, requestId, found.userId)) !== undefined;
-      if (!isProven) throw invalidInput([{ pointer: '/factor', detail: 'was refused; try again' }]);
-    }
+    const shown = { password: '', code: factorCode, passkey, place, address, requestId, deadline };
+    if (found.hasFactor && !(await this.recentLogin.isShown(found, shown))) throw invalidInput([{ pointer: '/factor', detail: 'was refused; try again' }]);
     const passwordHash = await this.hasher.hash(password, deadline);
     const isSet = await this.database.transaction(async (tx) => {
       const user = await lockUser(tx, found.userId);

@@ -48,9 +48,14 @@ export class TestSmtp {
     return `smtp://127.0.0.1:${this.port}`;
   }
 
+  /** Ends the connections. */
+  drop(): void {
+    for (const connection of this.server.connections) connection.close();
+  }
+
   /** Ends the server and its connections. `restart` opens the same port again. */
   async stop(): Promise<void> {
-    for (const connection of this.server.connections) connection.close();
+    this.drop();
     await new Promise<void>((resolve) => this.server.close(() => resolve()));
   }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { notifications } from '@plant-shop/contracts/notifications';
@@ -111,6 +112,45 @@ describe('sending mail', () => {
     expect(await test.get(mail.id)).toMatchObject({ state: 'pending', lastError: expect.stringMatching(/^The mail server cannot be reached/) });
     await test.smtp.restart();
     await test.has(mail.id, 'sent');
+  });
+
+  describe('a mail server that', () => {
+    let slow: TestMail;
+    beforeAll(async () => {
+      slow = await TestMail.start({ attemptLimitMs: 6_000 });
+    });
+    afterAll(() => slow.stop());
+
+    const never = (): Promise<void> => new Promise(() => undefined);
+    /** Answers one mail, or its recipient, otherwise. */
+    const once = (where: 'onMail' | 'onRecipient', fault: () => Promise<void> | void): void => {
+      slow.smtp[where] = () => {
+        slow.smtp[where] = () => undefined;
+        return fault();
+      };
+    };
+
+    it('takes its time gets a mail once', async () => {
+      once('onMail', () => pause(1_500));
+      const mail = mailOf(user);
+      await slow.accept([mail]);
+      await slow.has(mail.id, 'sent');
+      expect(await slow.get(mail.id)).toMatchObject({ attempts: 1 });
+      expect(slow.smtp.to(mail.address)).toHaveLength(1);
+    });
+
+    it.each<[string, 'onMail' | 'onRecipient', () => Promise<void> | void, number]>([
+      ['has the mail and never says so', 'onMail', never, 2],
+      ['has the mail and closes', 'onMail', () => slow.smtp.drop(), 2],
+      ['never answers for a recipient', 'onRecipient', never, 1],
+      ['closes when it is told the recipient', 'onRecipient', () => slow.smtp.drop(), 1],
+    ])('%s gets it again, as the same mail', async (_, where, fault, copies) => {
+      once(where, fault);
+      const mail = mailOf(user);
+      await slow.accept([mail]);
+      await slow.has(mail.id, 'sent');
+      expect(slow.smtp.to(mail.address).map(({ mail: { messageId } }) => messageId)).toEqual(Array(copies).fill(`<${mail.id}@plants.test>`));
+    });
   });
 
   it('a mail without the link that its text needs fails, and others are sent', async () => {

@@ -123,6 +123,7 @@ export const sampleValues: Readonly<Record<string, string>> = {
   network: '192.0.2.0/24',
   keyName: 'warehouse',
   factor: 'passkey',
+  codesLeft: '9',
   role: 'staff',
   orderId: '1000000001',
   plantId: '7',

@@ -90,5 +90,18 @@ describe('notes on an order', () => {
     await shop.caller.call(store.cancelOrder, { orderId: id }, customer(3));
     await shop.caller.call(store.closeCustomer, { userId: customer(3).subject, attempt: 1 });
     expect(await shop.rows('SELECT 1 FROM order_notes WHERE order_id = $1', [id])).toEqual([]);
+    expect(await outcomeOf(note('Ada has moved', id))).toBe('customer-closed');
+    expect(await shop.rows('SELECT 1 FROM order_notes WHERE order_id = $1', [id])).toEqual([]);
+  });
+
+  it('outlive no account that is closed at the same time', async () => {
+    for (let n = 5; n < 15; n++) {
+      const { id } = await shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant() } }, customer(n));
+      await shop.caller.call(store.cancelOrder, { orderId: id }, customer(n));
+      const added = [outcomeOf(note('Ada is away', id)), outcomeOf(note('Ada has moved', id))];
+      await shop.caller.call(store.closeCustomer, { userId: customer(n).subject, attempt: 1 });
+      await Promise.all(added);
+      expect(await shop.rows('SELECT 1 FROM order_notes WHERE order_id = $1', [id])).toEqual([]);
+    }
   });
 });

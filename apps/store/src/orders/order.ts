@@ -341,7 +341,7 @@ function statusChange<After extends OrderState>(
 }
 
 export const customerClosed = (): DomainError =>
-  new DomainError('customer-closed', 'This account is being deleted and can have no new orders.');
+  new DomainError('customer-closed', 'This account is being deleted. It can have no new orders, and its orders no new notes.');
 
 /** @param orderId undefined: the caller may not see the other order */
 export const externalIdExists = (externalId: string, orderId: number | undefined): DomainError =>

@@ -9,7 +9,8 @@ import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { requireOrder, storeActor, transferred } from './order.js';
+import { lockAgainstClosing } from '../customers/customers.js';
+import { customerClosed, requireOrder, storeActor, transferred } from './order.js';
 import { maySeeOwners, requireVisible } from './order.views.js';
 import { findOrder, lockOrder } from './orders.repository.js';
 
@@ -103,13 +104,15 @@ export class TimelineService {
     return { users: new Map(users.map(({ userId, username }) => [userId, username])), clients: new Map(clients.map(({ clientId, name }) => [clientId, name])) };
   }
 
-  /** Adds a note of staff after the order's latest step. @throws DomainError `order-not-found` */
+  /** Adds a note of staff after the order's latest step. @throws DomainError `order-not-found`, `customer-closed`: a note may name its owner */
   addNote(context: RpcContext, { orderId, note: { text } }: AddOrderNote): Promise<TimelineEntry | Replayed> {
     return this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
         // Locked, so that the note is not added before a step that a reader has already seen.
         const [found, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
         const { version, status, ownerId } = requireOrder(orderId, found);
+        // Against the order of locks, but whoever closes a customer waits for no order.
+        if ((await lockAgainstClosing(tx, [ownerId])).has(ownerId)) throw customerClosed();
         tx.send(insertNote, [orderId, version, status, at, context.principal.subject, context.clientId, ownerId, text]);
         audit(tx, actorOf(context), store.addOrderNote, orderId);
         return { at: at.toISOString(), newStatus: status, actor: 'staff', reason: 'note', note: text };

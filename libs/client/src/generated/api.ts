@@ -373,7 +373,7 @@ export interface paths {
         put?: never;
         /**
          * Add a note to an order
-         * @description The timeline shows it to callers with `read:orders`, not to the owner. The order itself does not change.
+         * @description The timeline shows it to callers with `read:orders`, not to the owner. It is deleted with the account of the owner, after which the order takes none. The order itself does not change.
          */
         post: operations["addOrderNote"];
         delete?: never;
@@ -2424,7 +2424,7 @@ export interface components {
             role: "customer" | "staff" | "admin";
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         UserChanges: {
@@ -2441,7 +2441,7 @@ export interface components {
             endApiKeys?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
             firstName?: string;
             lastName?: string;
@@ -2484,7 +2484,7 @@ export interface components {
             endApiKeys?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         AskedAccount: {
@@ -2524,7 +2524,7 @@ export interface components {
             expiresAt?: string;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         CreatedApiKey: {
@@ -2548,7 +2548,7 @@ export interface components {
             graceSeconds?: number;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         Factor: {
@@ -2596,7 +2596,7 @@ export interface components {
             public?: boolean;
             /** @description The caller's own password. Required without a session that began in the last ten minutes; API keys with write:users are exempt. */
             currentPassword?: string;
-            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. */
+            /** @description A code of the authenticator app of the caller, or a recovery code. Required with `currentPassword` if the caller has a second factor. The console sends alone what it got for a passkey. */
             currentCode?: string;
         };
         CreatedOAuthClient: {
@@ -2886,7 +2886,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+            kind: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "passkey-locked" | "recovery-code-used" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
             /** Format: uuid */
             userId: string;
             /** @description In lists, unless the user was deleted. */
@@ -3722,6 +3722,21 @@ export interface components {
                     status: 404;
                     /** @enum {unknown} */
                     code: "user-not-found";
+                };
+            };
+        };
+        /** @description Account is being deleted */
+        "customer-closed": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "customer-closed";
                 };
             };
         };
@@ -6208,6 +6223,7 @@ export interface operations {
             404: components["responses"]["order-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
+            409: components["responses"]["customer-closed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
@@ -10000,7 +10016,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "pending" | "held" | "sent" | "failed";
-                kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
+                kind?: "verify-address" | "recovery" | "new-sign-in" | "password-changed" | "address-changed" | "key-added" | "factor-added" | "factor-removed" | "passkey-locked" | "recovery-code-used" | "role-changed" | "order-placed" | "order-paid" | "order-shipped" | "order-cancelled" | "refund-due";
                 /** @description Only mails to the user with this id, which is the `subject` of the audit log. */
                 userId?: string;
                 /** @description Only mails to the user with this name. */

@@ -58,9 +58,14 @@ export function poolUse(registry: Registry, read: () => PoolUse): void {
   });
 }
 
-/** Registers a counter by one label. @returns a function that counts one */
-export function counter(registry: Registry, name: string, help: string, label: string): (value: string) => void {
+/**
+ * Registers a counter by one label.
+ * @param first values that are counted from 0 at the start: an alert does not see the increase to 1 of a value that was not there
+ * @returns a function that counts one
+ */
+export function counter(registry: Registry, name: string, help: string, label: string, first: readonly string[] = []): (value: string) => void {
   const all = new Counter({ name, help, labelNames: [label], registers: [registry] });
+  for (const value of first) all.inc({ [label]: value }, 0);
   return (value) => all.inc({ [label]: value });
 }
 

@@ -106,6 +106,7 @@ export const canaryRequests: readonly CanaryRequest[] = [
   { name: 'code and password in a form from elsewhere', request: (secret) => post('/account/password', new URLSearchParams({ code: secret, password: secret, proof: secret }).toString(), form, ['cookie', `plant_shop_form=${secret}`]) },
   { name: 'a code of a second factor', request: (secret, { username, session }) => postJson(`/v3/user/${username}/apiKeys`, { name: 'k', currentPassword: 'x', currentCode: secret }, bearer(session)) },
   { name: 'a code in a header', request: (secret, { username, session }) => ({ ...get(`/v3/user/${username}/factors/00000000-0000-4000-8000-000000000001`, bearer(session), ['current-code', secret], ['current-password', secret]), method: 'DELETE' }) },
+  { name: 'a passkey that is exchanged', request: (secret) => post('/account/passkey', new URLSearchParams({ credential: secret, proof: secret }).toString(), form) },
   { name: 'a code and a passkey in a form from elsewhere', request: (secret) => post('/account/factors', new URLSearchParams({ code: secret, credential: secret, app: secret, proof: secret }).toString(), form) },
 
   { name: 'a password as the account on the page of recovery', request: (secret, { recovery }) => submit(recovery, { account: secret, action: 'send' }) },

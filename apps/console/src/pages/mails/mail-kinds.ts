@@ -13,6 +13,8 @@ export const mailKinds: Readonly<Record<Mail['kind'], string>> = {
   'role-changed': 'Role changed',
   'factor-added': 'Second factor added',
   'factor-removed': 'Second factor removed',
+  'passkey-locked': 'Passkey locked',
+  'recovery-code-used': 'Recovery code used',
   'order-placed': 'Order placed',
   'order-paid': 'Order paid',
   'order-shipped': 'Order shipped',
