@@ -17,14 +17,12 @@ const isNotSetAside = `(
   SELECT true FROM orders_set_aside AS aside WHERE aside.order_id = orders.id AND aside.order_version = orders.version
 ) IS NULL`;
 
-const findNextDue: Statement = {
-  name: 'find-next-due-order',
-  text: `SELECT extract(epoch FROM clock)::float8 * 1000 AS now, extract(epoch FROM next.due_at - clock)::float8 * 1000 AS "inMs",
+// Not prepared: a plan made while there were few orders would read all of them.
+const findNextDue = `SELECT extract(epoch FROM clock)::float8 * 1000 AS now, extract(epoch FROM next.due_at - clock)::float8 * 1000 AS "inMs",
            CASE WHEN isfinite(placed_at) THEN extract(epoch FROM placed_at - clock)::float8 * 1000 ELSE 0 END AS "aheadMs"
          FROM clock_timestamp() AS clock CROSS JOIN feed_head LEFT JOIN (
            SELECT due_at FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1
-         ) AS next ON true`,
-};
+         ) AS next ON true`;
 
 /** A reading of the database's clock, in milliseconds. */
 export interface DueReading {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
-import { lockDueOrder, lockDueOrders, lockDueOrdersById, setOrderAside } from './due-orders.repository.js';
+import { lockDueOrder, lockDueOrders, lockDueOrdersById, setOrderAside, readDue } from './due-orders.repository.js';
 
 describe('due transitions', () => {
   let shop: StoreFixture;
@@ -149,6 +149,32 @@ describe('due transitions', () => {
     const outcomes = await shop.rows(`SELECT status, version, count(*) FROM orders GROUP BY 1, 2 ORDER BY 1`);
     expect(outcomes.every((one) => one['version'] === 2)).toBe(true);
     expect(outcomes.reduce((sum, one) => sum + Number(one['count']), 0)).toBe(300);
+  });
+
+  it('a poll reads the next order only, also after the shop has grown', async () => {
+    shop = await StoreFixture.start({ orderTtlMs: 3_600_000 });
+    const plantId = await shop.plant(1);
+    const orderId = await place(plantId);
+    const database = await shop.database();
+    let read = NaN;
+    const rolledBack = new Error('These orders were not placed.');
+    const trying = database.transaction(async (tx) => {
+      for (let n = 0; n < 6; n++) await readDue(tx);
+      await tx.execute(
+        `INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at, due_at, due_transition)
+         SELECT id + n, plant_id, 1, status, owner_id, version, placed_at, due_at + n * interval '1 ms', due_transition FROM orders, generate_series(1, 3000) AS n WHERE id = $1`,
+        [orderId],
+      );
+      const rows = async (): Promise<number> =>
+        (await tx.query<{ rows: number }>(`SELECT sum(pg_stat_get_xact_tuples_returned(oid))::bigint AS rows FROM pg_class WHERE relname IN ('orders', 'orders_due')`))[0]?.rows ?? NaN;
+      const before = await rows();
+      await readDue(tx);
+      read = (await rows()) - before;
+      throw rolledBack;
+    });
+    await expect(trying).rejects.toBe(rolledBack);
+    await database.close();
+    expect(read).toBeLessThan(10);
   });
 
   it('orders that are not due any more are left alone, however they are looked up', async () => {
