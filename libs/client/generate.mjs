@@ -19,6 +19,7 @@ const GROUPS = /** @type {const} */ ([
   ['/store/basket', 'baskets', /Basket/],
   ['/store/refund', 'refunds', /Refunds?/],
   ['/store/inventory', 'stock', /Stock/],
+  ['/store/uncounted', 'stock', /Stock/],
   ['/user', 'users', /Users?/],
   ['/oauth/clients', 'oauthClients', /OAuthClients?/],
   ['/webhooks', 'webhooks', /Webhooks?/],

@@ -69,6 +69,8 @@ export class ListStockChanges extends PageRequest {
   plantId: number;
 }
 
+export class ListUncounted extends PageRequest {}
+
 export class SetStock {
   @Id()
   plantId: number;
@@ -130,6 +132,13 @@ const stockChangeAnswer = objectOf('StockEntry', 'A change of units by staff.')(
 });
 
 export type StockEntry = AnswerOf<typeof stockChangeAnswer>;
+
+const uncountedAnswer = objectOf('UncountedStock', 'A plant that began without units, which nobody has counted since.')({
+  plantId: id,
+  since: instant,
+});
+
+export type UncountedStock = AnswerOf<typeof uncountedAnswer>;
 
 const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
@@ -206,6 +215,19 @@ export const stockOperations = {
       description: 'Newest first: by id, which increases. Orders change free units, too, and are not among them.',
       query: ['limit', 'cursor'],
       answer: listOf(stockChangeAnswer, 1_000),
+    },
+  ),
+  listUncounted: forClients(
+    read<UncountedStock[]>()('listUncounted', ListUncounted, { errors: ['invalid-cursor'] }),
+    {
+      route: 'GET /v3/store/uncounted',
+      access: permission(...readingStock.anyOf),
+      summary: 'List plants whose units nobody has counted',
+      description:
+        'New plants without units, and plants whose units were lost with a restored database. The highest id comes first. Setting or adjusting the units ' +
+        'of a plant removes it from the list.',
+      query: ['limit', 'cursor'],
+      answer: listOf(uncountedAnswer, 1_000),
     },
   ),
   /** Sets the free units. */

@@ -4,6 +4,7 @@ import {
   type GetStock,
   type Inventory,
   type ListStock,
+  type ListUncounted,
   type OpenOrders,
   type OpenStock,
   type OpenStocks,
@@ -11,8 +12,9 @@ import {
   type SetStock,
   type Stock,
   store,
+  type UncountedStock,
 } from '@plant-shop/contracts/store';
-import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { StockService } from './stock.service.js';
@@ -29,6 +31,11 @@ export class StockController {
   @Answers(store.getStock)
   getStock({ plantId }: GetStock): Promise<Versioned<Stock>> {
     return this.stock.get(plantId);
+  }
+
+  @Answers(store.listUncounted)
+  listUncounted(request: ListUncounted): Promise<Page<UncountedStock>> {
+    return this.stock.listUncounted(request);
   }
 
   @Answers(store.setStock)

@@ -50,6 +50,23 @@ describe('stock and the catalog', () => {
     expect(await stockOf(110)).toMatchObject({ free: 5 });
   });
 
+  it('a plant that begins without units is listed until somebody counts them', async () => {
+    const listed = async (): Promise<number[]> => (await shop.caller.pages(store.listUncounted, { limit: 1 }, staff)).flat().map(({ plantId }) => plantId);
+    for (const plantId of [140, 141, 142, 143]) await open(plantId, 50, 0);
+    await open(144, 50, 1);
+    expect(await listed()).toEqual([143, 142, 141, 140]);
+    await shop.caller.call(store.setStock, { plantId: 141, stock: { free: 0 } }, staff);
+    await shop.caller.call(store.adjustStock, { plantId: 142, adjustment: { by: 3, reason: 'found' } }, staff);
+    await retire(143, 50);
+    await list(140, 50, 2, 'pending');
+    expect(await listed()).toEqual([140]);
+    // A new plant of the same id.
+    await open(141, 51, 0);
+    expect(await listed()).toEqual([141, 140]);
+    const [first] = await shop.caller.call(store.listUncounted, {}, staff);
+    expect(Date.parse(first?.since ?? '')).toBeGreaterThan(Date.now() - 60_000);
+  });
+
   it('a tombstone rejects a late opening, and a later incarnation opens new stock', async () => {
     await retire(120, 30);
     await open(120, 30, 5);

@@ -1,11 +1,12 @@
 import { noSubject } from '@plant-shop/contracts/events';
 import type { Inventory } from '@plant-shop/contracts/store';
+import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
-import { inventoryOf, stockEventOf, type StockState, type Units } from './stock.js';
+import { inventoryOf, stockEventOf, type StockState, type Units, type WrittenStock } from './stock.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -59,8 +60,6 @@ export async function lockOrInsertStocks(tx: Transaction, plantIds: readonly num
   return lockStock(tx, plantIds);
 }
 
-type WrittenStock = Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion' | 'free' | 'lowStockAt'>;
-
 const writtenStocks = new RowsParameter<WrittenStock>(
   ['plant_id', 'bigint', ({ plantId }) => plantId],
   ['incarnation', 'bigint', ({ incarnation }) => incarnation],
@@ -68,6 +67,7 @@ const writtenStocks = new RowsParameter<WrittenStock>(
   ['listing_version', 'bigint', ({ listingVersion }) => listingVersion],
   ['free', 'bigint', ({ free }) => free],
   ['low_stock_at', 'bigint', ({ lowStockAt }) => lowStockAt],
+  ['uncounted', 'boolean', ({ uncounted }) => uncounted],
 );
 
 /**
@@ -80,12 +80,25 @@ export async function writeStocks(tx: Transaction, stocks: readonly WrittenStock
     {
       name: 'write-stocks',
       text: `UPDATE stock SET incarnation = t.incarnation, listing = t.listing, listing_version = t.listing_version, free = t.free,
-               low_stock_at = t.low_stock_at, supplied = t.free + reserved + sold + written_off, version = version + 1
+               low_stock_at = t.low_stock_at,
+               uncounted_since = CASE WHEN t.uncounted THEN clock_timestamp() WHEN t.uncounted IS NULL THEN uncounted_since END,
+               supplied = t.free + reserved + sold + written_off, version = version + 1
              FROM ${writtenStocks.from()} WHERE stock.plant_id = t.plant_id RETURNING stock.plant_id AS "plantId", version`,
     },
     writtenStocks.values(stocks),
   );
   return new Map(rows.map(({ plantId, version }) => [plantId, version]));
+}
+
+const listUncountedStock: Statement = {
+  name: 'list-uncounted-stock',
+  text: `SELECT plant_id AS "plantId", uncounted_since AS since FROM stock
+         WHERE uncounted_since IS NOT NULL AND listing <> 'retired' AND plant_id < $1 ORDER BY plant_id DESC LIMIT $2`,
+};
+
+/** Lists plants that nobody has counted, the highest id first, one more than the page holds. */
+export function findUncounted(db: Reader, { after, limit }: PageBounds): Promise<{ readonly plantId: number; readonly since: Date }[]> {
+  return db.query(listUncountedStock, [after, limit + 1]);
 }
 
 export async function recordRefusedAttempt(tx: Transaction, plantId: number, attempt: number): Promise<void> {

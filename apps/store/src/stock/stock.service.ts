@@ -4,33 +4,37 @@ import {
   type AdjustStock,
   type Inventory,
   type ListStock,
+  type ListUncounted,
   type OpenOrders,
   type OpenStock,
   type RetirePlant,
   type SetStock,
   type Stock,
   store,
+  type UncountedStock,
 } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { CoalescedRead } from '@plant-shop/platform/patterns/coalesced-read';
 import type { Logger } from '@plant-shop/platform/logging';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
+import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database, readClock, type Transaction } from '@plant-shop/platform/postgres/database';
-import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { assertNotAbandoned } from '@plant-shop/platform/patterns/saga/intent-table';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { addInventory, inventoryOf, noInventory, openStock, plantNotFound, requireStock, type StockState, subtractInventory } from './stock.js';
+import { addInventory, inventoryOf, noInventory, openStock, plantNotFound, requireStock, type StockState, subtractInventory, type WrittenStock } from './stock.js';
 import { appendStockChange } from './stock-changes.js';
 import {
   appendInventoryDelta,
   appendStockEvents,
   compactInventory,
   findStock,
+  findUncounted,
   lockOrInsertStock,
   lockOrInsertStocks,
   lockStock,
@@ -59,6 +63,14 @@ export class StockService {
   async get(plantId: number): Promise<Versioned<Stock>> {
     const stock = requireStock(plantId, await findStock(this.database, plantId));
     return versioned(stock, stock.version);
+  }
+
+  /** Lists plants whose units nobody has counted since they began with none. @throws CodedError `invalid-cursor` */
+  async listUncounted(requested: ListUncounted): Promise<Page<UncountedStock>> {
+    const paging = new Paging('uncounted stock', byNumber);
+    const bounds = paging.bounds(requested);
+    const entry = ({ plantId, since }: { plantId: number; since: Date }): UncountedStock => ({ plantId, since: since.toISOString() });
+    return paging.page(await findUncounted(this.database, bounds), bounds, { entry, position: ({ plantId }) => plantId });
   }
 
   /**
@@ -174,7 +186,7 @@ const maxFree = 1_000_000_000;
 /** A plant's stock before and after a change. */
 interface Change {
   readonly before: StockState;
-  readonly after: StockState;
+  readonly after: WrittenStock;
 }
 
 /** Writes locked rows and the inventory delta. @returns the rows' new versions by plant */
@@ -187,7 +199,7 @@ async function writeStockAndInventory(tx: Transaction, changes: readonly Change[
 
 /** Writes a locked row, its entry in the history, and its event. */
 async function writeByStaff(tx: Transaction, { before, after }: Change, context: RpcContext, reason?: string): Promise<Versioned<Stock>> {
-  const versions = await writeStockAndInventory(tx, [{ before, after }]);
+  const versions = await writeStockAndInventory(tx, [{ before, after: { ...after, uncounted: false } }]);
   appendStockEvents(tx, await readClock(tx), [{ stock: { ...before, lowStockAt: after.lowStockAt }, free: after.free }]);
   const by = after.free - before.free;
   if (by !== 0 || reason !== undefined) appendStockChange(tx, { plantId: after.plantId, by, free: after.free, reason, actor: context.principal.subject });

@@ -21,6 +21,7 @@ describe('an opening', () => {
     expect(openStock(stock, { ...opening, incarnation: 21 }, 42)).toEqual({
       ...stock,
       incarnation: 21,
+      uncounted: false,
       lowStockAt: null,
       listing: 'pending',
       listingVersion: 31,

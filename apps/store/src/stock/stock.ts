@@ -34,14 +34,21 @@ export function requireStock(plantId: number, stock: StockState | undefined): St
   return stock;
 }
 
+/** What a change by staff or the catalog writes. */
+export interface WrittenStock extends StockState {
+  /** Whether somebody has still to count the units. Absent: as before. */
+  readonly uncounted?: boolean;
+}
+
 /** Opens the stock of a new incarnation, with `units` or the initial stock. Returns undefined for a known or older incarnation. */
 export function openStock(
   stock: StockState,
   { incarnation, status, version, units }: Omit<OpenStock, 'plantId'>,
   initialStock: number,
-): StockState | undefined {
+): WrittenStock | undefined {
   if (incarnation <= stock.incarnation) return undefined;
-  return { ...stock, incarnation, listing: status, listingVersion: version, free: units ?? initialStock, lowStockAt: null };
+  const free = units ?? initialStock;
+  return { ...stock, incarnation, listing: status, listingVersion: version, free, lowStockAt: null, uncounted: free === 0 };
 }
 
 /**

@@ -681,6 +681,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/store/uncounted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List plants whose units nobody has counted
+         * @description New plants without units, and plants whose units were lost with a restored database. The highest id comes first. Setting or adjusting the units of a plant removes it from the list.
+         */
+        get: operations["listUncounted"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user": {
         parameters: {
             query?: never;
@@ -2286,6 +2306,13 @@ export interface components {
             actor?: string;
             /** @description Absent if the user was deleted. */
             username?: string;
+        };
+        /** @description A plant that began without units, which nobody has counted since. */
+        UncountedStock: {
+            /** Format: int64 */
+            plantId: number;
+            /** Format: date-time */
+            since: string;
         };
         StockChange: {
             free: number;
@@ -7322,6 +7349,56 @@ export interface operations {
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    listUncounted: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "plantId": 1000000001,
+                     *         "since": "2026-04-30T17:45:12.345Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["UncountedStock"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
             417: components["responses"]["expectation-failed"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];

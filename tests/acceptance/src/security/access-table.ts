@@ -198,6 +198,7 @@ export const accessTable: readonly AccessRow[] = [
       body: 'json',
       change: async (request) => request('POST', `/v3/store/inventory/${(await createPlant()).id}/adjustment`, { by: 1, reason: 'delivery' }),
     }),
+    row('listUncounted', 'GET /v3/store/uncounted', ['read:stock', 'write:stock']),
     row('listStockChanges', 'GET /v3/store/inventory/987654321987654/changes', ['read:stock', 'write:stock']),
     row('setStock', 'PUT /v3/store/inventory/987654321987654', ['write:stock'], {
       body: 'json',
