@@ -22,7 +22,7 @@ import { ORDER, Shutdown, together } from '../../tools/start/shutdown.mjs';
 import { Watch } from '../../tools/start/watch.mjs';
 import { Disk } from './disk.mjs';
 import { Relays } from './relays.mjs';
-import { addStandby, promote } from './standby.mjs';
+import { addStandby, promote, requireStandby } from './standby.mjs';
 
 /** From the start to the last service's 200 from /readyz; many processes start at once on few cores. */
 const READY_LIMIT_MS = 180_000;
@@ -76,6 +76,7 @@ export class Stack {
   #postgresVariables;
   /** @type {LinkedStandby | undefined} */
   #standby;
+  #standbys = 0;
   /** @type {Disk[]} */
   #disks = [];
   /** @type {import('../../tools/start/broker.mjs').OwnServer[]} */
@@ -239,26 +240,38 @@ export class Stack {
 
   async addStandby() {
     const { cluster } = /** @type {OwnDatabases} */ (this.#databases);
-    const { signal } = this.#stop;
     const disk = await Disk.make(this.dataDir.path, cluster.user);
     if (disk instanceof Disk) this.#disks.push(disk);
+    await this.#addStandbyIn(disk instanceof Disk ? disk.folder : dirname(this.dataDir.postgres));
+    return disk;
+  }
+
+  async addSynchronousStandby() {
+    await this.#addStandbyIn(dirname(this.dataDir.postgres));
+    await requireStandby(this.adminUrl);
+  }
+
+  /** @param {string} place */
+  async #addStandbyIn(place) {
+    const { cluster } = /** @type {OwnDatabases} */ (this.#databases);
+    const { signal } = this.#stop;
     const link = await this.#relays.to(this.adminUrl);
-    const logFile = join(this.logs, 'postgres-standby.log');
-    const folder = join(disk instanceof Disk ? disk.folder : dirname(cluster.folder), 'postgres-standby');
+    const name = `postgres-standby-${++this.#standbys}`;
+    const logFile = join(this.logs, `${name}.log`);
+    const folder = join(place, name);
     const onChange = () => {
       if (this.#standby && this.#databases?.server === this.#standby.at.server) this.#recordPostgres(this.#standby.at);
     };
-    const onEnd = /** @type {Watch} */ (this.#watch).over('postgres-standby', () => []);
+    const onEnd = /** @type {Watch} */ (this.#watch).over(name, () => []);
     const at = await addStandby({ cluster, adminUrl: this.adminUrl }, folder, { link, logFile, onEnd, onChange, signal, variables: this.#postgresVariables });
     this.#standby = { at, link };
-    return disk;
   }
 
   /** @param {number} lostMs */
   async failOver(lostMs) {
     const databases = /** @type {OwnDatabases} */ (this.#databases);
     const { at, link } = /** @type {LinkedStandby} */ (this.#standby);
-    await link.cut();
+    if (lostMs > 0) await link.cut();
     await sleep(lostMs);
     const links = Object.values(this.links).flatMap(({ postgres }) => postgres ?? []);
     const primary = databases.server;

@@ -43,6 +43,8 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
   await client.connect();
   try {
     await client.query('SELECT pg_reload_conf()');
+    // A server that was a standby itself has a copy of the slot that it followed.
+    await client.query(`SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '${SLOT}'`);
     await client.query(`SELECT pg_create_physical_replication_slot('${SLOT}', true)`);
     await client.query(`SELECT pg_backup_start('standby', true)`);
     mkdirSync(folder, { mode: 0o700 });
@@ -73,15 +75,35 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
   }
 }
 
-/** @param {pg.Client} primary @param {AbortSignal} signal */
+/** Waits until the standby has all that was written so far; more may follow. @param {pg.Client} primary @param {AbortSignal} signal */
 async function caughtUp(primary, signal) {
   const end = performance.now() + FOLLOW_LIMIT_MS;
+  const { rows: [so] } = await primary.query('SELECT pg_current_wal_lsn() AS far');
   for (;;) {
     signal.throwIfAborted();
-    const { rows } = await primary.query(`SELECT 1 FROM pg_stat_replication WHERE application_name = '${SLOT}' AND state = 'streaming' AND replay_lsn >= sent_lsn`);
+    const { rows } = await primary.query(`SELECT 1 FROM pg_stat_replication WHERE application_name = '${SLOT}' AND state = 'streaming' AND replay_lsn >= $1`, [so.far]);
     if (rows.length > 0) return;
     if (performance.now() > end) throw new Error('The standby did not catch up with the primary.');
     await sleep(50);
+  }
+}
+
+/** Has a primary acknowledge only what its standby has, too. @param {string} adminUrl */
+export async function requireStandby(adminUrl) {
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  try {
+    await client.query(`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (${SLOT})'`);
+    await client.query('SELECT pg_reload_conf()');
+    const end = performance.now() + FOLLOW_LIMIT_MS;
+    for (;;) {
+      const { rows } = await client.query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'quorum'`);
+      if (rows.length > 0) return;
+      if (performance.now() > end) throw new Error('The standby did not become synchronous.');
+      await sleep(50);
+    }
+  } finally {
+    await client.end();
   }
 }
 

@@ -81,8 +81,10 @@ export interface Stack {
    * @returns the replica's disk, or the reason why it has none
    */
   addStandby(): Promise<Disk | { readonly reason: string }>;
+  /** Copies Postgres to a streaming replica without which it acknowledges nothing, as in production. */
+  addSynchronousStandby(): Promise<void>;
   /**
-   * Fails over to the replica. What was committed in the last `lostMs` is lost, as with any asynchronous replica; the
+   * Kills Postgres and fails over to the replica. What was committed in the last `lostMs` is lost, as with any asynchronous replica; the
    * former primary never comes back.
    */
   failOver(lostMs: number): Promise<void>;

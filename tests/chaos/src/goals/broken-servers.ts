@@ -87,6 +87,39 @@ async function failover(context: GoalContext): Promise<Row> {
   };
 }
 
+const synchronousFailover: Goal = {
+  what: 'Postgres is killed and fails over to a synchronous replica, again and again',
+  weight: 3,
+  isLong: true,
+  run: async (context): Promise<Row[]> => [await failoversWithoutLoss(context)],
+};
+
+/**
+ * Nothing acknowledged is lost and no event comes twice, as without a failover. A client is told of at most one gap for each: the feed
+ * does not prove yet that nothing was lost.
+ */
+async function failoversWithoutLoss(context: GoalContext): Promise<Row> {
+  const { stack, say } = context.testbed;
+  const rounds = Math.max(2, Math.floor(busySeconds(context) / 15));
+  const trial = await openTrial(context);
+  const working = runWorkload(trial, { seconds: busySeconds(context), deletedUsers: 0, perSecond: 4 });
+  for (let round = 0; round < rounds; round++) {
+    await stack.addSynchronousStandby();
+    await pause(2_000 + trial.random.between(0, 4_000));
+    const from = now();
+    await stack.failOver(0);
+    const to = now();
+    say(`  failed over in ${((to - from) / 1_000).toFixed(1)} s`);
+    trial.faults.injected.push({ fault: { kind: 'restart', atMs: 0, targets: ['postgres'] }, from, to });
+    await trial.faults.ready();
+  }
+  await working;
+  const row = await rowOf('R16', `${rounds} failovers to a synchronous replica`, trial);
+  const gaps = trial.sockets.filter((socket) => socket.gaps.length > rounds);
+  const told = gaps.map(({ name, gaps }): Violation => ({ rule: 'sockets', what: `${name} got ${gaps.length} gaps (${gaps.join(', ')}), expected ${rounds} at most` }));
+  return { ...row, violations: [...row.violations, ...told, ...checkRecovery(row.recoveryMs)] };
+}
+
 /**
  * Removes repetitions. If the number of an event was lost but its change was not, the event comes again after the gap, with the same
  * id and bytes; otherwise the check reports it.
@@ -144,4 +177,4 @@ async function withBrokenDisk(context: GoalContext, what: string, begin: () => P
 const checkRecovery = (recoveryMs = 0): Violation[] =>
   recoveryMs <= recoveryLimitMs * slack ? [] : [{ rule: 'settled', what: `recovered ${(recoveryMs / 1_000).toFixed(1)} s after the end of the fault` }];
 
-export const brokenServerGoals: Readonly<Record<string, Goal>> = { R14: brokenServers };
+export const brokenServerGoals: Readonly<Record<string, Goal>> = { R14: brokenServers, R16: synchronousFailover };
