@@ -75,12 +75,13 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
   }
 }
 
-/** @param {pg.Client} primary @param {AbortSignal} signal */
+/** Waits until the standby has all that was written so far; more may follow. @param {pg.Client} primary @param {AbortSignal} signal */
 async function caughtUp(primary, signal) {
   const end = performance.now() + FOLLOW_LIMIT_MS;
+  const { rows: [so] } = await primary.query('SELECT pg_current_wal_lsn() AS far');
   for (;;) {
     signal.throwIfAborted();
-    const { rows } = await primary.query(`SELECT 1 FROM pg_stat_replication WHERE application_name = '${SLOT}' AND state = 'streaming' AND replay_lsn >= sent_lsn`);
+    const { rows } = await primary.query(`SELECT 1 FROM pg_stat_replication WHERE application_name = '${SLOT}' AND state = 'streaming' AND replay_lsn >= $1`, [so.far]);
     if (rows.length > 0) return;
     if (performance.now() > end) throw new Error('The standby did not catch up with the primary.');
     await sleep(50);

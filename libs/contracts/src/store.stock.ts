@@ -224,7 +224,7 @@ export const stockOperations = {
       access: permission(...readingStock.anyOf),
       summary: 'List plants whose units nobody has counted',
       description:
-        'New plants without units, and plants whose units were lost with a restored database. Highest id first. Setting or adjusting the units ' +
+        'New plants without units, and plants whose units were lost with a restored database. The highest id comes first. Setting or adjusting the units ' +
         'of a plant removes it from the list.',
       query: ['limit', 'cursor'],
       answer: listOf(uncountedAnswer, 1_000),

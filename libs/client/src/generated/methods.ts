@@ -95,6 +95,8 @@ export const methods = {
     adjust: 'POST /store/inventory/{plantId}/adjustment body',
     /** List the changes of a plant's stock by staff: `GET /store/inventory/{plantId}/changes`. */
     listChanges: 'GET /store/inventory/{plantId}/changes list',
+    /** List plants whose units nobody has counted: `GET /store/uncounted`. */
+    listUncounted: 'GET /store/uncounted list',
   },
   service: {
     /** List plants whose units nobody has counted: `GET /store/uncounted`. */
