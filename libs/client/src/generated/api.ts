@@ -710,7 +710,7 @@ export interface paths {
         };
         /**
          * List plants whose units nobody has counted
-         * @description New plants without units, and plants whose units were lost with a restored database. Highest id first. Setting or adjusting the units of a plant removes it from the list.
+         * @description New plants without units, and plants whose units were lost with a restored database. The highest id comes first. Setting or adjusting the units of a plant removes it from the list.
          */
         get: operations["listUncounted"];
         put?: never;

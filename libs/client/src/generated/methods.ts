@@ -98,22 +98,6 @@ export const methods = {
     /** List plants whose units nobody has counted: `GET /store/uncounted`. */
     listUncounted: 'GET /store/uncounted list',
   },
-  service: {
-    /** List plants whose units nobody has counted: `GET /store/uncounted`. */
-    listUncounted: 'GET /store/uncounted list',
-    /** Check whether this process answers: `GET /livez`. */
-    live: 'GET /livez nothing',
-    /** Check whether every service is ready: `GET /readyz`. */
-    ready: 'GET /readyz nothing',
-    /** Read this document: `GET /openapi.json`. */
-    getOpenApi: 'GET /openapi.json nothing',
-    /** Move due times: `POST /test/clock`. */
-    advanceClock: 'POST /test/clock body',
-    /** Send an event: `POST /test/events`. */
-    sendTestEvent: 'POST /test/events body',
-    /** Delete all orders: `POST /test/reset`. */
-    resetSandbox: 'POST /test/reset nothing',
-  },
   users: {
     /** Register a user: `POST /user`. */
     create: 'POST /user body',
@@ -203,6 +187,20 @@ export const methods = {
     list: 'GET /mails list',
     /** Send a mail again: `POST /mails/{mailId}/resend`. */
     resend: 'POST /mails/{mailId}/resend nothing',
+  },
+  service: {
+    /** Check whether this process answers: `GET /livez`. */
+    live: 'GET /livez nothing',
+    /** Check whether every service is ready: `GET /readyz`. */
+    ready: 'GET /readyz nothing',
+    /** Read this document: `GET /openapi.json`. */
+    getOpenApi: 'GET /openapi.json nothing',
+    /** Move due times: `POST /test/clock`. */
+    advanceClock: 'POST /test/clock body',
+    /** Send an event: `POST /test/events`. */
+    sendTestEvent: 'POST /test/events body',
+    /** Delete all orders: `POST /test/reset`. */
+    resetSandbox: 'POST /test/reset nothing',
   },
   audit: {
     /** Read the audit log: `GET /audit`. */
