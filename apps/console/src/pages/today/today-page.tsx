@@ -12,7 +12,7 @@ import { LiveBadge } from '../../ui/live-badge.js';
 import { Stat } from './stat.js';
 import { useClosedOrders, useFailingWebhooks, useOpenOrders, useRefundsDue } from './queries.js';
 
-// Below the key figures, so it is not part of the first load.
+// Not part of the first load, which shows the key figures.
 const ToShip = lazy(() => import('./to-ship.js').then(({ ToShip: component }) => ({ default: component })));
 
 const days = new WeakMap<Session, LiveDay>();
@@ -52,12 +52,12 @@ export function TodayPage(): ReactNode {
         {webhooks.isOffered && <Stat label="Failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
       </SimpleGrid>
       <Grid>
+        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><ToShip open={open} /></Suspense></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><UnitsByStatus /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><OrdersByStatus open={open} closed={closed.data} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><Health /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}><OrdersPerMinute figures={figures} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}><DeliveryTime figures={figures} /></Grid.Col>
-        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><ToShip open={open} /></Suspense></Grid.Col>
       </Grid>
     </>
   );

@@ -92,7 +92,10 @@ function toNextField(event: KeyboardEvent<HTMLElement>): void {
   if (event.key !== 'Enter' || !(event.target instanceof HTMLInputElement)) return;
   event.preventDefault();
   const fields = [...event.currentTarget.querySelectorAll('input')];
-  fields[fields.indexOf(event.target) + 1]?.focus();
+  const next = fields[fields.indexOf(event.target) + 1];
+  next?.focus();
+  // What is scanned replaces the number that is there.
+  next?.select();
 }
 
 function resultText({ done, failed, all, isRunning, isStopped, word }: { readonly done: number; readonly failed: number; readonly all: string; readonly isRunning: boolean; readonly isStopped: boolean; readonly word: string }): string {

@@ -155,7 +155,8 @@ class Run {
       this.report.push(new Blob([reportRow({ number, id: typeof given.id === 'number' ? given.id : undefined, faults, text })]));
       return;
     }
-    if (after) this.remember(keyOf(after.id) ?? `line ${String(number)}`, after);
+    // Otherwise the shop, or an earlier line, has it as it is.
+    if (after && result !== 'unchanged') this.remember(keyOf(after.id) ?? `line ${String(number)}`, { ...after, quantity: free?.after });
     if (free && result !== 'created') this.stocks += 1;
     if (this.lines.length >= mostShownLines) return;
     const changed = before && after ? COLUMNS.filter((column) => JSON.stringify(before[column]) !== JSON.stringify(after[column])) : [];
