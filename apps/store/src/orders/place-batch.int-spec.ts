@@ -108,6 +108,7 @@ describe('orders that are placed in one batch', () => {
         ownerId: order.ownerId,
         eventId: expect.any(String),
         carrier: null,
+        clientId: null,
         trackingNumber: null,
         refundId: null,
         note: null,
