@@ -25,7 +25,7 @@ const answers = {
     values: elementsOf(plants).map((plantId) => [plantId, 1, 'available', 1, 0, 10, 0, 1_000_000, 0, 0, 1]),
   }),
   'placing-times': () => ({ columns: [['now', timestamptz], ['at', timestamptz]], values: [['2026-11-23 19:00:00.123456+00', '2026-11-23 19:00:00.123456+00']] }),
-  'find-next-due-order': () => ({ columns: [['now', 701], ['inMs', 701], ['aheadMs', 701]], values: [[1_795_000_000_000, 1_000_000, 0]] }),
+  'SELECT extract(epoch FROM clock)': () => ({ columns: [['now', 701], ['inMs', 701], ['aheadMs', 701]], values: [[1_795_000_000_000, 1_000_000, 0]] }),
   'write-placed-orders': () => ({ columns: [['epoch', uuid], ['head', bigint]], values: [[randomUUID(), 5_000_000]] }),
   'find-event-before-placed-orders': () => ({ columns: [['id', uuid]], values: [[randomUUID()]] }),
   // As if another replica compacted.
