@@ -114,7 +114,7 @@ describe('the lifecycle of an order', () => {
       ok(send<{ newStatus: string; eventId?: string }[]>('GET', `/v3/store/order/${id}/timeline`, { as: staff }));
     await until(async () => (await timeline()).length === 3);
     expect(await timeline()).toEqual([
-      { at: expect.any(String), newStatus: 'placed', actor: 'owner', reason: 'placed', eventId: expect.any(String) },
+      { at: expect.any(String), newStatus: 'placed', actor: 'owner', username: expect.any(String), owner: expect.any(String), reason: 'placed', eventId: expect.any(String) },
       expect.objectContaining({ previousStatus: 'placed', newStatus: 'approved', actor: 'store', eventId: expect.any(String) }),
       expect.objectContaining({ previousStatus: 'approved', newStatus: 'delivered', actor: 'store' }),
     ]);

@@ -25,7 +25,8 @@ const audit = (query: Record<string, string> = {}) =>
   send<Entry[]>('GET', `/v3/audit?${new URLSearchParams(query).toString()}`, { as: staff });
 
 describe('the audit log', () => {
-  const mutating = accessTable.filter((line) => needsStaff(line) && line.method !== 'GET');
+  // A preview is posted because of its lines. It changes nothing.
+  const mutating = accessTable.filter((line) => needsStaff(line) && line.method !== 'GET' && line.operation !== 'previewImport');
 
   it('is tested with every mutating operation of staff', () => {
     expect(accessTable.filter(({ change }) => change)).toEqual(mutating);
