@@ -1,4 +1,4 @@
-// The shop's objectives. `npm run dashboards` generates recording rules and alerts from them (rules.mjs).
+// The shop's objectives. `npm run dashboards` generates recording rules and alerts from them.
 
 /** Four weeks, so that each window has the same weekdays. */
 const WINDOW = '28d';

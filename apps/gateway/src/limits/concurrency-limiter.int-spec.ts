@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -257,6 +258,38 @@ describe('a client that is too slow', () => {
 
   it.each(['whole', 'streamed'] as const)('with a %s body gets 408', async (body) => {
     expect(await talk(body, `${head}x`, silent)).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('gets 408 also after others have ended, in whatever order', async () => {
+    const limiter = new ConcurrencyLimiter(limits, { ...paces, bodyMs: 2_000 });
+    const ended: number[] = [];
+    const server = createServer((request, response) => {
+      const slot = limiter.acquire('client', request, response, 'whole');
+      response.on('close', () => {
+        limiter.release(slot);
+        ended.push(Number(request.url?.slice(1)));
+      });
+      request.resume();
+    });
+    server.on('clientError', (_, socket) => socket.end('HTTP/1.1 408 Slow\r\n\r\n'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const received = ['', '', '', ''];
+    const sockets: Socket[] = [];
+    for (const n of received.keys()) {
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      socket.on('error', () => undefined).on('data', (chunk) => (received[n] += chunk.toString()));
+      sockets.push(socket);
+      const asked = once(server, 'request');
+      socket.write(head.replace('/', `/${n}`));
+      await asked;
+    }
+    for (const n of [1, 3]) {
+      sockets[n]?.destroy();
+      await until(() => ended.includes(n));
+    }
+    await until(() => ended.length === 4);
+    expect(received).toEqual([expect.stringContaining(' 408 '), '', expect.stringContaining(' 408 '), '']);
+    server.close();
   });
 
   it('with a body that has arrived waits for its answer', async () => {
