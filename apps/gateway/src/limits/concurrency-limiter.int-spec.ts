@@ -277,7 +277,7 @@ describe('a client that is too slow', () => {
     const sockets: Socket[] = [];
     for (const n of received.keys()) {
       const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-      socket.on('error', () => undefined).on('data', (chunk) => (received[n] += chunk.toString()));
+      socket.on('error', () => undefined).on('data', (chunk) => (received[n] = `${received[n] ?? ''}${chunk.toString()}`));
       sockets.push(socket);
       const asked = once(server, 'request');
       socket.write(head.replace('/', `/${n}`));
