@@ -49,7 +49,7 @@ export const isLive = (hours: readonly [customer: string, staff: string]): strin
 
 export const valuesOf = ({ customer, staff }: IdleHours): [number, number] => [customer, staff];
 
-export interface NewSession {
+export interface SessionRow {
   readonly id: string;
   readonly tokenHash: Buffer;
   readonly userId: string;
@@ -69,7 +69,7 @@ export interface NewSession {
  * sessions that it sees, so this one would survive. The row lock serialises both, and logins of one user: each sees the sessions before it.
  * @returns undefined when no session was opened
  */
-export async function insertSession(tx: Transaction, session: NewSession): Promise<{ expiresAt: Date } | undefined> {
+export async function insertSession(tx: Transaction, session: SessionRow): Promise<{ expiresAt: Date } | undefined> {
   const [row] = await tx.query<{ expiresAt: Date }>(
     {
       name: 'insert-session',

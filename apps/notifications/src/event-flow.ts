@@ -17,19 +17,6 @@ import { DueSignal } from './webhooks/queue/due-signal.js';
 import { type DeliveryNeeds, findLowestEnqueuedUpTo } from './webhooks/queue/positions.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
-/** Deletes events from the log that are older than `keepMs` and that no part in `needs` refers to. */
-export class EventLogRetention extends LogRetention {
-  constructor(
-    database: Database,
-    metrics: Registry,
-    options: NotificationsOptions,
-    logger: Logger,
-    needs: readonly LowestNeeded[],
-  ) {
-    super(database, { keepMs: options.eventLog.keepMs, needs }, metrics, logger);
-  }
-}
-
 // The path of one event:
 //
 //   store ── message, feed page ──> FeedFollower ── transaction ──> event_log
@@ -43,7 +30,7 @@ export class EventLogRetention extends LogRetention {
 //                                      │ onEntries
 //                                      v
 //                              Broadcaster, Pages
-//                                      │ FrameSender
+//                                      │ FrameSender; Pages answer by themselves
 //                                      v
 //                                   clients
 //
@@ -51,7 +38,7 @@ export class EventLogRetention extends LogRetention {
 // transaction with its position, and reads on when no message comes. Enqueuers read event_log from positions of their own, every 2 s at the
 // latest, and write deliveries and position in one transaction. DeliveryWorker claims due deliveries by a lease and POSTs them, signed
 // (`signedHeaders`); those of one endpoint and order in their order. One without a recorded outcome becomes due again, for three days: each is
-// sent at least once. LogTail reads on from the end of its ring. `isVisibleTo` decides who sees an event, `frameOf` what it looks like; a client
+// sent at least once. LogTail reads on from the end of its ring. `isVisibleTo` decides which streams show an event (the SQL of enqueuers and long reads says the same), `frameOf` what it looks like; a client
 // that comes back resumes with its cursor. `DeliveryNeeds` says for which kinds of endpoint there is something to enqueue.
 //
 // LogTail publishes events to Fanout once its ring has them: at once, or after a read of the log. A replica without a stream has no
@@ -131,9 +118,9 @@ export const logProviders = (logger: Logger): Provider[] => [
   EventFlow,
   FeedFollower,
   {
-    provide: EventLogRetention,
+    provide: LogRetention,
     inject: [Database, Registry, NOTIFICATIONS_OPTIONS],
-    useFactory: (database: Database, metrics: Registry, options: NotificationsOptions) =>
-      new EventLogRetention(database, metrics, options, logger, [eventsWithoutDeliveries]),
+    useFactory: (database: Database, metrics: Registry, { eventLog: { keepMs } }: NotificationsOptions) =>
+      new LogRetention(database, { keepMs, needs: [eventsWithoutDeliveries] }, metrics, logger),
   },
 ];

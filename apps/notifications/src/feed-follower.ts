@@ -14,7 +14,7 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { Fanout } from './log/fanout.js';
-import { deferDeliveries, type DeliveryNeeds } from './webhooks/queue/positions.repository.js';
+import { skipOrDeferDeliveries, type DeliveryNeeds } from './webhooks/queue/positions.repository.js';
 
 /** This service's name in the store's list of followers. */
 const followerName = 'notifications';
@@ -52,7 +52,7 @@ export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdo
         feed: this.storeFeed(),
         columns: filterColumns,
         onAdvance: (tx, advance, events) => {
-          const needs = deferDeliveries(tx, advance, new Set(events.map(({ subject }) => subject)));
+          const needs = skipOrDeferDeliveries(tx, advance, new Set(events.map(({ subject }) => subject)));
           return (logged) => this.handleLogged(logged, needs());
         },
       },

@@ -6,10 +6,8 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import type { FeedEvent, FeedHead, FeedMessage, FeedPage, FeedPosition } from './event.js';
 
-/** Polling is a safety net: services notify after each commit of an event. */
+/** Polling is a safety net: services notify after each commit of an event that it did not number. */
 const intervalMs = 500;
-/** NATS messages are limited to 1 MiB. */
-const maxMessageBytes = 512 * 1024;
 
 /**
  * Numbers new events and publishes them over core NATS: with the events, or with the head alone when they are too
@@ -39,17 +37,9 @@ export class FeedNumberer extends BackgroundLoop {
     );
   }
 
-  /** Publishes newly numbered events to followers. */
+  /** Publishes newly numbered events to followers, also those that their own transaction numbered. */
   publish(message: FeedMessage): void {
-    // While the server is down, the NATS client would buffer the message and send it late.
-    if (!this.nats.isUp) return;
-    const full = Buffer.from(JSON.stringify(message));
-    const bytes = full.length <= maxMessageBytes ? full : Buffer.from(JSON.stringify({ ...message, events: [] }));
-    try {
-      this.nats.connection.publish(this.subject, bytes);
-    } catch (error) {
-      this.logger.warn({ err: error }, 'message not sent');
-    }
+    this.nats.announce(this.subject, message, { ...message, events: [] });
   }
 }
 

@@ -62,6 +62,9 @@ class Bus {
     flush: async () => undefined,
   };
 
+  /** No follower listens. */
+  announce() {}
+
   /** @param {string} subject @param {(message: Message) => void} onMessage */
   listen(subject, onMessage) {
     this.#listeners.set(subject, onMessage);

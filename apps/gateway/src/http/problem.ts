@@ -145,7 +145,10 @@ export function exampleOf(code: ProblemCode, publicUrl: string, given: object = 
 export const otherExamples = (publicUrl: string): object[] =>
   Object.entries(details).flatMap(([code, [, ...others]]) => others.map((one) => exampleOf(code as ProblemCode, publicUrl, one)));
 
-/** Answers every error of hooks and handlers with a problem document; Nest's own error bodies echo URLs. */
+/**
+ * Answers every error of hooks and handlers with a problem document, also of routes without a controller: Nest sets its filters as Fastify's
+ * error handler. Nest's own error bodies echo URLs.
+ */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly parts: HeaderOptions & { readonly logger: Logger }) {}

@@ -122,7 +122,9 @@ export class RpcForwarder {
   ): Promise<RawAnswer> {
     const ifVersion = request.routeSpec?.conditional ? expectedVersion(request.headers['if-match']) : undefined;
     const payload = payloadOf(request, ifVersion === undefined ? parameters : { ...parameters, ifVersion });
-    return this.limiter.inTurn(request.slot, weight, () => this.rpc.callRaw(operation, payload, this.contextOf(request), idempotencyKey));
+    // Its time runs while it waits for its turn: afterwards it is refused as late, and nothing has happened.
+    const context = this.contextOf(request);
+    return this.limiter.inTurn(request.slot, weight, () => this.rpc.callRaw(operation, payload, context, idempotencyKey));
   }
 
   /** Waits until this gateway has applied what the request revoked, so that the client's next request is refused. */

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
+import { DomainError } from '@plant-shop/contracts/errors';
 import { store } from '@plant-shop/contracts/store';
 import { type Fake, fake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
@@ -34,6 +36,7 @@ describe('load beyond the limits', () => {
       socket.on('close', () => resolve(received));
     });
   };
+  const inFlight = async () => (await shop.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value;
   const post = (bytes: number, sent: string): string =>
     `POST /v3/user HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${sent}`;
 
@@ -102,7 +105,8 @@ describe('load beyond the limits', () => {
   describe('of one client', () => {
     const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
     const start = async (options: Partial<GatewayOptions> = { maxInFlight: 40, maxBodyMib: 4 }, held: Fake = never): Promise<void> => {
-      shop = await startShop({ ...echoes, catalog: [...(echoes['catalog'] ?? []).filter(({ operation }) => operation !== held.operation), held] }, options);
+      const { service } = held.operation;
+      shop = await startShop({ ...echoes, [service]: [...(echoes[service] ?? []).filter(({ operation }) => operation !== held.operation), held] }, options);
       shop.identity.addCredential('greedy', { kind: 'apiKey', userId: userId(1) });
       shop.identity.addCredential('greedy-too', { kind: 'apiKey', userId: userId(1) });
       shop.identity.addCredential('honest', { kind: 'apiKey', userId: userId(2) });
@@ -137,13 +141,30 @@ describe('load beyond the limits', () => {
       });
       await start({ requestBudgetMs: 20_000 }, slow);
       for (let n = 1; n <= 40; n++) void exchange(`GET /v3/plant/${n} HTTP/1.1\r\nhost: x\r\n\r\n`);
-      const inFlight = async () => (await shop.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value;
       await until(async () => called.size === 32 && (await inFlight()) === 40);
       for (const socket of sockets.splice(0)) socket.destroy();
       await until(async () => (await inFlight()) === 0);
       answered.resolve('Fern');
       expect((await shop.get('/v3/plant/1000')).status).toBe(200);
       expect(called.size).toBe(32 + 1);
+    });
+
+    it('that waited for their turn have less time left for their calls', async () => {
+      const timesLeft: number[] = [];
+      const answered = Promise.withResolvers<void>();
+      const slow = fake(store.getOrder, async ({ orderId }, { deadline }) => {
+        timesLeft.push(deadline.leftMs);
+        await answered.promise;
+        throw new DomainError('order-not-found', `There is no order ${orderId}.`);
+      });
+      await start({ requestBudgetMs: 10_000 }, slow);
+      const reads = Array.from({ length: 40 }, (_, n) => shop.get(`/v3/store/order/${n + 1}`, { api_key: 'greedy' }));
+      await until(async () => timesLeft.length === 32 && (await inFlight()) === 40);
+      await sleep(500);
+      answered.resolve();
+      await Promise.all(reads);
+      expect(timesLeft).toHaveLength(40);
+      expect(Math.max(...timesLeft.slice(32))).toBeLessThanOrEqual(9_500);
     });
 
     it('that are unfinished hold no slot that others need, nor their memory', async () => {

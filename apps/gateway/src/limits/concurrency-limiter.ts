@@ -7,7 +7,7 @@ import type { Registry } from 'prom-client';
 export interface ConcurrencyLimits {
   readonly requests: number;
   readonly bodyBytes: number;
-  /** The part that one client may use of each, while the whole is less than half used. Beyond that a fifth of it. */
+  /** The part that one client may use of each, while the whole is less than half used; beyond that a fifth of it. 1: no client is limited, nor are its calls. */
   readonly clientShare: number;
 }
 

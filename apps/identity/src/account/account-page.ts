@@ -21,7 +21,7 @@ import { DatabaseClock } from '../database-clock.js';
 import { findHasFactor } from '../factors/factors.repository.js';
 import { Passkeys } from '../factors/passkeys.js';
 import { BrowserSessions } from '../oauth/browser-sessions.js';
-import type { PageContext } from '../oauth/form.js';
+import type { PageContext } from '../oauth/form-guard.js';
 import { FormGuard } from '../oauth/form-guard.js';
 import { accountClientId, accountPath } from '../oauth/oauth-client.js';
 import { passkeyScript } from '../oauth/passkey-script.js';

@@ -19,7 +19,6 @@ export interface PayloadToStore {
   readonly userId: string | undefined;
   readonly clientId: string | undefined;
   readonly uidHash: Buffer | undefined;
-  readonly userCodeHash: Buffer | undefined;
   readonly expiresInSeconds: number | undefined;
 }
 
@@ -27,12 +26,11 @@ export interface PayloadToStore {
 export async function upsertPayload(tx: Transaction, row: PayloadToStore): Promise<void> {
   await tx.execute(
     `INSERT INTO oauth_payloads
-       (model, id_hash, payload, key_id, grant_id, user_id, client_id, uid_hash, user_code_hash, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10::double precision * interval '1 second')
+       (model, id_hash, payload, key_id, grant_id, user_id, client_id, uid_hash, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::double precision * interval '1 second')
      ON CONFLICT (model, id_hash) DO UPDATE SET
        payload = excluded.payload, key_id = excluded.key_id, grant_id = excluded.grant_id, user_id = excluded.user_id,
-       client_id = excluded.client_id, uid_hash = excluded.uid_hash, user_code_hash = excluded.user_code_hash,
-       expires_at = excluded.expires_at`,
+       client_id = excluded.client_id, uid_hash = excluded.uid_hash, expires_at = excluded.expires_at`,
     [
       row.model,
       row.idHash,
@@ -42,7 +40,6 @@ export async function upsertPayload(tx: Transaction, row: PayloadToStore): Promi
       row.userId ?? null,
       row.clientId ?? null,
       row.uidHash ?? null,
-      row.userCodeHash ?? null,
       row.expiresInSeconds ?? null,
     ],
   );
@@ -51,7 +48,7 @@ export async function upsertPayload(tx: Transaction, row: PayloadToStore): Promi
 const columns = 'id_hash AS "idHash", payload, consumed_at AS "consumedAt"';
 const isLive = '(expires_at IS NULL OR expires_at > now())';
 
-export type PayloadIdColumn = 'id_hash' | 'uid_hash' | 'user_code_hash';
+export type PayloadIdColumn = 'id_hash' | 'uid_hash';
 
 export async function findPayload(
   db: Reader,

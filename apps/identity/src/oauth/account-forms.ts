@@ -10,8 +10,7 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { EmailVerification, verificationPath } from '../users/email-verification.service.js';
 import { newPasswordPath, Recovery } from '../users/recovery.service.js';
 import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, recoverySentPage, verifiedPage, verifyPage } from './account-pages.js';
-import type { PageContext } from './form.js';
-import { FormGuard } from './form-guard.js';
+import { FormGuard, type PageContext } from './form-guard.js';
 import { passkeyScript } from './passkey-script.js';
 import { type HostedPages, type Page, recoveryPath, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 

@@ -32,13 +32,12 @@ describe("the provider's state", () => {
     await test.disconnect();
   });
 
-  it('is found by id, uid and user code, only within its model', async () => {
-    const codes = of('DeviceCode');
-    const payload = { jti: 'id-1', uid: 'uid-1', userCode: 'CODE-1', grantId: 'grant-1' };
+  it('is found by id and uid, only within its model', async () => {
+    const codes = of('Interaction');
+    const payload = { jti: 'id-1', uid: 'uid-1', grantId: 'grant-1' };
     await codes.upsert('id-1', payload, 60);
     await expect(codes.find('id-1')).resolves.toEqual(payload);
     await expect(codes.findByUid('uid-1')).resolves.toEqual(payload);
-    await expect(codes.findByUserCode('CODE-1')).resolves.toEqual(payload);
     await expect(of('Session').find('id-1')).resolves.toBeUndefined();
   });
 

@@ -143,7 +143,6 @@ class PayloadAdapter implements Adapter {
           userId: payload.accountId,
           clientId: payload.clientId === accountClientId ? undefined : payload.clientId,
           uidHash: hashOf(payload.uid),
-          userCodeHash: hashOf(payload.userCode),
           expiresInSeconds: expiresIn,
         }),
       );
@@ -161,9 +160,8 @@ class PayloadAdapter implements Adapter {
     return this.findBy('uid_hash', uid);
   }
 
-  findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    return this.findBy('user_code_hash', userCode);
-  }
+  // There is no device flow.
+  readonly findByUserCode = notSupported;
 
   /**
    * Marks a code or refresh token as used. The provider has checked before that a code is unused, but two concurrent requests can

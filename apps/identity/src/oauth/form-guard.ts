@@ -1,10 +1,38 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { Inject, Injectable } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
+import type { Provider } from 'oidc-provider';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
-import { fieldsOf, type PageContext, readForm } from './form.js';
 
 const maxFormBytes = 8 * 1024;
+
+/** Koa's request context in middleware that runs before the provider. */
+export type PageContext = Parameters<Parameters<Provider['use']>[0]>[0];
+
+/** Reads the whole body as text. @returns undefined when it is longer than `maxBytes` */
+export async function readForm(request: Readable, maxBytes: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= maxBytes) chunks.push(chunk);
+  }
+  return length > maxBytes ? undefined : Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * Parses the fields of a form.
+ * @returns undefined when a field is repeated or contains NUL: no page sends that, and Postgres text cannot hold NUL
+ */
+export function fieldsOf(form: string): ReadonlyMap<string, string> | undefined {
+  const fields = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(form)) {
+    if (fields.has(name) || value.includes('\0')) return undefined;
+    fields.set(name, value);
+  }
+  return fields;
+}
 
 /**
  * Accepts forms only from the shop's own pages: by the browser's origin headers, and by a proof that the page contains. The proof is for

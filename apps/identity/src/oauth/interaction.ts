@@ -1,6 +1,5 @@
 import { errors, type Provider } from 'oidc-provider';
-import type { PageContext } from './form.js';
-import type { FormGuard } from './form-guard.js';
+import type { FormGuard, PageContext } from './form-guard.js';
 import type { InteractionView } from './pages.js';
 import { interactionPath } from './provider.js';
 
@@ -47,7 +46,7 @@ export const save = (interaction: Interaction): Promise<unknown> => interaction.
  * Ends this browser's session, if any. The cookie identifies it, not the interaction: since the interaction began, someone
  * may have logged in on another page of the browser, and the provider supports one session per browser.
  */
-export async function endBrowserSession({ provider, ctx }: Pick<InteractionRequest, 'provider' | 'ctx'>): Promise<void> {
+export async function forgetLogIn({ provider, ctx }: Pick<InteractionRequest, 'provider' | 'ctx'>): Promise<void> {
   const session = await provider.Session.get(ctx);
   if (session.accountId !== undefined) await session.destroy();
 }

@@ -18,9 +18,9 @@ import { UsersService } from '../users/users.service.js';
 import { apiResource } from './access-token.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { signUpPage, type SignUpView } from './account-pages.js';
-import type { PageContext } from './form.js';
+import type { PageContext } from './form-guard.js';
 import { FormGuard } from './form-guard.js';
-import { clientIdOf, endBrowserSession, type Fields, type Interaction, type InteractionPage, type InteractionRequest, loginDeadlineMs, maxTextLength, pathOf, proofText, redirect, userAgentOf, viewOf } from './interaction.js';
+import { clientIdOf, forgetLogIn, type Fields, type Interaction, type InteractionPage, type InteractionRequest, loginDeadlineMs, maxTextLength, pathOf, proofText, redirect, userAgentOf, viewOf } from './interaction.js';
 import { LogInSteps } from './log-in-steps.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { type IdentityScope, identityScopes } from './oauth-client.js';
@@ -199,7 +199,7 @@ export class Interactions implements HostedPages {
   }
 
   private async switchUser(request: InteractionRequest): Promise<void> {
-    await endBrowserSession(request);
+    await forgetLogIn(request);
     return this.restart(request);
   }
 
@@ -219,7 +219,7 @@ export class Interactions implements HostedPages {
       refuseForm(ctx);
       return;
     }
-    await endBrowserSession({ provider, ctx });
+    await forgetLogIn({ provider, ctx });
     ctx.set('Cache-Control', 'no-store');
     ctx.status = 204;
   }

@@ -13,7 +13,7 @@ import type { UserRecord } from '../users/user.js';
 import { findUserById, type StoredPassword } from '../users/users.repository.js';
 import { codesPage, continueForm, enrolmentPage, factorPage, passkeyPage } from './factor-pages.js';
 import { FormGuard } from './form-guard.js';
-import { endBrowserSession, type Fields, type InteractionRequest, pathOf, proofText, redirect, save, userAgentOf, viewOf } from './interaction.js';
+import { forgetLogIn, type Fields, type InteractionRequest, pathOf, proofText, redirect, save, userAgentOf, viewOf } from './interaction.js';
 import { type Page, refuseForm, refuseLogIn, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 import { passkeyScript } from './passkey-script.js';
 import { acrOf } from './provider.js';
@@ -141,7 +141,7 @@ export class LogInSteps {
   private async finish(request: InteractionRequest, proven: Proven, methods: readonly string[]): Promise<void> {
     const { ctx, interaction } = request;
     const { id } = await this.sessions.openProven(proven, { address: ctx.ip, ...userAgentOf(ctx) });
-    await endBrowserSession(request);
+    await forgetLogIn(request);
     delete interaction.session;
     interaction.result = { login: { accountId: proven.userId, remember: false, sessionId: id, acr: acrOf(proven.provedFactor), amr: [...methods] } };
     await save(interaction);

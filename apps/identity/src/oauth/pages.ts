@@ -3,7 +3,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import { type Html, html } from '@plant-shop/platform/html/html';
 import { pagePolicy, type PageParts, pageText } from '@plant-shop/contracts/page';
 import { errors, type ErrorOut, type Provider } from 'oidc-provider';
-import type { PageContext } from './form.js';
+import type { PageContext } from './form-guard.js';
 import type { IdentityScope } from './oauth-client.js';
 
 export interface Page {

@@ -1,6 +1,6 @@
 import type { AdapterPayload } from 'oidc-provider';
 import type { DatabaseClock } from '../database-clock.js';
-import type { PageContext } from './form.js';
+import type { PageContext } from './form-guard.js';
 
 /**
  * Translates between the provider's clock and the database's. The provider uses this host's clock (`Date.now`) and no other, so

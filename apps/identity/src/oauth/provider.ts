@@ -11,7 +11,7 @@ import {
 } from 'oidc-provider';
 import type { DatabaseClock } from '../database-clock.js';
 import { apiResource, toOpaque } from './access-token.js';
-import { type PageContext, readForm } from './form.js';
+import { type PageContext, readForm } from './form-guard.js';
 import { accountClient, accountClientId, defaultScopeMetadata, identityScopes, ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { logoutPage, messagePage, renderError, sendPage } from './pages.js';
 import { responsesInDatabaseTime } from './provider-times.js';
@@ -38,7 +38,7 @@ async function opaqueTokens(ctx: PageContext, next: () => Promise<unknown>): Pro
   if (ctx.method === 'POST' && field !== undefined && ctx.is('application/x-www-form-urlencoded')) {
     const form = await readForm(ctx.req, maxFormBytes);
     if (form === undefined) {
-      refuseForm(ctx);
+      refuseLongForm(ctx);
       return;
     }
     const body = Buffer.from(rewritten(form, field));
@@ -60,7 +60,7 @@ function rewritten(form: string, field: string): string {
   return fields.toString();
 }
 
-function refuseForm(ctx: PageContext): void {
+function refuseLongForm(ctx: PageContext): void {
   ctx.status = 413;
   ctx.body = { error: 'invalid_request', error_description: 'the form is too long' };
 }
@@ -97,7 +97,7 @@ export interface ProviderSessionRef {
 export const acrOf = (provedFactor: boolean): string => `urn:plant-shop:acr:${provedFactor ? 'two-factors' : 'one-factor'}`;
 
 export const interactionPath = '/oauth/interaction';
-const logoutPath = '/oauth/logout';
+const endSessionPath = '/oauth/logout';
 
 const day = 86_400;
 /** Lifetime of a grant, in seconds; then consent is requested again. */
@@ -136,7 +136,7 @@ export function createProvider(parts: ProviderOptions): Provider {
       revocation: '/oauth/revoke',
       introspection: '/oauth/introspect',
       userinfo: '/oauth/userinfo',
-      end_session: logoutPath,
+      end_session: endSessionPath,
     },
     discovery: {
       revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
@@ -348,7 +348,7 @@ function resourceServer(
  * policy. The gateway's default policy would block the script.
  */
 async function setContentSecurityPolicy(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
-  if (ctx.path.startsWith('/oauth/authorize') || ctx.path === logoutPath) {
+  if (ctx.path.startsWith('/oauth/authorize') || ctx.path === endSessionPath) {
     ctx.set('Content-Security-Policy', "default-src 'none'; script-src 'none'; base-uri 'none'; frame-ancestors 'none'");
   }
   await next();
@@ -384,7 +384,7 @@ function askToLogOut(ctx: KoaContextWithOIDC): void {
     authorization.persistsLogout = clientId !== client?.clientId;
   }
   const address = params?.['post_logout_redirect_uri'];
-  const page = logoutPage({ action: `${logoutPath}/confirm`, proof: String(session?.state?.['secret']), client: client?.clientName ?? client?.clientId });
+  const page = logoutPage({ action: `${endSessionPath}/confirm`, proof: String(session?.state?.['secret']), client: client?.clientName ?? client?.clientId });
   sendPage(ctx, typeof address === 'string' ? { ...page, redirectUri: address } : page);
 }
 

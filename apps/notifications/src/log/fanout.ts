@@ -2,12 +2,8 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { broadcasts } from '@plant-shop/contracts/broker';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { LoggedRange } from '@plant-shop/events/follower';
-import type { Logger } from '@plant-shop/platform/logging';
 import { type Listener, Nats } from '@plant-shop/platform/nats';
-import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { hasWebhooks, NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
-
-const maxMessageBytes = 512 * 1024;
 
 /** What a replica announces: events that it has added to the log, and when they reached notifications. */
 export interface Announcement extends Omit<LoggedRange, 'ageMs'> {
@@ -30,7 +26,6 @@ export class Fanout implements OnApplicationShutdown {
     private readonly nats: Nats,
     private readonly revocations: RevocationLog,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
-    @InjectLogger() private readonly logger: Logger,
   ) {}
 
   onApplicationShutdown(): void {
@@ -49,16 +44,8 @@ export class Fanout implements OnApplicationShutdown {
   }
 
   publish(announcement: Announcement): void {
-    // The NATS client would buffer the message and send it after a reconnect, when it is outdated.
-    if (!this.nats.isUp) return;
     const message: Announcement = { ...announcement, needsDeliveries: announcement.needsDeliveries && !hasWebhooks(this.options.role) };
-    const whole = Buffer.from(JSON.stringify(message));
-    try {
-      this.nats.connection.publish(broadcasts.fanout.subject, whole.length <= maxMessageBytes ? whole : JSON.stringify({ ...message, events: undefined }));
-    } catch (error) {
-      // The other replicas read the events from the log.
-      this.logger.warn({ err: error }, 'publishing events to other replicas failed');
-    }
+    this.nats.announce(broadcasts.fanout.subject, message, { ...message, events: undefined });
   }
 
   private receive(announcement: Announcement): void {

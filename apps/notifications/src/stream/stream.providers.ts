@@ -8,7 +8,6 @@ import { Registry } from 'prom-client';
 import type { NotificationsOptions } from '../options.js';
 import { LogTail } from '../log/log-tail.js';
 import { RingMetrics } from '../log/ring.js';
-import { Admission } from './subscribers/admission.js';
 import { Broadcaster } from './broadcast/broadcaster.js';
 import { CatchUp } from './broadcast/catch-up.js';
 import { Connections } from './subscribers/connections.js';
@@ -48,7 +47,6 @@ export const streamProviders = ({ publicUrl, stream }: NotificationsOptions, log
   CredentialWatch,
   Connections,
   Pages,
-  Admission,
   ProblemResponder,
   SocketLimits,
   StreamServer,

@@ -85,7 +85,7 @@ async function findTraceparents(db: Reader, orderIds: readonly number[]): Promis
 export interface PlacingTimes {
   /** When they count as placed. */
   readonly at: Date;
-  /** The database's clock, from which due times are counted. */
+  /** The database's clock when the transaction began, from which due times are counted. */
   readonly now: Date;
 }
 

@@ -201,10 +201,12 @@ export class OrdersService {
 /**
  * Places a batch in one transaction with the result of placing its orders and baskets one by one: each sees the stock that the accepted
  * ones before it left, and a refused one changes nothing. Takes two round trips, unless drawn ids are locked:
- * 1. all locks, in the order that every transaction keeps (README): idempotency keys, external ids and chosen ids by advisory locks; customers
- *    against closing (FOR KEY SHARE), and alone if their unpaid orders are limited; stock by ascending plant id (FOR NO KEY UPDATE), which
- *    excludes every other batch of the plant until the commit;
+ * 1. all locks, in the order that every transaction keeps (README): idempotency keys and external ids by advisory locks; customers, alone if
+ *    their unpaid orders are limited, and against closing (FOR KEY SHARE); chosen ids by advisory locks; stock by ascending plant id (FOR NO
+ *    KEY UPDATE), which excludes every other batch of the plant until the commit; then the clock;
  * 2. one write, pipelined with the COMMIT.
+ * One order of staff without a key, an external id or a chosen id: `share-customers`, `lock-stock`, `placing-times`; `write-placed-orders`,
+ * `find-event-before-placed-orders`, COMMIT.
  * `place` refuses more than the free units that earlier orders of the batch left; CHECK constraints of the stock are the last guard.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
  * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.

@@ -1,6 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { CheckoutPolicy } from '../config.js';
-import type { PlantListing } from '../stock/stock.js';
+import { type PlantListing, plantNotFound } from '../stock/stock.js';
 import { customerClosed, dueAfterPlacing, externalIdExists, type OwnerData, type Placement, type StepContext } from './order.js';
 
 // Placing an order: what a request must meet, and what it makes. Baskets are placed by the same rules (basket.ts).
@@ -51,7 +51,7 @@ export function place(
 ): Placement {
   const { id, plantId, quantity, externalId } = request;
   if (stock.listing === 'retired') {
-    throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
+    throw plantNotFound(plantId);
   }
   if (isCustomerClosed) {
     throw customerClosed();

@@ -8,7 +8,7 @@ import { plantNotFound, type StockState } from './stock.js';
 
 type Shown = Pick<StockState, 'plantId' | 'listing' | 'free' | 'lowStockAt'>;
 
-/** Below this, plants without a limit of their own are low on stock. */
+/** From this number of free units down, plants without a limit of their own are low on stock. */
 const lowByDefault = 10;
 
 /**

@@ -21,7 +21,7 @@ export interface StockState extends Units {
   readonly refusedAttempt: number;
   /** Of orders that staff cancelled, and whose plants cannot be sold again. */
   readonly writtenOff: number;
-  /** From this number of free units down the plant is low on stock; null: 10 counts. */
+  /** From this number of free units down the plant is low on stock. Null: none is set; availability then counts 10, events none. */
   readonly lowStockAt: number | null;
   readonly version: number;
 }

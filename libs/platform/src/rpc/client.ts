@@ -36,7 +36,7 @@ interface PendingCall {
   readonly resolve: (answer: RawAnswer) => void;
   readonly reject: (error: CodedError) => void;
   readonly timer: NodeJS.Timeout;
-  /** `<service>.<number>` of the batch that it was sent in; undefined while it is in the outbox. */
+  /** `<service>.<number>` of the batch that it was sent in; undefined until it is sent. */
   batch?: string;
 }
 
@@ -45,7 +45,7 @@ interface SentCall {
   readonly answer: Promise<RawAnswer>;
 }
 
-interface Outbox {
+interface SendBuffer {
   readonly entries: EncodedEntry[];
   readonly ids: number[];
   bytes: number;
@@ -71,7 +71,7 @@ export class RpcClient {
   private readonly pending = new Map<number, PendingCall>();
   /** The unanswered calls of each batch. A batch's name begins with the service that it was sent to. */
   private readonly batches = new Map<string, Set<number>>();
-  private readonly outboxes = new Map<string, Outbox>();
+  private readonly buffers = new Map<string, SendBuffer>();
   private lastId = 0;
   private lastBatch = 0;
   private closed = false;
@@ -190,34 +190,34 @@ export class RpcClient {
   }
 
   private enqueue(service: string, id: number, entry: EncodedEntry): void {
-    let outbox = this.outboxes.get(service);
-    if (outbox && (outbox.bytes + entry.length > flushBytes || outbox.entries.length >= flushEntries)) {
+    let buffer = this.buffers.get(service);
+    if (buffer && (buffer.bytes + entry.length > flushBytes || buffer.entries.length >= flushEntries)) {
       this.flush(service);
-      outbox = undefined;
+      buffer = undefined;
     }
-    if (!outbox) {
-      outbox = { entries: [], ids: [], bytes: 0 };
-      this.outboxes.set(service, outbox);
+    if (!buffer) {
+      buffer = { entries: [], ids: [], bytes: 0 };
+      this.buffers.set(service, buffer);
       setImmediate(() => this.flush(service));
     }
-    outbox.entries.push(entry);
-    outbox.ids.push(id);
-    outbox.bytes += entry.length;
+    buffer.entries.push(entry);
+    buffer.ids.push(id);
+    buffer.bytes += entry.length;
   }
 
   private flush(service: string): void {
-    const outbox = this.outboxes.get(service);
-    if (!outbox) return;
-    this.outboxes.delete(service);
+    const buffer = this.buffers.get(service);
+    if (!buffer) return;
+    this.buffers.delete(service);
     if (!this.canSend) {
-      for (const id of outbox.ids) this.fail(id, notSent);
+      for (const id of buffer.ids) this.fail(id, notSent);
       return;
     }
     const batch = `${service}.${++this.lastBatch}`;
     const ids = new Set<number>();
-    // Skips calls whose deadline passed while they were in the outbox.
-    const entries = outbox.entries.filter((_, n) => {
-      const id = outbox.ids[n] ?? 0;
+    // Skips calls whose deadline passed before they were sent.
+    const entries = buffer.entries.filter((_, n) => {
+      const id = buffer.ids[n] ?? 0;
       const call = this.pending.get(id);
       if (!call) return false;
       call.batch = batch;

@@ -34,7 +34,7 @@ export interface RpcServerOptions {
   readonly onAnswered?: (operation: string, code: string, seconds: number) => void;
 }
 
-interface Outbox {
+interface SendBuffer {
   readonly reply: string;
   readonly entries: EncodedEntry[];
   bytes: number;
@@ -51,7 +51,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   private waiting = 0;
   private readonly clocks: CallerClocks;
   /** By calling process, which identifies its calls by their ids. */
-  private readonly outboxes = new Map<string, Outbox>();
+  private readonly buffers = new Map<string, SendBuffer>();
   /** By the operation's name. */
   private readonly handlers = new Map<string, OperationHandler>();
 
@@ -108,7 +108,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   async finish(limitMs: number): Promise<number> {
     const end = performance.now() + limitMs;
     while (this.inFlight > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
-    for (const caller of [...this.outboxes.keys()]) this.flush(caller);
+    for (const caller of [...this.buffers.keys()]) this.flush(caller);
     return this.inFlight;
   }
 
@@ -237,29 +237,29 @@ export class RpcServer extends Server implements CustomTransportStrategy {
 
   private enqueue(reply: string, entry: EncodedEntry): void {
     const caller = prefixOf(reply);
-    let outbox = this.outboxes.get(caller);
-    if (outbox && outbox.bytes + entry.length > flushBytes) {
+    let buffer = this.buffers.get(caller);
+    if (buffer && buffer.bytes + entry.length > flushBytes) {
       this.flush(caller);
-      outbox = undefined;
+      buffer = undefined;
     }
-    if (!outbox) {
-      outbox = { reply, entries: [], bytes: 0 };
-      this.outboxes.set(caller, outbox);
+    if (!buffer) {
+      buffer = { reply, entries: [], bytes: 0 };
+      this.buffers.set(caller, buffer);
       setImmediate(() => this.flush(caller));
     }
-    outbox.entries.push(entry);
-    outbox.bytes += entry.length;
+    buffer.entries.push(entry);
+    buffer.bytes += entry.length;
   }
 
   private flush(caller: string): void {
-    const outbox = this.outboxes.get(caller);
-    if (!outbox) return;
-    this.outboxes.delete(caller);
+    const buffer = this.buffers.get(caller);
+    if (!buffer) return;
+    this.buffers.delete(caller);
     try {
-      this.nats.connection.publish(outbox.reply, encodeBatch(batchKinds.answers, outbox.entries));
+      this.nats.connection.publish(buffer.reply, encodeBatch(batchKinds.answers, buffer.entries));
     } catch (error) {
       // These calls end with their callers' deadlines, as outcome-unknown.
-      this.log.warn({ err: error, answers: outbox.entries.length }, 'answers not sent');
+      this.log.warn({ err: error, answers: buffer.entries.length }, 'answers not sent');
     }
   }
 }

@@ -8,7 +8,7 @@ import { SlowClients } from './slow-clients.js';
 /** How long to wait before `maySend` is asked again. */
 export const suspendedPauseMs = 50;
 
-/** Writes entries to clients; nothing else does. While revocations cannot be followed, nothing may be sent. */
+/** Writes entries to WebSocket and SSE clients; nothing else does. While revocations cannot be followed, nothing may be sent. */
 @Injectable()
 export class FrameSender {
   readonly slowClients = new SlowClients();

@@ -13,7 +13,8 @@ import { StreamMetrics } from '../metrics.js';
 import { CredentialWatch } from './credential-watch.js';
 import { Deadlines, Heartbeat } from './heartbeat.js';
 import { reconnectAfterMs } from './reconnect.js';
-import type { StartingPosition } from './starting-positions.js';
+import type { StreamRequest } from '../request.js';
+import { type StartingPosition, StartingPositions } from './starting-positions.js';
 
 /** Part of the limit at which a replica counts as full. Below 1, because balancers notice it seconds later. */
 const fullFrom = 0.95;
@@ -41,7 +42,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   private readonly all = new Set<Connection>();
   /** Number of long polls. They have no `Connection`, and count like one. */
   private polls = 0;
-  /** Connections and long polls by credential. */
+  /** Connections and long polls by user. */
   private readonly perUser = new Map<string, number>();
   private readonly heartbeat: Heartbeat;
   /** When credentials expire, by identity's clock. */
@@ -60,6 +61,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     private readonly sender: FrameSender,
     private readonly metrics: StreamMetrics,
     private readonly revocations: RevocationLog,
+    private readonly positions: StartingPositions,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
     this.heartbeat = new Heartbeat(options.stream.pingSeconds);
@@ -118,10 +120,28 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Registers a connection whose handshake is in progress: from now on, the end of its credentials closes it.
-   * @throws CodedError when capacity or credentials do not admit the client
+   * Admits a WebSocket or SSE client: checks capacity, credentials and cursor, then calls `open` in the same turn of the event loop as the last
+   * check.
+   * @throws CodedError when the client is refused
    */
-  async register(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
+  async admit(
+    { credentials, filter, start = 'latest' }: StreamRequest,
+    requestId: string,
+    open: (connection: Connection, start: StartingPosition) => void,
+  ): Promise<void> {
+    const connection = await this.register(credentials, filter, requestId);
+    try {
+      const position = await this.positions.of(start);
+      this.checkStillOpen(connection);
+      open(connection, position);
+    } finally {
+      // The client disconnected or was refused after it had been counted.
+      if (!connection.transport) this.disconnected(connection, 'none');
+    }
+  }
+
+  /** Registers a connection whose handshake is in progress: from now on, the end of its credentials closes it. */
+  private async register(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
     this.checkRoom();
     return this.watch.check(credentials, filter.types, requestId, (authentication) => {
       assertMaySee(filter.types.types, authentication.principal);
@@ -153,7 +173,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** @throws CodedError when the connection was closed during its handshake, by a drain or the end of its credentials */
-  checkStillOpen({ state, closeCode }: Connection): void {
+  private checkStillOpen({ state, closeCode }: Connection): void {
     if (state !== 'closed') return;
     if (closeCode === 4200) throw stopping();
     throw new CredentialRefused('credential-refused', 'The credential has just been revoked or has expired.');

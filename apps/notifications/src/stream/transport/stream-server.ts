@@ -12,7 +12,6 @@ import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { makeDocument } from '../../asyncapi/document.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { asyncApiPath, checkRoute, readRequest, servedMethods } from '../request.js';
-import { Admission } from '../subscribers/admission.js';
 import { Connections } from '../subscribers/connections.js';
 import { beginEventStream, eventStreamType, wantsEventStream } from './event-stream.js';
 import { Pages } from './pages.js';
@@ -36,7 +35,6 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
 
   constructor(
     private readonly connections: Connections,
-    private readonly admission: Admission,
     private readonly pages: Pages,
     private readonly problems: ProblemResponder,
     private readonly limit: ConnectionLimit,
@@ -107,7 +105,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     const { socket } = request;
     this.sockets.check(socket, asked.credentials);
     if (isEvents) {
-      await this.admission.admit(asked, requestId, (connection, start) => {
+      await this.connections.admit(asked, requestId, (connection, start) => {
         this.sockets.settle(socket);
         if (isHead) {
           response.writeHead(200, { ...headers, 'content-type': eventStreamType }).end();

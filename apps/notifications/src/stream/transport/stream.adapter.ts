@@ -6,7 +6,6 @@ import { requestFaultOf } from '@plant-shop/contracts/request-checks';
 import { requestIdOf } from '@plant-shop/platform/http/request';
 import { ConnectionLimit } from '@plant-shop/platform/service/connection-limit';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { Admission } from '../subscribers/admission.js';
 import { closeLimitMs } from '../connection.js';
 import { Connections } from '../subscribers/connections.js';
 import { ProblemResponder } from './problem-responder.js';
@@ -42,7 +41,6 @@ export class StreamAdapter extends AbstractWsAdapter {
 
   constructor(
     private readonly stream: StreamServer,
-    private readonly admission: Admission,
     private readonly connections: Connections,
     private readonly problems: ProblemResponder,
     private readonly limit: ConnectionLimit,
@@ -107,7 +105,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     const asked = readRequest(request);
     this.sockets.check(socket, asked.credentials);
     const format = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
-    await this.admission.admit(asked, requestId, (connection, start) => {
+    await this.connections.admit(asked, requestId, (connection, start) => {
       this.sockets.settle(socket);
       const admitted: AdmittedSocket = { connection, socket, format, start };
       server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, admitted));

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
+import { LogRetention } from '@plant-shop/events/log-retention';
 import { createLogger } from '@plant-shop/platform/logging';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
-import { EventLogRetention, eventsWithoutDeliveries } from '../../event-flow.js';
-import type { NotificationsOptions } from '../../options.js';
+import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash } from '../../log/log.spec.fixture.js';
 import { customer, epoch, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
@@ -158,8 +158,7 @@ describe('a wide fan-out', () => {
       const { database } = await shop.addReplica();
       await new Promise((resolve) => setTimeout(resolve, 300));
       expect(await rows()).toBe(1_000);
-      const options = { eventLog: { keepMs: 0 } } as NotificationsOptions;
-      const retention = new EventLogRetention(database!, new Registry(), options, createLogger('test', 'fatal'), [eventsWithoutDeliveries]);
+      const retention = new LogRetention(database!, { keepMs: 0, needs: [eventsWithoutDeliveries] }, new Registry(), createLogger('test', 'fatal'));
       await retention.sweep();
       await retention.sweep();
       expect((await shop.sql.query('SELECT 1 FROM event_log')).rowCount).toBe(600);

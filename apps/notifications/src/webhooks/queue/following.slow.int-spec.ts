@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
+import { LogRetention } from '@plant-shop/events/log-retention';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
-import { EventLogRetention, eventsWithoutDeliveries } from '../../event-flow.js';
-import type { NotificationsOptions } from '../../options.js';
+import { eventsWithoutDeliveries } from '../../event-flow.js';
 import { logAndCrash } from '../../log/log.spec.fixture.js';
 import { customer, epoch, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
@@ -104,8 +104,7 @@ describe('enqueueing deliveries behind the log', () => {
 
   it('keeps retention from deleting events without deliveries, however old', async () => {
     const { database } = await shop.addReplica();
-    const options = { eventLog: { keepMs: 0 } } as NotificationsOptions;
-    const retention = new EventLogRetention(database!, new Registry(), options, createLogger('test', 'fatal'), [eventsWithoutDeliveries]);
+    const retention = new LogRetention(database!, { keepMs: 0, needs: [eventsWithoutDeliveries] }, new Registry(), createLogger('test', 'fatal'));
     shop.happen({ orderId: 1 }, { orderId: 2 });
     await allArrived();
     const unlock = await lockWatermark();

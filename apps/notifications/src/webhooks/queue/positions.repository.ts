@@ -125,8 +125,8 @@ export async function findCauses(tx: Transaction, { after, upTo }: Advance): Pro
  * Most events are of customers without an endpoint. If all of a range are, and earlier ones have their deliveries, the watermark passes
  * the range at once, which costs no further transaction. It never waits for the lock: the transaction that holds it enqueues deliveries.
  */
-const defer: Statement = {
-  name: 'webhooks-defer-deliveries',
+const skipOrDefer: Statement = {
+  name: 'webhooks-skip-or-defer',
   text: `
     WITH place AS (
       SELECT watermark FROM webhook_watermark WHERE watermark = $1 FOR UPDATE SKIP LOCKED
@@ -148,13 +148,13 @@ export interface DeliveryNeeds {
 }
 
 /**
- * Leaves the deliveries of logged events to later transactions. Call it in each transaction that logs events. It moves the watermark past
- * the range if the range needs no deliveries for own orders and nothing before it is open.
+ * Moves the watermark past logged events that need no deliveries for own orders, if nothing before them is open; else leaves their
+ * deliveries to later transactions. Call it in each transaction that logs events.
  * @param owners of the events
  * @returns a function that reports after the commit what is still to be enqueued. `own` is also true if another transaction holds the
  * watermark's lock, because then it is unknown whether the range needs deliveries.
  */
-export const deferDeliveries = (tx: Transaction, { after, upTo }: Advance, owners: ReadonlySet<string>): (() => DeliveryNeeds) => {
-  const rows = tx.later<DeliveryNeeds>(defer, [after, upTo, [...owners]]);
+export const skipOrDeferDeliveries = (tx: Transaction, { after, upTo }: Advance, owners: ReadonlySet<string>): (() => DeliveryNeeds) => {
+  const rows = tx.later<DeliveryNeeds>(skipOrDefer, [after, upTo, [...owners]]);
   return () => onlyRow(rows());
 };
