@@ -151,7 +151,7 @@ describe('load beyond the limits', () => {
 
     it('that waited for their turn have less time left for their calls', async () => {
       const timesLeft: number[] = [];
-      const answered = Promise.withResolvers<void>();
+      const answered = Promise.withResolvers<undefined>();
       const slow = fake(store.getOrder, async ({ orderId }, { deadline }) => {
         timesLeft.push(deadline.leftMs);
         await answered.promise;
@@ -161,7 +161,7 @@ describe('load beyond the limits', () => {
       const reads = Array.from({ length: 40 }, (_, n) => shop.get(`/v3/store/order/${n + 1}`, { api_key: 'greedy' }));
       await until(async () => timesLeft.length === 32 && (await inFlight()) === 40);
       await sleep(500);
-      answered.resolve();
+      answered.resolve(undefined);
       await Promise.all(reads);
       expect(timesLeft).toHaveLength(40);
       expect(Math.max(...timesLeft.slice(32))).toBeLessThanOrEqual(9_500);
