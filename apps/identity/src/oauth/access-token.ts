@@ -71,6 +71,8 @@ function toVerified(claims: JWTPayload, kid = ''): VerifiedAccessToken {
     revokedBy: [
       { kind: 'accessToken', id: jti },
       { kind: 'signingKey', id: kid },
+      ...(clientId === undefined ? [] : [{ kind: 'client', id: clientId } as const]),
+      ...(sub === undefined ? [] : [{ kind: 'user', id: sub } as const]),
       ...(grantId === undefined ? [] : [{ kind: 'grant', id: grantId } as const]),
       ...(secretId === undefined ? [] : [{ kind: 'clientSecret', id: secretId } as const]),
     ],

@@ -70,7 +70,7 @@ async function attempt(proof: Proof, { edits, breaks, faults = [], workload = {}
     return { isDetected: false, found: String(error instanceof Error ? error.message : error) };
   }
   try {
-    const violations = await runTrial(proof, faults, (trial) => (isInLibrary ? libraryIn(trial, seconds) : workloadIn(trial, workload)));
+    const violations = await runTrial(proof, faults, (trial) => (isInLibrary ? libraryIn(trial, workload.seconds ?? seconds) : workloadIn(trial, workload)));
     const isDetected = violations.some(({ rule }) => breaks.includes(rule));
     return { isDetected, found: violations.length === 0 ? 'nothing' : rulesOf(violations) };
   } finally {
