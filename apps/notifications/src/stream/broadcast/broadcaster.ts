@@ -58,6 +58,10 @@ class Round {
  * lacks by then. A write costs the same for one event as for many, so a round is followed by a pause of the same length: a single
  * event is sent at once; a burst uses at most half of the CPU time, no queue of writes builds up, and no connection waits longer
  * than a round and a pause.
+ *
+ * Example: A and B were sent everything up to 7, so `matched` is 7 and both are in no round. The ring grows to 9, of which A may see 8. `match`
+ * sets `matched` to 9 and adds A to a round with position 7; B has everything up to 9 without a write. If 10 comes before A's turn, the
+ * round's one write to A has 8 and what A may see of 10.
  */
 @Injectable()
 export class Broadcaster implements OnApplicationShutdown {
