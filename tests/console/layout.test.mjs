@@ -33,6 +33,24 @@ async function fill() {
   };
 }
 
+const api = /\/v3\//;
+
+/**
+ * What the shop may answer to every read. `begin` makes it so; `text` is then on every page.
+ * @type {Record<string, { begin: (page: import('playwright-core').Page) => Promise<unknown>, text?: RegExp }>}
+ */
+const states = {
+  'an error': { begin: (page) => page.route(api, (route) => route.fulfill({ status: 403, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Not permitted', status: 403, code: 'forbidden', requestId: 'request-of-the-test' }) })) },
+  empty: {
+    begin: (page) => page.route(api, async (route) => {
+      const isList = route.request().method() === 'GET' && !/\/\d+(\/|$|\?)|counts|facets|inventory$|\/me$/.test(new URL(route.request().url()).pathname);
+      await (isList ? route.fulfill({ json: [] }) : route.continue());
+    }),
+  },
+  'on its way': { begin: (page) => page.route(api, () => undefined) },
+  lost: { begin: (page) => page.context().setOffline(true), text: /^Offline$|cannot be reached|does not answer/ },
+};
+
 describe('on every page, nothing overlaps, is cut or hidden', () => {
   const chrome = new Chrome();
   /** @type {Record<string, string>} */
@@ -43,21 +61,65 @@ describe('on every page, nothing overlaps, is cut or hidden', () => {
   });
   after(() => chrome.close());
 
-  for (const width of [390, 1024, 1440]) {
-    test(`at ${width} px`, async () => {
-      const visit = await chrome.visit(demoAdmin, { viewport: { width, height: 900 }, path: '/stream' });
+  /** What is left of a window of 1,024 or 1,440 px when the page is zoomed to 200 %. */
+  const zoomed = [512, 720];
+  /** @type {[width: number, scheme: 'light' | 'dark'][]} */
+  const looks = [[390, 'light'], [1024, 'light'], [1440, 'light'], [390, 'dark'], [1024, 'dark'], [1440, 'dark'], ...zoomed.map((width) => /** @type {[number, 'dark']} */ ([width, 'dark']))];
+
+  for (const [width, scheme] of looks) {
+    test(`at ${width} px${zoomed.includes(width) ? ', as zooming leaves them' : ''}, ${scheme}`, { timeout: 240_000 }, async () => {
+      const visit = await chrome.visit(demoAdmin, { viewport: { width, height: 900 }, path: '/stream', scheme });
       const { page } = visit;
       /** @type {string[]} */
       const found = [];
       for (const [name, path] of Object.entries(pages)) {
         await page.goto(`${address}/console${path}`);
-        await page.getByRole('heading', { level: 1 }).waitFor();
-        await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
-        await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' });
+        await untilLoaded(page);
         found.push(...(await misplaced(page)).map((one) => `${name}: ${one}`));
+        if (scheme === 'dark' && width === 1440) await visit.assertAccessible(['color-contrast']);
       }
       assert.deepEqual(found, []);
       await visit.leave();
     });
   }
+
+  for (const [state, { begin, text }] of Object.entries(states)) {
+    test(`while the shop’s answer is ${state}`, { timeout: 240_000 }, async () => {
+      const visit = await chrome.visit(demoAdmin, { path: '/stream', scheme: 'dark' });
+      const { page } = visit;
+      await page.getByText('Live', { exact: true }).waitFor();
+      await begin(page);
+      /** @type {string[]} */
+      const found = [];
+      for (const [width, scheme] of /** @type {[number, 'light' | 'dark'][]} */ ([[390, 'dark'], [1024, 'light'], [1440, 'dark']])) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.emulateMedia({ colorScheme: scheme });
+        for (const [name, path] of Object.entries(pages)) {
+          // Not known from before: each has its own query.
+          await open(page, `${path}${path.includes('?') ? '&' : '?'}look=${width}`);
+          if (state !== 'on its way') await untilLoaded(page);
+          if (text) await page.getByText(text).first().waitFor();
+          found.push(...(await misplaced(page)).map((one) => `${name} at ${width} px: ${one}`));
+          if (width === 1440) await visit.assertAccessible();
+        }
+      }
+      assert.deepEqual(found, []);
+      await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_FAILED|40[34]|500/);
+    });
+  }
 });
+
+/** @param {import('playwright-core').Page} page */
+async function untilLoaded(page) {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
+  await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' });
+}
+
+/** Goes to another page as its links do, which needs no answer. @param {import('playwright-core').Page} page @param {string} path */
+async function open(page, path) {
+  await page.evaluate((to) => {
+    history.pushState(null, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, `/console${path}`);
+}
