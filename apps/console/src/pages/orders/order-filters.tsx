@@ -46,7 +46,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
         <Input.Wrapper label="Status" labelElement="div">
           <Chip.Group multiple value={statusesOf(draft.status)} onChange={(chosen) => type({ status: chosen.join(',') })}>
             <Group gap={4} role="group" aria-label="Status" mih={36}>
-              {orderStatuses.map((one) => <Chip key={one} value={one} variant="outline" size="xs">{one}</Chip>)}
+              {orderStatuses.map((one) => <Chip key={one} value={one} variant="outline" size="xs">{one === 'approved' ? 'approved, shipped' : one}</Chip>)}
             </Group>
           </Chip.Group>
         </Input.Wrapper>

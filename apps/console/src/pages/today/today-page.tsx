@@ -13,7 +13,7 @@ import { Stat } from './stat.js';
 import { useClosedOrders, useFailingWebhooks, useOpenOrders, useRefundsDue } from './queries.js';
 
 // Not part of the first load, which shows the key figures.
-const ToShip = lazy(() => import('./to-ship.js').then(({ ToShip: component }) => ({ default: component })));
+const Queue = lazy(() => import('./queue.js').then(({ Queue: component }) => ({ default: component })));
 
 const days = new WeakMap<Session, LiveDay>();
 
@@ -52,7 +52,7 @@ export function TodayPage(): ReactNode {
         {webhooks.isOffered && <Stat label="Failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
       </SimpleGrid>
       <Grid>
-        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><ToShip open={open} /></Suspense></Grid.Col>
+        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><Queue open={open} /></Suspense></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><UnitsByStatus /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><OrdersByStatus open={open} closed={closed.data} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><Health /></Grid.Col>

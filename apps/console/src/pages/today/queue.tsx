@@ -1,16 +1,21 @@
-import { Table, Text } from '@mantine/core';
+import { Stack, Table, Text } from '@mantine/core';
 import { IconTruckDelivery } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { usePlantName } from '../../shop/plant-name.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
-import { formatNumber } from '../../ui/numbers.js';
+import { counted, formatNumber } from '../../ui/numbers.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
+import { useUncounted } from '../plants/plants-queries.js';
 import type { OpenOrders } from './queries.js';
 
+/** The work that waits: orders to ship, and plants to count. */
+export const Queue = ({ open }: { readonly open: OpenOrders | undefined }): ReactNode => <Stack><ToShip open={open} /><ToCount /></Stack>;
+
 /** The oldest paid orders that are not shipped. */
-export function ToShip({ open }: { readonly open: OpenOrders | undefined }): ReactNode {
+function ToShip({ open }: { readonly open: OpenOrders | undefined }): ReactNode {
   const waiting = open?.waiting ?? [];
   return (
     <Card title="Waiting longest for shipment">
@@ -40,3 +45,15 @@ export function ToShip({ open }: { readonly open: OpenOrders | undefined }): Rea
 }
 
 const PlantName = ({ plantId }: { readonly plantId: number }): ReactNode => usePlantName(plantId);
+
+/** Plants that cannot be sold before somebody counts them: new ones without units, and those whose units a restored database does not know. */
+function ToCount(): ReactNode {
+  const { data, error } = useUncounted();
+  const plants = data?.ids.length ?? 0;
+  if (plants === 0) return <ProblemAlert error={error} title="The plants to count could not be loaded" />;
+  return (
+    <Card title="Plants to count" aside={<AnchorLink to="/plants" search={{ stock: 'uncounted' }} size="sm">Show them</AnchorLink>}>
+      <Text size="sm">Nobody has counted the units of {data?.isComplete === true ? '' : 'at least '}{counted(plants, 'plant')}.</Text>
+    </Card>
+  );
+}
