@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
+import { untilStill } from './boxes.mjs';
 import { address } from './people.mjs';
 
 /** How long tests wait for a condition, for a busy machine. Tests never wait for a fixed time. */
@@ -94,7 +95,7 @@ export class Visit {
   /** Asserts that the page conforms to WCAG 2.2 AA and to axe's best practices. @param {string[]} [rules] none but these */
   async assertAccessible(rules) {
     // Colours count only after transitions have ended.
-    await this.page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== 'running'));
+    await untilStill(this.page);
     // `preload` would download the page's stylesheets and media again, which fails offline. Only rules about media need it, and pages have none.
     const axe = new AxeBuilder({ page: this.page }).options({ preload: false });
     // Otherwise axe opens another page for each check, to combine the results of frames.

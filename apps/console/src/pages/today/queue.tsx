@@ -1,4 +1,4 @@
-import { Stack, Table, Text } from '@mantine/core';
+import { Skeleton, Stack, Table, Text } from '@mantine/core';
 import { IconTruckDelivery } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { usePlantName } from '../../shop/plant-name.js';
@@ -12,28 +12,29 @@ import { useUncounted } from '../plants/plants-queries.js';
 import type { OpenOrders } from './queries.js';
 
 /** The work that waits: orders to ship, and plants to count. */
-export const Queue = ({ open }: { readonly open: OpenOrders | undefined }): ReactNode => <Stack><ToShip open={open} /><ToCount /></Stack>;
+export const Queue = (orders: Parameters<typeof ToShip>[0]): ReactNode => <Stack><ToShip {...orders} /><ToCount /></Stack>;
 
 /** The oldest paid orders that are not shipped. */
-function ToShip({ open }: { readonly open: OpenOrders | undefined }): ReactNode {
+function ToShip({ open, isFailed }: { readonly open: OpenOrders | undefined; readonly isFailed: boolean }): ReactNode {
   const waiting = open?.waiting ?? [];
   return (
     <Card title="Waiting longest for shipment">
+      {!open && (isFailed ? <Text size="sm" c="dimmed">Unknown</Text> : <Skeleton h={80} />)}
       {open && waiting.length === 0 && <EmptyState icon={IconTruckDelivery} title="Nothing to ship" text="Paid orders that are not shipped yet appear here, oldest first." />}
       {waiting.length > 0 && (
-        <Table.ScrollContainer minWidth={420}>
+        <Table.ScrollContainer minWidth={300}>
           <Table>
             <Table.Thead>
-              <Table.Tr><Table.Th>Order</Table.Th><Table.Th>Placed</Table.Th><Table.Th>Plant</Table.Th><Table.Th ta="right">Units</Table.Th><Table.Th>Owner</Table.Th></Table.Tr>
+              <Table.Tr><Table.Th>Order</Table.Th><Table.Th>Placed</Table.Th><Table.Th>Plant</Table.Th><Table.Th ta="right">Units</Table.Th><Table.Th visibleFrom="sm">Owner</Table.Th></Table.Tr>
             </Table.Thead>
             <Table.Tbody>
               {waiting.map(({ id, plantId, quantity, placedAt, owner }) => (
                 <Table.Tr key={id}>
                   <Table.Td><AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }} inherit>{id}</AnchorLink></Table.Td>
-                  <Table.Td><Time at={placedAt} /></Table.Td>
+                  <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={placedAt} /></Table.Td>
                   <Table.Td><PlantName plantId={plantId} /></Table.Td>
                   <Table.Td ta="right" className="numbers">{formatNumber(quantity)}</Table.Td>
-                  <Table.Td>{owner ?? <Text span c="dimmed" inherit>–</Text>}</Table.Td>
+                  <Table.Td visibleFrom="sm">{owner ?? <Text span c="dimmed" inherit>–</Text>}</Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>
@@ -44,7 +45,10 @@ function ToShip({ open }: { readonly open: OpenOrders | undefined }): ReactNode 
   );
 }
 
-const PlantName = ({ plantId }: { readonly plantId: number }): ReactNode => usePlantName(plantId);
+function PlantName({ plantId }: { readonly plantId: number }): ReactNode {
+  const name = usePlantName(plantId);
+  return <Text inherit lineClamp={3} title={name} style={{ overflowWrap: 'anywhere' }}>{name}</Text>;
+}
 
 /** Plants that cannot be sold before somebody counts them: new ones without units, and those whose units a restored database does not know. */
 function ToCount(): ReactNode {
