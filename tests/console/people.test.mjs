@@ -190,7 +190,7 @@ describe('people', () => {
     await row.waitFor();
     await page.getByLabel('From', { exact: true }).fill(tomorrow);
     await page.getByRole('heading', { name: 'No entries' }).waitFor();
-    assert.equal(await page.getByLabel('Before', { exact: true }).inputValue(), `${tomorrow} 00:00`);
+    assert.equal(await page.getByLabel('Before', { exact: true }).inputValue(), tomorrow);
     await page.getByLabel('From', { exact: true }).fill('');
     await page.getByRole('combobox', { name: 'Done by' }).fill(boss.username.slice(0, -2));
     await page.getByRole('option', { name: boss.username }).click();

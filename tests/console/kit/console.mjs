@@ -39,12 +39,14 @@ export class Chrome {
    * @param {{ width: number, height: number }} [options.viewport]
    * @param {string} [options.locale] of the browser
    * @param {RegExp} [options.missing] files that the shop does not have, until the test calls `unroute`
+   * @param {[RegExp, Promise<unknown>]} [options.held] files that get lost once the promise resolves
    * @returns {Promise<Visit>}
    */
-  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 }, locale = 'en-GB', missing } = {}) {
+  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 }, locale = 'en-GB', missing, held } = {}) {
     const storageState = this.#storageStates.get(person.username);
     const visit = await this.newVisit({ scheme, viewport, locale, ...(storageState && { storageState }) });
     if (missing) await visit.page.route(missing, (route) => route.fulfill({ status: 404 }));
+    if (held) await visit.page.route(held[0], (route) => held[1].then(() => route.abort('internetdisconnected')));
     await visit.page.goto(`${address}/console${path}`);
     if (!storageState) {
       await logIn(visit.page, person);
