@@ -41,7 +41,7 @@ describe('the palette', () => {
     for (const words of [String(id), `#${id}`, tracking, externalId, owner.username]) {
       const field = await openPalette(page);
       await field.fill(words);
-      await offer(page, 'Orders', new RegExp(`^Order ${id} 2 × Found fern.*${owner.username}.*approved`)).waitFor();
+      await offer(page, 'Orders', new RegExp(`^Order ${id} 2 × Found fern.*${owner.username}.*shipped`)).waitFor();
       await page.keyboard.press('Enter');
       await heading(page, `Order ${id}`).waitFor();
       await page.goBack();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { address, admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 import { misplaced } from './kit/boxes.mjs';
 
 const long = 'X'.repeat(120);
@@ -13,6 +14,7 @@ async function fill() {
   const { data: webhook } = await admin.POST('/webhooks', { body: { url: `https://receiver.example/${long}`, name: long.slice(0, 100), description: long } });
   const plantId = await newPlant(1_000_000_000, `${fresh('Long')} ${words}`);
   const unbroken = await newPlant(5, `${fresh('Long')}${long}`);
+  await newPlant(0, `${fresh('Long')} ${words}`);
   const owner = { username: `o${process.pid}${'w'.repeat(56)}`, password: 'a good password' };
   await admin.POST('/user', { body: owner });
   const { data: order } = await shopOf(owner).POST('/store/order', { body: { plantId, quantity: 1_000 } });
@@ -28,10 +30,29 @@ async function fill() {
   await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: long } });
   return {
     today: '/', orders: '/orders?tab=all', 'orders to ship': '/orders', 'shipped orders': '/orders?tab=shipped', 'refunds due': '/orders?tab=refund', order: `/orders/${order.id}`, 'cancelled order': `/orders/${refunded.id}`, plants: `/plants?q=Long-${process.pid}`, plant: `/plants/${plantId}`,
-    'plant of one word': `/plants/${unbroken}`, 'new plant': '/plants/new', import: '/plants/import', stream: '/stream', webhooks: '/webhooks', webhook: `/webhooks/${webhook.id}`,
+    'plant of one word': `/plants/${unbroken}`, 'new plant': '/plants/new', import: '/plants/import', 'plants to count': `/plants?stock=uncounted&q=Long-${process.pid}`, stream: '/stream', webhooks: '/webhooks', webhook: `/webhooks/${webhook.id}`,
     people: '/people', clients: '/people?tab=clients', 'audit log': '/people?tab=audit', person: `/people/${username}`, mails: '/mails',
   };
 }
+
+const api = /\/v3\//;
+
+/**
+ * What the shop may answer to every read. `begin` makes it so; `text` is then on every page.
+ * @type {Record<string, { begin: (page: import('playwright-core').Page) => Promise<unknown>, isAnswered?: true, text?: RegExp }>}
+ */
+const states = {
+  'an error': { isAnswered: true, begin: (page) => page.route(api, (route) => route.fulfill({ status: 403, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Not permitted', status: 403, code: 'forbidden', requestId: 'request-of-the-test' }) })) },
+  empty: {
+    isAnswered: true,
+    begin: (page) => page.route(api, async (route) => {
+      const isList = route.request().method() === 'GET' && !/(\/\d+(\/.*)?|\/[\da-f-]{36}|counts|facets|inventory|\/me|\/user\/[^/]+)$/.test(new URL(route.request().url()).pathname);
+      await (isList ? route.fulfill({ json: [] }) : route.continue());
+    }),
+  },
+  'on its way': { begin: (page) => page.route(api, () => undefined) },
+  lost: { begin: (page) => page.context().setOffline(true), text: /^Offline$|cannot be reached|does not answer/ },
+};
 
 describe('on every page, nothing overlaps, is cut or hidden', () => {
   const chrome = new Chrome();
@@ -43,21 +64,83 @@ describe('on every page, nothing overlaps, is cut or hidden', () => {
   });
   after(() => chrome.close());
 
-  for (const width of [390, 1024, 1440]) {
-    test(`at ${width} px`, async () => {
-      const visit = await chrome.visit(demoAdmin, { viewport: { width, height: 900 }, path: '/stream' });
+  /** What is left of a window of 1,024 or 1,440 px when the page is zoomed to 200 %. */
+  const zoomed = [512, 720];
+  /** @type {[width: number, scheme: 'light' | 'dark'][]} */
+  const looks = [[390, 'light'], [1024, 'light'], [1440, 'light'], [390, 'dark'], [1024, 'dark'], [1440, 'dark'], ...zoomed.map((width) => /** @type {[number, 'dark']} */ ([width, 'dark']))];
+
+  for (const [width, scheme] of looks) {
+    test(`at ${width} px${zoomed.includes(width) ? ', as zooming leaves them' : ''}, ${scheme}`, { timeout: 240_000 }, async () => {
+      const visit = await chrome.visit(demoAdmin, { viewport: { width, height: zoomed.includes(width) ? 450 : 900 }, path: '/mails', scheme });
       const { page } = visit;
+      const answered = answersOf(page);
       /** @type {string[]} */
       const found = [];
       for (const [name, path] of Object.entries(pages)) {
-        await page.goto(`${address}/console${path}`);
-        await page.getByRole('heading', { level: 1 }).waitFor();
-        await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
-        await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' });
+        await open(page, path);
+        await untilLoaded(page, answered);
         found.push(...(await misplaced(page)).map((one) => `${name}: ${one}`));
+        if (scheme === 'dark' && width === 1440) await visit.assertAccessible(['color-contrast']);
       }
       assert.deepEqual(found, []);
       await visit.leave();
     });
   }
+
+  for (const [state, { begin, isAnswered, text }] of Object.entries(states)) {
+    for (const [width, scheme] of /** @type {[number, 'light' | 'dark'][]} */ ([[390, 'dark'], [1024, 'light'], [1440, 'dark']])) {
+      test(`while the shop’s answer is ${state}, at ${width} px`, { timeout: 240_000 }, async () => {
+        const visit = await chrome.visit(demoAdmin, { viewport: { width, height: 900 }, path: '/mails', scheme });
+        const { page } = visit;
+        const answered = answersOf(page);
+        // The files of all pages come a while after the first page.
+        await page.waitForFunction((files) => files.every((file) => performance.getEntriesByName(`${location.origin}/console/assets/${file}`).length > 0), pageFiles());
+        await begin(page);
+        /** @type {string[]} */
+        const found = [];
+        for (const [name, path] of Object.entries(pages)) {
+          await open(page, path);
+          if (isAnswered) await untilLoaded(page, answered);
+          if (text) await page.getByText(text).first().waitFor();
+          found.push(...(await misplaced(page)).map((one) => `${name}: ${one}`));
+          if (width === 1440) await visit.assertAccessible();
+        }
+        assert.deepEqual(found, []);
+        await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_FAILED|40[34]|500/);
+      });
+    }
+  }
 });
+
+/** @returns {string[]} */
+const pageFiles = () => readdirSync(new URL('../../apps/console/dist/site/assets/', import.meta.url)).filter((file) => /-page-[\w-]+\.js$/.test(file));
+
+/** Follows the page's calls. @param {import('playwright-core').Page} page @returns {() => Promise<void>} resolves once all are answered */
+function answersOf(page) {
+  /** @type {Set<unknown>} */
+  const open = new Set();
+  page.on('request', (request) => api.test(request.url()) && open.add(request));
+  for (const end of /** @type {const} */ (['requestfinished', 'requestfailed'])) page.on(/** @type {'requestfinished'} */ (end), (request) => open.delete(request));
+  return async () => {
+    while (open.size > 0) await page.waitForTimeout(20);
+  };
+}
+
+/** Waits until nothing on the page says that it loads, and what it shows is complete. @param {import('playwright-core').Page} page @param {() => Promise<void>} answered */
+async function untilLoaded(page, answered) {
+  await answered();
+  await page.waitForFunction(() => !document.querySelector('main :is([aria-label=Loading], .mantine-Skeleton-root, .mantine-Loader-root)') && ![...document.querySelectorAll('main *')].some((one) => one.childElementCount === 0 && one.textContent === '…'));
+  await answered();
+}
+
+/** Goes to another page as its links do, which needs no answer, and waits until it is there. @param {import('playwright-core').Page} page @param {string} path */
+async function open(page, path) {
+  // New orders of other tests are counted before it.
+  const before = (await page.title()).replace(/^\(.*?\) /, '');
+  await page.evaluate((to) => {
+    history.pushState(null, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, `/console${path}`);
+  // The page before stays until the next one has its files. No two neighbours have the same title.
+  await page.waitForFunction((title) => !document.title.endsWith(title), before);
+}

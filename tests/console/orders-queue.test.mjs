@@ -79,6 +79,40 @@ describe('the orders as a work queue', () => {
     await visit.leave();
   });
 
+  test('shows a tab that was open before, and an order of a list, before the shop answers', async () => {
+    const plantId = await newPlant();
+    const first = await place(plantId);
+    await pay(first);
+    const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
+    const { page } = visit;
+    const links = tableOf(page).getByRole('link');
+    await assertShows(links, [String(first)]);
+    await page.getByText('Live', { exact: true }).waitFor();
+    const unpaid = await place(plantId);
+    await page.getByRole('tab', { name: /^All/ }).click();
+    await assertShows(links, [unpaid, first].map(String));
+    // While the list of those to ship rests.
+    await pay(unpaid);
+    await tableOf(page).getByText('approved').nth(1).waitFor();
+    /** @type {() => void} */
+    let answer = () => undefined;
+    const answered = new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
+      answer = resolve;
+    });
+    await page.route(/\/v3\/store\/order(\/\d+)?(\?|$)/, async (route) => {
+      await answered;
+      await route.continue();
+    });
+    await page.getByRole('tab', { name: /^To ship/ }).click();
+    await assertShows(links, [String(first)]);
+    await links.first().click();
+    await page.getByRole('region', { name: 'Details' }).getByText('1 unit', { exact: true }).waitFor();
+    answer();
+    await page.goBack();
+    await assertShows(links, [first, unpaid].map(String));
+    await visit.leave();
+  });
+
   test('finds an order by its number, as a scanner types it, and names its plant', async () => {
     const name = fresh('Scanned orchid');
     const id = await place(await newPlant(5, name));

@@ -34,13 +34,14 @@ describe('the orders pages', () => {
     await dialog.getByLabel('Tracking number').fill('GP 42');
     await dialog.getByRole('button', { name: 'Ship', exact: true }).click();
     await page.getByRole('region', { name: 'Details' }).getByText('GP 42').waitFor();
+    await page.getByText('shipped', { exact: true }).waitFor();
     await visit.assertAccessible();
     await page.getByRole('button', { name: 'Report the delivery' }).click();
     await page.getByText('it can be neither cancelled nor transferred afterwards').waitFor();
     await visit.assertAccessible();
     await page.getByRole('button', { name: 'It was delivered' }).click();
     const happened = page.getByRole('region', { name: 'Timeline' });
-    await happened.getByText('approved → delivered').waitFor();
+    await happened.getByText('Delivered', { exact: true }).waitFor();
     await happened.getByText(`by ${staff.username}, staff`).first().waitFor();
     await happened.getByLabel('Note').fill('Left with the neighbour.');
     await happened.getByRole('button', { name: 'Add the note' }).dblclick();
@@ -132,7 +133,7 @@ describe('the orders pages', () => {
     const id = await placeOrder(plantId);
     const visit = await chrome.visit(staff, { path: '/orders?status=approved' });
     const { page } = visit;
-    const chip = page.getByRole('checkbox', { name: 'approved' });
+    const chip = page.getByRole('checkbox', { name: 'approved, shipped' });
     assert.equal(await chip.isChecked(), true);
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
     await page.getByRole('tab', { name: /^To ship/, selected: true }).waitFor();
@@ -169,11 +170,11 @@ describe('the orders pages', () => {
     const { page } = visit;
     await page.getByRole('combobox', { name: 'Plant' }).fill(String(plantId));
     await page.getByText('2 orders').waitFor();
-    await page.getByText('approved', { exact: true }).first().click();
+    await page.getByText('approved, shipped', { exact: true }).click();
     await page.getByText('1 order', { exact: true }).waitFor();
     await page.getByRole('link', { name: String(paid) }).waitFor();
     assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: `${plantId}`, status: 'approved', tab: 'all' });
-    await page.getByText('approved', { exact: true }).first().click();
+    await page.getByText('approved, shipped', { exact: true }).click();
     await page.getByRole('link', { name: String(unpaid) }).waitFor();
     await page.getByRole('combobox', { name: 'Owner' }).fill((await newPerson('customer')).username);
     await page.getByRole('heading', { name: 'No order matches' }).waitFor();

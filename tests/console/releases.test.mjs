@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
 import { address, newPerson } from './kit/people.mjs';
@@ -36,6 +37,26 @@ describe('a new release of the console', () => {
     await page.getByRole('button', { name: 'Reload', exact: true }).click();
     await page.getByRole('heading', { name: 'Orders', level: 1 }).waitFor();
     await visit.leave(/404|orders-page|undefined/);
+  });
+
+  test('is not announced offline, where files that are missing say nothing', async () => {
+    const staff = await newPerson('staff');
+    await (await chrome.visit(staff)).leave();
+    /** @type {() => void} */
+    let goOn = () => undefined;
+    const isOffline = new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
+      goOn = resolve;
+    });
+    const visit = await chrome.visit(staff, { path: '/stream', held: [/assets\/orders-page-/, isOffline] });
+    const { page } = visit;
+    const lost = page.waitForEvent('requestfailed', (request) => /orders-page-/.test(request.url()));
+    await page.getByRole('link', { name: 'Orders', exact: true }).click();
+    await page.context().setOffline(true);
+    goOn();
+    await lost;
+    await page.getByRole('heading', { name: 'This page failed' }).waitFor();
+    assert.equal(await page.getByText('The console has a new version').count(), 0);
+    await visit.leave(/ERR_INTERNET_DISCONNECTED|orders-page|undefined/);
   });
 
   test('is waited for by a page that cannot start, because an old replica answered', async () => {

@@ -212,6 +212,43 @@ describe('the stock', () => {
     await visit.leave();
   });
 
+  test('that nobody has counted is found from Today on, and leaves the list when it is set, also to none', async () => {
+    const word = fresh('Uncounted').replaceAll('-', '');
+    const [, some, none] = [await newPlant(0, `${word} other`), await newPlant(0, `${word} some`), await newPlant(0, `${word} none`)];
+    await newPlant(4, `${word} counted`);
+    const visit = await chrome.visit(await newPerson('staff'));
+    const { page } = visit;
+    const toCount = page.getByRole('region', { name: 'Plants to count' });
+    await toCount.getByText(/^Nobody has counted the units of [\d,]+ plants?\.$/).waitFor();
+    await visit.assertAccessible();
+    await pressEnterOn(toCount.getByRole('link', { name: 'Show them' }));
+    await page.getByRole('radio', { name: 'Not counted', checked: true }).waitFor();
+    await page.getByRole('searchbox', { name: 'Search' }).fill(word);
+    const links = page.getByRole('table', { name: 'Plants' }).getByRole('link');
+    await assertShows(links, [`${word} none`, `${word} some`, `${word} other`]);
+    await page.getByText('3 plants are not counted.', { exact: true }).waitFor();
+    await rowOf(page, `${word} some`).getByText('Not counted', { exact: true }).waitFor();
+    assert.deepEqual(await misplaced(page), []);
+    await visit.assertAccessible();
+    await pressEnterOn(rowOf(page, `${word} some`).getByRole('button', { name: /^Change the stock/ }));
+    await dialogOf(page).getByText('0 units can be ordered now.').waitFor();
+    await fill(page, '3', 'Count');
+    await page.keyboard.press('Enter');
+    await assertShows(links, [`${word} none`, `${word} other`]);
+    assert.equal((await stockOf(some)).free, 3);
+    await links.first().click();
+    const region = page.getByRole('region', { name: 'Stock', exact: true });
+    await region.getByText('Nobody has counted the units of this plant.').waitFor();
+    await visit.assertAccessible();
+    await region.getByRole('button', { name: 'Set the stock' }).click();
+    await region.getByText('Nobody has counted the units of this plant.').waitFor({ state: 'detached' });
+    await region.getByText('Out', { exact: true }).waitFor();
+    assert.equal((await stockOf(none)).free, 0);
+    await page.goBack();
+    await assertShows(links, [`${word} other`]);
+    await visit.leave();
+  });
+
   test('is no business of customers', async () => {
     const name = fresh('Seen');
     await newPlant(3, name);

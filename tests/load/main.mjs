@@ -1,4 +1,4 @@
-// `npm run bench`: measures P1 to P10, S4, S8 and C1, most as a ratio to an anchor before and after it on the same machine.
+// `npm run bench`: measures P1 to P10, S4, S8 and C1 to C4, most as a ratio to an anchor before and after it on the same machine.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { statusOf, tableOf } from './table.mjs';
 
 const usage = `Measures the whole shop against anchors on this machine.
 
-  npm run bench                       P1 to P10, C1 (the console), S4 and S8 (docs/security.md)
+  npm run bench                       P1 to P10, C1 to C4 (the console), S4 and S8 (docs/security.md)
   npm run bench -- --only P3,P6       only these goals
   npm run bench -- --only S8 --attack replay   attacks of S8 with this in their name
   npm run bench -- --quick            shorter loads, for trying; not for publication

@@ -4,13 +4,17 @@
  * @returns {Promise<string[]>} what overlaps, is cut off, or lies outside the page
  */
 export async function misplaced(page) {
-  await page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== 'running'));
+  await untilStill(page);
   return page.evaluate(boxesOf);
 }
 
+/** Waits until what moves has arrived; what says that the page waits moves for ever. @param {import('playwright-core').Page} page */
+export const untilStill = (page) => page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== 'running' || one.effect?.getComputedTiming().iterations === Infinity));
+
 function boxesOf() {
   const tolerance = 2;
-  const phone = innerWidth < 600;
+  // As wide as the shell's navigation wants: below, it waits outside the page.
+  const phone = innerWidth < 768;
   /** @type {string[]} */
   const found = [];
   if (document.documentElement.scrollWidth > innerWidth) found.push(`the page is ${document.documentElement.scrollWidth} px wide`);
@@ -45,7 +49,6 @@ function boxesOf() {
     if (!element || !node.textContent?.trim() || isHidden(element)) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    // The phone's navigation waits outside the page until it is opened.
     if (phone && element.closest('nav')) continue;
     for (const box of range.getClientRects()) if (box.width > 1) boxes.push({ element, name: `“${node.textContent.trim().slice(0, 40)}”`, box });
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
+import { untilStill } from './boxes.mjs';
 import { address } from './people.mjs';
 
 /** How long tests wait for a condition, for a busy machine. Tests never wait for a fixed time. */
@@ -38,12 +39,14 @@ export class Chrome {
    * @param {{ width: number, height: number }} [options.viewport]
    * @param {string} [options.locale] of the browser
    * @param {RegExp} [options.missing] files that the shop does not have, until the test calls `unroute`
+   * @param {[RegExp, Promise<unknown>]} [options.held] files that get lost once the promise resolves
    * @returns {Promise<Visit>}
    */
-  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 }, locale = 'en-GB', missing } = {}) {
+  async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 }, locale = 'en-GB', missing, held } = {}) {
     const storageState = this.#storageStates.get(person.username);
     const visit = await this.newVisit({ scheme, viewport, locale, ...(storageState && { storageState }) });
     if (missing) await visit.page.route(missing, (route) => route.fulfill({ status: 404 }));
+    if (held) await visit.page.route(held[0], (route) => held[1].then(() => route.abort('internetdisconnected')));
     await visit.page.goto(`${address}/console${path}`);
     if (!storageState) {
       await logIn(visit.page, person);
@@ -94,7 +97,7 @@ export class Visit {
   /** Asserts that the page conforms to WCAG 2.2 AA and to axe's best practices. @param {string[]} [rules] none but these */
   async assertAccessible(rules) {
     // Colours count only after transitions have ended.
-    await this.page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== 'running'));
+    await untilStill(this.page);
     // `preload` would download the page's stylesheets and media again, which fails offline. Only rules about media need it, and pages have none.
     const axe = new AxeBuilder({ page: this.page }).options({ preload: false });
     // Otherwise axe opens another page for each check, to combine the results of frames.

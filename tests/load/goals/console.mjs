@@ -5,6 +5,7 @@ import { Chrome, logIn } from '../../console/kit/console.mjs';
 import { firstLoad, total } from '../../console/kit/first-load.mjs';
 import { clientOf, inParallel, pause, percentile } from '../client.mjs';
 import { mean } from '../in-turns.mjs';
+import { fillShop } from '../large-data.mjs';
 import { Stack } from '../stack.mjs';
 import { openOrders, pay } from './stream.mjs';
 
@@ -18,23 +19,37 @@ const UPDATES_PER_SECOND = 60;
 const DROPPED_MS = 25;
 const viewport = { width: 1280, height: 860 };
 
+/** @typedef {(bench: Bench, stack: Stack, chrome: Chrome) => Promise<import('../bench.mjs').Row[]>} Measure */
+
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
-export const consoleGoals = {
-  C1: async (bench) => {
+export const consoleGoals = { C1: onOwnShop('c1', measure), C2: onOwnShop('c2', paceOfPages), C3: onOwnShop('c3', busyToday), C4: onOwnShop('c4', bulkShipping) };
+
+/** @param {string} name @param {Measure} work @returns {(bench: Bench) => Promise<import('../bench.mjs').Row[]>} */
+function onOwnShop(name, work) {
+  return async (bench) => {
     const chromium = await findChromium({ signal: bench.signal, say: console.log });
-    const folder = join(bench.folder, 'console');
+    const folder = join(bench.folder, name);
     mkdirSync(folder);
     const stack = await Stack.start(folder, { signal: bench.signal });
     const chrome = new Chrome();
     try {
       await chrome.open(chromium);
-      return await measure(bench, stack, chrome);
+      return await work(bench, stack, chrome);
     } finally {
       await chrome.close();
       await stack.end();
     }
-  },
-};
+  };
+}
+
+/** Opens the console as the demo's admin. @param {Stack} stack @param {Chrome} chrome */
+async function opened(stack, chrome) {
+  const { page } = await chrome.newVisit({ viewport });
+  await page.goto(`${stack.gatewayUrl}/console`);
+  await logIn(page, { username: 'admin', password: 'admin-password' });
+  await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
+  return page;
+}
 
 /** @param {Bench} bench @param {Stack} stack @param {Chrome} chrome @returns {Promise<import('../bench.mjs').Row[]>} */
 async function measure(bench, stack, chrome) {
@@ -43,9 +58,7 @@ async function measure(bench, stack, chrome) {
   const plants = (await inParallel(20, 8, (n) => call('POST', '/plant', { name: `Plant ${n}` }))).map(({ id }) => id);
   const orders = await openOrders({ stack, plants }, OPEN_ORDERS);
 
-  const { page } = await chrome.newVisit({ viewport });
-  await page.goto(`${stack.gatewayUrl}/console`);
-  await logIn(page, { username: 'admin', password: 'admin-password' });
+  const page = await opened(stack, chrome);
   await untilToShip(page, 0);
   await page.getByRole('img', { name: /orders? in the last hour/ }).waitFor();
 
@@ -133,7 +146,123 @@ async function load(chrome, stack, storageState, count) {
   await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
   const interactive = elapsed();
   await untilToShip(page, count);
+  await page.waitForFunction(() => ![...document.querySelectorAll('section .numbers')].some((one) => one.textContent === '…'));
   const numbers = elapsed();
   await page.context().close();
   return { interactive, numbers };
+}
+
+// C2: how fast pages answer their reader in a shop with many orders.
+
+const MANY = { plants: 1_000, orders: 100_000 };
+const ROUNDS = 20;
+
+/** @param {Bench} bench @param {Stack} stack @param {Chrome} chrome @returns {Promise<import('../bench.mjs').Row[]>} */
+async function paceOfPages(bench, stack, chrome) {
+  await fillShop(stack.run.postgres.adminUrl, (url, sql) => bench.pgbench.psql(url, sql), MANY);
+  const page = await opened(stack, chrome);
+  const rounds = bench.quick ? 4 : ROUNDS;
+  /** @type {Record<string, number[]>} */
+  const times = { 'switching pages': [], 'opening an order': [], filtering: [], 'moving the selection': [] };
+  // The first round loads the files of the pages and does not count.
+  for (let round = 0; round <= rounds; round++) {
+    const note = (/** @type {string} */ what, /** @type {number} */ ms) => round > 0 && times[what]?.push(ms);
+    for (const name of ['Plants', 'People', 'Webhooks', 'Today', 'Orders']) note('switching pages', await answered(page, { click: `nav a[href="${name === 'Today' ? '/console' : `/console/${name.toLowerCase()}`}"], nav a[href="/console/"]`, text: name, in: 'h1' }));
+    await page.locator(ROWS).first().waitFor();
+    for (const name of ['All', 'To ship']) {
+      note('filtering', await answered(page, { click: '[role=tab]', text: name, changes: `${ROWS} a` }));
+      await page.locator(ROWS).first().waitFor();
+    }
+    await page.locator(`${ROWS} a`).first().focus();
+    for (let n = 0; n < 5; n++) note('moving the selection', await answered(page, { key: 'ArrowDown', changes: ':focus' }));
+    const id = (await page.locator(`${ROWS} a`).first().textContent()) ?? '';
+    note('opening an order', await answered(page, { click: `${ROWS} a`, text: `Order ${id}`, in: 'h1' }));
+    await page.goBack();
+    await page.locator(ROWS).first().waitFor();
+  }
+  return Object.entries(times).map(([what, all]) => ({ goal: 'C2', what: `${MANY.orders} orders: ${what}, p95 in ms`, wanted: 50, ratio: percentile(all, 0.95), atMost: true, detail: { times: all }, ...bench.shortened }));
+}
+
+const ROWS = '[role=table][aria-label=Orders] [data-order]';
+
+/**
+ * Returns the milliseconds from an input until the frame with its whole answer: `in` has the text, or what `changes` selects has another one,
+ * and nothing on the page says that it loads.
+ * @param {Page} page @param {{ click?: string, key?: string, text?: string, in?: string, changes?: string }} what
+ */
+const answered = (page, what) =>
+  page.evaluate(({ click, key, text = '', in: place, changes = '' }) => {
+    const textOf = (/** @type {string} */ selector) => (selector === '' ? undefined : document.querySelector(selector)?.textContent);
+    const candidates = click === undefined ? [] : [...document.querySelectorAll(click)];
+    const target = candidates.find((one) => one.textContent?.startsWith(text)) ?? candidates[0];
+    const before = textOf(changes);
+    const isChanged = () => (place === undefined ? textOf(changes) !== undefined && textOf(changes) !== before : textOf(place) === text);
+    const isAnswered = () => isChanged() && !document.querySelector('main :is([aria-label=Loading], .mantine-Loader-root)');
+    const begun = performance.now();
+    if (target instanceof HTMLElement) target.click();
+    else document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: key ?? '', bubbles: true, cancelable: true }));
+    return new Promise((/** @type {(ms: number) => void} */ resolve, reject) => {
+      const look = () => {
+        const ms = performance.now() - begun;
+        if (ms > 10_000) reject(new Error(`no answer to ${click ?? key}`));
+        else if (isAnswered()) resolve(ms);
+        else requestAnimationFrame(look);
+      };
+      requestAnimationFrame(look);
+    });
+  }, what);
+
+// C3: the first page of a shop in which much waits.
+
+const WAITING_ORDERS = 11_000;
+const WEBHOOKS = 20;
+
+/** @type {Measure} */
+async function busyToday(bench, stack, chrome) {
+  const call = clientOf(stack.gatewayUrl);
+  const plants = (await inParallel(20, 8, (n) => call('POST', '/plant', { name: `Plant ${n}` }))).map(({ id }) => id);
+  const orders = await openOrders({ stack, plants }, WAITING_ORDERS);
+  const paid = orders.slice(0, WAITING_ORDERS / 2);
+  await pay(stack, paid, 64);
+  await inParallel(WEBHOOKS, 4, (n) => call('POST', '/webhooks', { url: `https://receiver.example/${n}`, plantId: plants[n] }));
+  const page = await opened(stack, chrome);
+  await untilToShip(page, paid.length);
+  const storageState = await page.context().storageState();
+  await page.context().close();
+  const loads = [];
+  for (let n = 0; n < (bench.quick ? 2 : 5); n++) loads.push(await load(chrome, stack, storageState, paid.length));
+  return [{ goal: 'C3', what: `${WAITING_ORDERS} open orders, ${WEBHOOKS} webhooks: seconds until Today has its numbers`, wanted: 1, ratio: medianOf(loads.map((one) => one.numbers)), atMost: true, detail: { loads }, ...bench.shortened }];
+}
+
+// C4: 200 orders are shipped at once.
+
+const SHIPPED = 200;
+
+/** @type {Measure} */
+async function bulkShipping(bench, stack, chrome) {
+  const call = clientOf(stack.gatewayUrl);
+  const { id: plantId } = await call('POST', '/plant', { name: 'Fern' });
+  /** @type {number[]} */
+  const seconds = [];
+  const page = await opened(stack, chrome);
+  for (let round = 0; round < (bench.quick ? 1 : 3); round++) {
+    const orders = await openOrders({ stack, plants: [plantId] }, SHIPPED);
+    await pay(stack, orders, 8);
+    await page.goto(`${stack.gatewayUrl}/console/orders?tab=to-ship&plantId=${plantId}`);
+    await page.getByText(`${SHIPPED} orders`, { exact: true }).waitFor();
+    await page.getByRole('checkbox', { name: 'Select all orders that are loaded' }).check();
+    await page.getByRole('group', { name: 'Selected orders' }).getByRole('button', { name: 'Ship' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Carrier').fill('Green Post');
+    await dialog.getByLabel('Paste tracking numbers').fill(orders.map((id) => `${id};T${id}`).join('\n'));
+    await dialog.getByRole('button', { name: 'Fill in' }).click();
+    const begun = performance.now();
+    await dialog.getByRole('button', { name: `Ship ${SHIPPED} orders` }).click();
+    await dialog.getByRole('button', { name: 'Stop' }).waitFor();
+    await dialog.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    seconds.push((performance.now() - begun) / 1_000);
+    const result = await dialog.getByText(` of ${SHIPPED} orders are shipped.`).textContent();
+    if (!result?.startsWith(`${SHIPPED} of `)) throw new Error(`Not all were shipped: ${result}`);
+  }
+  return [{ goal: 'C4', what: `seconds until each of ${SHIPPED} orders shipped at once has its result`, wanted: 5, ratio: medianOf(seconds), atMost: true, detail: { seconds }, ...bench.shortened }];
 }

@@ -7,6 +7,7 @@ export function watchForNewRelease(): void {
   // Dispatched by Vite when a dynamic import fails.
   window.addEventListener('vite:preloadError', (event) => {
     event.preventDefault();
-    isOutdated.set(true);
+    // Offline, nothing is known of releases.
+    if (navigator.onLine) isOutdated.set(true);
   });
 }

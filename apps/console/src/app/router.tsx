@@ -50,7 +50,7 @@ export const router = createRouter({
 
 /** Loads the files of all pages: a release removes them, and a page that is open must go on working. */
 export async function loadAllPages(): Promise<void> {
-  await Promise.all([loadPasswordForm(), loadPalette(), loadProblemTexts(), import('../pages/today/charts.js'), import('../pages/today/to-ship.js'), import('../pages/orders/print/print-dialog.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
+  await Promise.all([loadPasswordForm(), loadPalette(), loadProblemTexts(), import('../pages/today/charts.js'), import('../pages/today/queue.js'), import('../pages/orders/print/print-dialog.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
 }
 
 declare module '@tanstack/react-router' {

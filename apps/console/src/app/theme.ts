@@ -38,7 +38,7 @@ export const theme = createTheme({
     Autocomplete: { defaultProps: scrollingList },
     TagsInput: { defaultProps: scrollingList },
     // Otherwise a dialog's header would count as a second page header.
-    Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } } }),
+    Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } }, styles: { title: { fontWeight: 650 } } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
   },
 });

@@ -6,6 +6,9 @@ import type { LiveEvents, LiveMessage } from './live-events.js';
 export type Order = components['schemas']['Order'];
 export type OrderStatus = Order['status'];
 
+/** What people call the state of an order, whose status stays approved from its payment until its delivery. */
+export const stateOf = ({ status, carrier }: Pick<Order, 'status' | 'carrier'>): OrderStatus | 'shipped' => (status === 'approved' && carrier !== undefined ? 'shipped' : status);
+
 export const minuteMs = 60_000;
 export const dayMs = 24 * 60 * minuteMs;
 /** Minutes shown in the charts. */

@@ -5,7 +5,8 @@ import type { ReactNode } from 'react';
 export const statusColors: Readonly<Record<string, string>> = {
   // Orders
   placed: 'blue',
-  approved: 'teal',
+  approved: 'grape',
+  shipped: 'cyan',
   delivered: 'green',
   cancelled: 'gray',
   // Plants and units

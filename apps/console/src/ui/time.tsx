@@ -1,4 +1,4 @@
-import { Text, type TextProps, Tooltip } from '@mantine/core';
+import { Text, type TextProps } from '@mantine/core';
 import { type ReactNode, useSyncExternalStore } from 'react';
 import { locale } from './numbers.js';
 import { relativeTo } from './relative-time.js';
@@ -14,13 +14,8 @@ export function Time({ at, isPlanned = false, ...props }: { readonly at: string 
   const now = Math.max(useNow(), Date.now());
   if (at === undefined) return <Text span inherit {...props}>–</Text>;
   const date = new Date(at);
-  return (
-    <Tooltip label={exact.format(date)} openDelay={200}>
-      <Text span inherit {...props}>
-        <time dateTime={at}>{relativeTo(isPlanned ? date.getTime() : Math.min(date.getTime(), now), now)}</time>
-      </Text>
-    </Tooltip>
-  );
+  // Lists have one in each row, where the browser's own tooltip costs nothing.
+  return <Text component="time" dateTime={at} title={exact.format(date)} inherit {...props}>{relativeTo(isPlanned ? date.getTime() : Math.min(date.getTime(), now), now)}</Text>;
 }
 
 /** The exact time, without the relative one. */

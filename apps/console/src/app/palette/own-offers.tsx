@@ -36,6 +36,7 @@ export function useOwnOffers(typed: string, { go, show, onStock, onClose }: {
     ...offeredPages.map(({ path, label, icon }) => ({ key: path, label, icon, isOffered: true, run: () => go({ to: path }) })),
     ...orderTabs.map((tab) => ({ key: `orders ${tab}`, label: `Orders: ${tabs[tab].label.toLowerCase()}`, icon: IconPackage, isOffered: has('/orders'), run: () => go({ to: '/orders', search: { tab } }) })),
     { key: 'low stock', label: 'Plants: low on stock', words: 'out', icon: IconTrendingDown, isOffered: has('/plants'), run: () => go({ to: '/plants', search: { stock: 'low' } }) },
+    { key: 'uncounted', label: 'Plants: not counted', words: 'stock units', icon: IconPlusMinus, isOffered: permissions.has('write:stock'), run: () => go({ to: '/plants', search: { stock: 'uncounted' } }) },
     { key: 'clients', label: 'OAuth clients', words: 'people applications', icon: IconApps, isOffered: mayManage, run: () => go({ to: '/people', search: { tab: 'clients' } }) },
     { key: 'audit', label: 'Audit log', words: 'people history', icon: IconHistory, isOffered: mayManage, run: () => go({ to: '/people', search: { tab: 'audit' } }) },
     { key: 'own', label: 'Your sessions and keys', words: `${username} account security`, icon: IconUser, isOffered: mayManage, run: () => go({ to: '/people/$username', params: { username } }) },

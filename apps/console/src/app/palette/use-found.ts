@@ -5,7 +5,7 @@ import { useMay, useShop } from '../../auth/session.js';
 import type { Plant } from '../../pages/plants/plant-filter.js';
 import type { User } from '../../pages/people/people-reads.js';
 import type { Webhook } from '../../pages/webhooks/webhook-reads.js';
-import type { Order } from '../../shop/day.js';
+import { type Order, stateOf } from '../../shop/day.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import { wholeNumber } from '../../ui/whole-number.js';
 import { type Go, isMeant, type Offer, type OfferGroup } from './offers.js';
@@ -120,9 +120,10 @@ async function usersOf(shop: Shop, q: string, signal: AbortSignal): Promise<Foun
 /** All: the shop does not search them, and a user has few. */
 const webhooksOf = async (shop: Shop, signal: AbortSignal): Promise<FoundRows<Webhook>> => ({ rows: (await shop.GET('/webhooks', { signal })).data, isMore: false });
 
-function offerOfOrder({ id, status, quantity, plant, plantId, owner, carrier, trackingNumber, externalId }: Order, words: string, go: Go): Offer {
+function offerOfOrder(order: Order, words: string, go: Go): Offer {
+  const { id, quantity, plant, plantId, owner, carrier, trackingNumber, externalId } = order;
   // What tells why it was found.
   const found = [[carrier, trackingNumber].filter((one) => one !== undefined).join(' '), externalId ?? ''].filter((one) => one.toLowerCase().includes(words.toLowerCase()));
   const detail = [`${quantity} × ${plant?.name ?? `plant ${plantId}`}`, owner ?? '', ...found].filter((one) => one !== '').join(' · ');
-  return { key: `order ${id}`, label: `Order ${id}`, detail, status, icon: IconPackage, run: () => go({ to: '/orders/$orderId', params: { orderId: String(id) } }) };
+  return { key: `order ${id}`, label: `Order ${id}`, detail, status: stateOf(order), icon: IconPackage, run: () => go({ to: '/orders/$orderId', params: { orderId: String(id) } }) };
 }

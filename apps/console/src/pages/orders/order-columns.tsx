@@ -1,6 +1,6 @@
 import { Badge } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { Order } from '../../shop/day.js';
+import { type Order, stateOf } from '../../shop/day.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
@@ -20,8 +20,8 @@ const plant: Column = { name: 'Plant', width: 104, cell: (order) => <PlantCell o
 const units: Column = { name: 'Units', isNumber: true, width: 52, cell: ({ quantity }) => formatNumber(quantity) };
 const placed: Column = { name: 'Placed', width: 80, cell: ({ placedAt }) => <Time at={placedAt} /> };
 const owner: Column = { name: 'Owner', width: 56, cell: ({ owner: name }) => name ?? '–' };
-const status: Column = { name: 'Status', width: 94, cell: (order) => <StatusBadge status={order.status} /> };
-const shipment: Column = { name: 'Shipment', width: 64, cell: ({ carrier, trackingNumber }) => (carrier === undefined ? '–' : `${carrier} ${trackingNumber ?? ''}`) };
+const status: Column = { name: 'Status', width: 94, cell: (order) => <StatusBadge status={stateOf(order)} /> };
+const shipment: Column = { name: 'Carrier', width: 64, cell: ({ carrier, trackingNumber }) => (carrier === undefined ? '–' : `${carrier} ${trackingNumber ?? ''}`) };
 const refund: Column = { name: 'Refund', width: 94, cell: (order) => (order.refund === undefined ? '–' : <Badge variant="light" color={order.refund === 'due' ? 'orange' : 'gray'} tt="none">{order.refund}</Badge>) };
 const expires: Column = { name: 'Expires', width: 80, cell: ({ reservedUntil }) => <Time at={reservedUntil} isPlanned /> };
 const shipTo: Column = { name: 'Ship to', width: 90, cell: (order) => [order.shipTo?.city, order.shipTo?.country].filter((one) => one !== undefined).join(', ') || '–' };

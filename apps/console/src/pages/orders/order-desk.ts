@@ -1,27 +1,44 @@
 import type { Session } from '../../auth/session.js';
 import { Cell } from '../../shop/cell.js';
+import type { Order } from '../../shop/day.js';
 import type { BulkRun } from './bulk/bulk-run.js';
 import { OrderList } from './order-list.js';
 import type { TabFilter } from './order-query.js';
 import { nothingSelected, type Selection } from './selection.js';
 
-/** What stays of the orders page when its reader opens an order: "Back" finds the list, the selection and a change under way as they were. */
+/** Lists that are kept: those of the tabs, and one more. */
+const mostLists = 6;
+
+/** What stays of the orders page when its reader opens an order or another tab: "Back" finds the list, the selection and a change under way as they were. */
 export class OrderDesk {
   /** A change of many orders, which goes on while other pages are open. */
   readonly run = new Cell<BulkRun | undefined>(undefined);
   private readonly selections = new Map<string, Cell<Selection>>();
-  private last: { readonly name: string; readonly list: OrderList } | undefined;
+  /** The one shown last is the last. */
+  private readonly lists = new Map<string, OrderList>();
 
   constructor(private readonly session: Session) {}
 
-  /** The last list stays live. @param key the filter as text */
+  /** The last list stays live; the others rest. @param key the filter as text */
   listOf(key: string, seesAll: boolean): OrderList {
     const name = `${seesAll} ${key}`;
-    if (this.last?.name === name) return this.last.list;
-    this.last?.list.close();
-    const list = new OrderList(this.session.shop, this.session.live, JSON.parse(key) as TabFilter, seesAll);
-    this.last = { name, list };
+    const [shown] = [...this.lists].slice(-1);
+    if (shown?.[0] === name) return shown[1];
+    shown?.[1].rest();
+    const list = this.lists.get(name) ?? new OrderList(this.session.shop, this.session.live, JSON.parse(key) as TabFilter, seesAll);
+    this.lists.delete(name);
+    this.lists.set(name, list);
+    const [oldest] = this.lists;
+    if (oldest && this.lists.size > mostLists) {
+      oldest[1].close();
+      this.lists.delete(oldest[0]);
+    }
     return list;
+  }
+
+  /** An order as one of the lists has it. */
+  orderOf(id: number): Order | undefined {
+    return [...this.lists.values()].flatMap((list) => list.state.get().rows.find((row) => row.id === id) ?? []).at(-1);
   }
 
   selectionOf(key: string): Cell<Selection> {

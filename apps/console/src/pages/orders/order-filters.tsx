@@ -1,6 +1,6 @@
 import { Button, Chip, Group, Input, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
-import { IconSearch, IconX } from '@tabler/icons-react';
+import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
+import { IconFilter, IconSearch, IconX } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { PlantField } from '../../ui/plant-field.js';
 import { TimeInput } from '../../ui/time-input.js';
@@ -34,23 +34,27 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
   };
   /** Fields also forget a text that is no plant or time. */
   const [cleared, setCleared] = useState(0);
+  const [showsAll, { toggle }] = useDisclosure();
   const isNarrowed = Object.keys(draft).some((name) => name !== 'sort' && name !== 'tab');
   return (
     <Group key={cleared} mb="sm" align="flex-end" gap="sm" role="search" aria-label="Filters">
       <TextInput type="search" label="Search" placeholder="Order, tracking number, customer" leftSection={<IconSearch size={16} aria-hidden />} w={270} maxLength={200} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
-      <PlantField label="Plant" placeholder="Name or number" w={180} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
-      {seesAll && <UserField label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={(owner) => type({ owner })} />}
-      <TimeInput label="Placed from" w={190} value={draft.from} onChange={(from) => type({ from })} />
-      <TimeInput label="Placed before" w={190} value={draft.before} onChange={(before) => type({ before })} />
-      {filter.tab === 'all' && (
-        <Input.Wrapper label="Status" labelElement="div">
-          <Chip.Group multiple value={statusesOf(draft.status)} onChange={(chosen) => type({ status: chosen.join(',') })}>
-            <Group gap={4} role="group" aria-label="Status" mih={36}>
-              {orderStatuses.map((one) => <Chip key={one} value={one} variant="outline" size="xs">{one}</Chip>)}
-            </Group>
-          </Chip.Group>
-        </Input.Wrapper>
-      )}
+      <Button hiddenFrom="sm" variant="default" leftSection={<IconFilter size={16} />} aria-expanded={showsAll} onClick={toggle}>Filters</Button>
+      <Group align="flex-end" gap="sm" {...(!showsAll && { visibleFrom: 'sm' })}>
+        <PlantField label="Plant" placeholder="Name or number" w={180} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
+        {seesAll && <UserField label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={(owner) => type({ owner })} />}
+        <TimeInput label="Placed from" w={190} value={draft.from} onChange={(from) => type({ from })} />
+        <TimeInput label="Placed before" w={190} value={draft.before} onChange={(before) => type({ before })} />
+        {filter.tab === 'all' && (
+          <Input.Wrapper label="Status" labelElement="div">
+            <Chip.Group multiple value={statusesOf(draft.status)} onChange={(chosen) => type({ status: chosen.join(',') })}>
+              <Group gap={4} role="group" aria-label="Status" mih={36}>
+                {orderStatuses.map((one) => <Chip key={one} value={one} variant="outline" size="xs">{one === 'approved' ? 'approved, shipped' : one}</Chip>)}
+              </Group>
+            </Chip.Group>
+          </Input.Wrapper>
+        )}
+      </Group>
       {isNarrowed && (
         <Button
           variant="subtle"

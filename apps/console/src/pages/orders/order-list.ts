@@ -33,6 +33,7 @@ export class OrderList {
   private incoming = new Set<number>();
   private abort = new AbortController();
   private stop: (() => void) | undefined;
+  private isResting = false;
 
   constructor(
     private readonly shop: Shop,
@@ -41,15 +42,22 @@ export class OrderList {
     private readonly seesAll: boolean,
   ) {}
 
-  /** Reads the list and follows the events. If it does already, only what events do not tell is read: a refund that was completed. */
+  /** Reads the list and follows the events. If it does already, only what events do not tell is read: a refund that was completed, and what came while it rested. */
   open(): void {
+    this.isResting = false;
     if (this.stop) {
-      void this.readFirst();
+      if (this.error === undefined) void this.readFirst();
+      else this.start();
       return;
     }
     this.abort = new AbortController();
     this.stop = this.live.subscribe((message) => this.take(message));
     this.start();
+  }
+
+  /** Nobody looks at it: rows change and go with the events, and orders that belong here wait for `open`. */
+  rest(): void {
+    this.isResting = true;
   }
 
   close(): void {
@@ -109,7 +117,8 @@ export class OrderList {
 
   private take(message: LiveMessage): void {
     if (message.event === 'stream.gap') {
-      this.start();
+      if (this.isResting) this.close();
+      else this.start();
       return;
     }
     const { orderId } = message.data;
@@ -120,7 +129,7 @@ export class OrderList {
       const isLeft = mayMatch(this.filter, { refund: undefined, ...changed, isShipped: changed.carrier !== undefined });
       this.rows = isLeft ? this.rows.with(index, changed) : this.rows.toSpliced(index, 1);
       this.timers.publish ??= setTimeout(() => this.publish(), publishMs);
-    } else if (this.mayBelong(message)) {
+    } else if (!this.isResting && this.mayBelong(message)) {
       this.incoming.add(orderId);
       this.timers.read ??= setTimeout(() => void this.readIncoming(), readMs);
     }

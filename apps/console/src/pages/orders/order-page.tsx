@@ -1,6 +1,7 @@
 import { Breadcrumbs, Grid, Stack } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { stateOf } from '../../shop/day.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -23,9 +24,7 @@ export function OrderPage(): ReactNode {
   return (
     <>
       <Breadcrumbs mb="xs"><AnchorLink to="/orders" size="sm">Orders</AnchorLink><span>{id}</span></Breadcrumbs>
-      <PageHeader title={`Order ${id}`}>
-        {order.data && <StatusBadge status={order.data.status} />}
-      </PageHeader>
+      <PageHeader title={`Order ${id}`} badge={order.data && <StatusBadge status={stateOf(order.data)} />} />
       <ProblemAlert error={order.error} title="The order could not be loaded" />
       {order.isPending && <Loading />}
       {order.data && (

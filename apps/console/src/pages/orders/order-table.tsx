@@ -6,7 +6,6 @@ import { type KeyboardEvent, memo, type MouseEvent, type ReactNode, useEffect, u
 import { useCell } from '../../auth/session.js';
 import type { Cell } from '../../shop/cell.js';
 import type { Order } from '../../shop/day.js';
-import { AnchorLink } from '../../ui/anchor-link.js';
 import { type Column, columnsOf } from './order-columns.js';
 import type { OrderTab } from './order-filter.js';
 import classes from './order-table.module.css';
@@ -39,7 +38,7 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
 }): ReactNode {
   const scrolled = useRef<HTMLDivElement>(null);
   const selected = useCell(selection);
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 12, scrollPaddingStart: rowHeight, getItemKey: (index) => rows[index]?.id ?? index });
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 6, scrollPaddingStart: rowHeight, getItemKey: (index) => rows[index]?.id ?? index });
   const items = virtual.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -136,6 +135,7 @@ interface RowProps {
   readonly enter: (id: number) => void;
 }
 
+/** Of the browser's own elements, since rows come and go by the dozen, with each page and tab and while one scrolls. */
 const Row = memo(function Row({ order, index, top, columns, template, isSelected, isCurrent, select, open, enter }: RowProps): ReactNode {
   const { id } = order;
   const onClick = (event: MouseEvent<HTMLElement>): void => {
@@ -147,11 +147,17 @@ const Row = memo(function Row({ order, index, top, columns, template, isSelected
       select(id, event.shiftKey);
     } else open(id);
   };
+  const onLink = (event: MouseEvent<HTMLElement>): void => {
+    // Other clicks are the browser's: a new tab, a window, a download.
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    open(id);
+  };
   const tabIndex = isCurrent ? 0 : -1;
   return (
     <div role="row" aria-rowindex={index + 2} data-order={id} data-selected={isSelected || undefined} className={`${classes['row'] ?? ''} ${classes['placed'] ?? ''}`} style={{ ...template, height: rowHeight, transform: `translateY(${top}px)` }} onClick={onClick} onFocus={() => enter(id)}>
-      <div role="cell" className={classes['check']} data-check><Checkbox size="xs" aria-label={`Select order ${id}`} tabIndex={tabIndex} checked={isSelected} onChange={({ nativeEvent }) => select(id, nativeEvent instanceof window.MouseEvent && nativeEvent.shiftKey)} /></div>
-      <div role="cell" className={classes['cell']}><AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }} size="sm" tabIndex={tabIndex}>{id}</AnchorLink></div>
+      <div role="cell" className={classes['check']} data-check><input type="checkbox" aria-label={`Select order ${id}`} tabIndex={tabIndex} checked={isSelected} onChange={({ nativeEvent }) => select(id, nativeEvent instanceof window.MouseEvent && nativeEvent.shiftKey)} /></div>
+      <div role="cell" className={classes['cell']}><a href={`${import.meta.env.BASE_URL}orders/${id}`} tabIndex={tabIndex} onClick={onLink}>{id}</a></div>
       {columns.map(({ name, isNumber, cell }) => <div key={name} role="cell" className={isNumber ? classes['number'] : classes['cell']}>{cell(order)}</div>)}
     </div>
   );

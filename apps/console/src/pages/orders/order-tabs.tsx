@@ -1,4 +1,4 @@
-import { Badge, Group, Tabs } from '@mantine/core';
+import { Badge, Tabs } from '@mantine/core';
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
@@ -24,21 +24,18 @@ export function useOrderCounts(filter: OrderFilter, seesAll: boolean): UseQueryR
   );
 }
 
-/** The queues of the work with orders. A sign after a number says that there may be more. @param beside shown beside them */
-export function OrderTabs({ tab, counts, onChange, beside, children }: { readonly tab: OrderTab; readonly counts: Counts | undefined; readonly onChange: (tab: OrderTab) => void; readonly beside: ReactNode; readonly children: ReactNode }): ReactNode {
+/** The queues of the work with orders. A sign after a number says that there may be more. */
+export function OrderTabs({ tab, counts, onChange, children }: { readonly tab: OrderTab; readonly counts: Counts | undefined; readonly onChange: (tab: OrderTab) => void; readonly children: ReactNode }): ReactNode {
   return (
     <Tabs value={tab} keepMounted={false} activateTabWithKeyboard={false} onChange={(value) => {
       const wanted = orderTabs.find((one) => one === value);
       if (wanted) onChange(wanted);
     }}>
-      <Group mb="md" gap="xs" align="flex-start" wrap="nowrap">
-        <Tabs.List aria-label="Orders" flex={1}>
-          {orderTabs.map((one) => (
-            <Tabs.Tab key={one} value={one} rightSection={counts && <Badge variant="light" color={one === tab ? 'green' : 'gray'} className="numbers" tt="none" miw="max-content">{formatNumber(countOf(counts, one))}{counts.complete ? '' : '+'}</Badge>}>{tabs[one].label}</Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {beside}
-      </Group>
+      <Tabs.List aria-label="Orders" mb="md">
+        {orderTabs.map((one) => (
+          <Tabs.Tab key={one} value={one} px="xs" rightSection={counts && <Badge variant="light" color={one === tab ? 'green' : 'gray'} className="numbers" tt="none" miw="max-content">{formatNumber(countOf(counts, one))}{counts.complete ? '' : '+'}</Badge>}>{tabs[one].label}</Tabs.Tab>
+        ))}
+      </Tabs.List>
       <Tabs.Panel value={tab}>{children}</Tabs.Panel>
     </Tabs>
   );

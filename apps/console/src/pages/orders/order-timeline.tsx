@@ -43,7 +43,7 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
           {entries.map((entry, n) => (
             <Timeline.Item key={n} color={entry.reason === 'note' ? 'yellow' : (statusColors[entry.newStatus] ?? 'gray')} title={<Text fw={500} size="sm">{titleOf(entry)}</Text>}>
               {entry.note !== undefined && <Text size="sm" style={{ whiteSpace: 'pre-wrap' }}>{entry.note}</Text>}
-              <Text size="sm" c="dimmed">{entry.previousStatus !== undefined && `${entry.previousStatus} → ${entry.newStatus} · `}<Time at={entry.at} /> · by {actorOf(entry, clientId)}</Text>
+              <Text size="sm" c="dimmed"><Time at={entry.at} /> · by {actorOf(entry, clientId)}</Text>
               {entry.carrier !== undefined && <Text size="sm">{entry.carrier}, <Text span inherit ff="monospace">{entry.trackingNumber}</Text></Text>}
             </Timeline.Item>
           ))}
@@ -56,7 +56,7 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
 
 function titleOf({ reason, newStatus, owner }: TimelineEntry): string {
   if (reason === 'transferred') return owner === undefined ? 'Transferred' : `Transferred to ${owner}`;
-  return steps[reason] ?? (newStatus === 'cancelled' ? `Cancelled: ${reason}` : reason);
+  return steps[reason] ?? (newStatus === 'cancelled' ? `Cancelled: ${reason.replace(/^cancelled: /, '')}` : reason);
 }
 
 /** @param own the console's OAuth client, by which everybody here acts */

@@ -55,10 +55,11 @@ export function OrdersPage(): ReactNode {
     <>
       <PageHeader title="Orders" tab={tabs[tab].label} text={`${seesAll ? 'All customers’ orders' : 'Your orders'}, ${isOldest ? 'the oldest first' : 'the newest first'}.`}>
         <LiveBadge />
+        <SavedViews list="orders" current={toOrderFilter({ ...filter })} read={toOrderFilter} onOpen={(view) => void navigate({ search: view })} />
         <ExportButton filter={filter} seesAll={seesAll} />
         <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Refresh</Button>
       </PageHeader>
-      <OrderTabs tab={tab} counts={counts} beside={<SavedViews list="orders" current={toOrderFilter({ ...filter })} read={toOrderFilter} onOpen={(view) => void navigate({ search: view })} />} onChange={(wanted) => void navigate({ search: toOrderFilter({ ...search, tab: wanted, sort: undefined }) })}>
+      <OrderTabs tab={tab} counts={counts} onChange={(wanted) => void navigate({ search: toOrderFilter({ ...search, tab: wanted, sort: undefined }) })}>
         <OrderFilters filter={filter} seesAll={seesAll} onChange={(changed) => void navigate({ search: { ...changed, tab }, replace: true })} />
         {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" />}
         {rows.length > 0 && (

@@ -4,6 +4,7 @@ import { useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
 import { nextCursor } from '../../ui/next-cursor.js';
+import { deskOf } from './order-desk.js';
 
 type Schemas = components['schemas'];
 export type TimelineEntry = Schemas['TimelineEntry'];
@@ -14,7 +15,8 @@ type Delivery = Schemas['Delivery'];
 export function useOrder(id: number): UseQueryResult<Order> {
   const shop = useShop();
   const client = useQueryClient();
-  const { live } = useSession();
+  const session = useSession();
+  const { live } = session;
   useEffect(
     () =>
       live.subscribe((message) => {
@@ -22,7 +24,8 @@ export function useOrder(id: number): UseQueryResult<Order> {
       }),
     [client, live, id],
   );
-  return useQuery({ queryKey: ['order', id], queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}', { params: { path: { orderId: id } }, signal })).data });
+  // What the list has is shown until the answer comes.
+  return useQuery({ queryKey: ['order', id], placeholderData: () => deskOf(session).orderOf(id), queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}', { params: { path: { orderId: id } }, signal })).data });
 }
 
 export function useTimeline(id: number): UseQueryResult<readonly TimelineEntry[]> {

@@ -1,14 +1,14 @@
-import { Anchor, Button, Center, Group, Paper, Select, Table, Text, TextInput } from '@mantine/core';
-import { IconHistory } from '@tabler/icons-react';
+import { ActionIcon, Anchor, Button, Center, CopyButton, Group, Paper, Select, Table, Text } from '@mantine/core';
+import { IconCheck, IconCopy, IconHistory } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { usePlantName } from '../../shop/plant-name.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
-import { localInput } from '../../ui/local-input.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
+import { TimeInput } from '../../ui/time-input.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
 import { UserField } from '../../ui/user-field.js';
 import { AuditExport } from './audit-export.js';
@@ -52,8 +52,8 @@ export function AuditLog(): ReactNode {
           value={operation ?? null}
           onChange={(value) => apply({ operation: value ?? undefined })}
         />
-        <TextInput type="date" label="From" w={160} value={from === undefined ? '' : dayOf(Date.parse(from))} onChange={({ currentTarget: { value } }) => apply({ from: startOf(value, 0) })} />
-        <TextInput type="date" label="To" w={160} value={to === undefined ? '' : dayOf(Date.parse(to) - 1)} onChange={({ currentTarget: { value } }) => apply({ to: startOf(value, 1) })} />
+        <TimeInput label="From" w={190} value={from} onChange={(time) => apply({ from: time })} />
+        <TimeInput label="Before" w={190} value={to} onChange={(time) => apply({ to: time })} />
         <AuditExport filter={filter} />
       </Group>
       {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole name." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
@@ -65,35 +65,26 @@ export function AuditLog(): ReactNode {
   );
 }
 
-/** Days are the reader's, and the last one counts. */
-const dayOf = (at: number): string => localInput(at).slice(0, 10);
-
-/** Returns when a day begins that is this many days later; undefined for a day that is not written to its end. */
-function startOf(day: string, later: number): string | undefined {
-  const [year = 0, month = 0, date = 0] = day.split('-').map(Number);
-  return year < 1_000 ? undefined : new Date(year, month - 1, date + later).toISOString();
-}
-
 function EntryTable({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
   const applications = useApplicationNames();
   return (
     <Paper withBorder>
-      <Table.ScrollContainer minWidth={820}>
+      <Table.ScrollContainer minWidth={700}>
         <Table aria-label="Audit log">
           <Table.Thead><Table.Tr><Table.Th>When</Table.Th><Table.Th>Who</Table.Th><Table.Th>What</Table.Th><Table.Th>To</Table.Th><Table.Th>Before → after</Table.Th><Table.Th>With</Table.Th><Table.Th>Request</Table.Th></Table.Tr></Table.Thead>
           <Table.Tbody>
             {entries.map((entry) => (
               <Table.Tr key={`${entry.operation}-${entry.id}`}>
                 <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={entry.at} /></Table.Td>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}><Who entry={entry} /></Table.Td>
+                <Table.Td miw={90} style={{ overflowWrap: 'anywhere' }}><Who entry={entry} /></Table.Td>
                 <Table.Td>{wordsOf(entry.operation)}</Table.Td>
-                <Table.Td maw={260} style={{ overflowWrap: 'anywhere' }}><Target entry={entry} applications={applications} /></Table.Td>
-                <Table.Td>{targetOf(entry, applications).change ?? <Text size="sm" c="dimmed">not recorded</Text>}</Table.Td>
+                <Table.Td maw={260} style={{ overflowWrap: 'anywhere' }}><Text span size="sm" lineClamp={3}><Target entry={entry} applications={applications} /></Text></Table.Td>
+                <Table.Td>{targetOf(entry, applications).change ?? <Text size="sm" c="dimmed" title="Not recorded">–</Text>}</Table.Td>
                 <Table.Td>
                   {entry.credentials.map((credential) => <Text key={credential.id ?? credential.kind} size="sm" title={credential.id}>{credentialText(credential, applications)}</Text>)}
                   {entry.otherCredentials?.map((credential) => <Text key={credential.id} size="xs" c="dimmed">also presented: {credentialText(credential, applications)} of {actorText(credential)}</Text>)}
                 </Table.Td>
-                <Table.Td maw={180}><Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{entry.requestId}</Text></Table.Td>
+                <Table.Td><RequestId id={entry.requestId} /></Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
@@ -102,6 +93,13 @@ function EntryTable({ entries }: { readonly entries: readonly AuditEntry[] }): R
     </Paper>
   );
 }
+
+/** Long, and wanted only in the logs of the shop. */
+const RequestId = ({ id }: { readonly id: string }): ReactNode => (
+  <CopyButton value={id}>
+    {({ copied, copy }) => <ActionIcon variant="default" size="md" aria-label={copied ? 'Copied' : `Copy the id of the request, ${id}`} title={id} onClick={copy}>{copied ? <IconCheck size={16} /> : <IconCopy size={16} />}</ActionIcon>}
+  </CopyButton>
+);
 
 function Who({ entry }: { readonly entry: AuditEntry }): ReactNode {
   if (entry.username === undefined) return <Text size="sm" c="dimmed" title={entry.subject}>{actorText(entry)}</Text>;

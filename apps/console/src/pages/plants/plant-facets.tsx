@@ -1,6 +1,7 @@
 import { Button, Checkbox, Group, Radio, Stack, Text } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { type ReactNode, useState } from 'react';
+import { useMay } from '../../auth/session.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { changedFilter } from './changed-filter.js';
 import { type PlantFilter, plantStatuses, stockLevels } from './plant-filter.js';
@@ -14,6 +15,7 @@ const firstShown = 8;
 
 /** The search facets. Each group's counts ignore its own filter, so that they show the effect of another choice. */
 export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter; readonly onChange: Change }): ReactNode {
+  const maySetStock = useMay('write:stock');
   const byStatus = usePlantFacets(changedFilter(filter, { status: undefined }));
   const byCategory = usePlantFacets(changedFilter(filter, { category: undefined }));
   const byTags = usePlantFacets(changedFilter(filter, { tags: undefined }));
@@ -25,6 +27,7 @@ export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter
             <Radio value="" size="sm" label="Any" />
             <Radio value="low" size="sm" label="Low or out" />
             <Radio value="out" size="sm" label="Out" />
+            {maySetStock && <Radio value="uncounted" size="sm" label="Not counted" />}
           </Stack>
         </Radio.Group>
       </Facet>

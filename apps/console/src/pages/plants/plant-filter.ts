@@ -5,7 +5,7 @@ export type PlantStatus = Plant['status'];
 
 export const plantStatuses = ['available', 'pending', 'sold'] as const satisfies readonly PlantStatus[];
 export const plantSorts = ['relevance', 'name', 'newest', 'stock'] as const;
-export const stockLevels = ['low', 'out'] as const;
+export const stockLevels = ['low', 'out', 'uncounted'] as const;
 
 /** The search, kept in the URL. */
 export interface PlantFilter {
@@ -13,7 +13,7 @@ export interface PlantFilter {
   readonly status?: readonly PlantStatus[];
   readonly tags?: readonly string[];
   readonly category?: string;
-  /** Only plants for sale that are out of stock, or low on it too. */
+  /** Only plants for sale that are out of stock, or low on it too; or those whose units nobody has counted. */
   readonly stock?: (typeof stockLevels)[number];
   readonly sort?: (typeof plantSorts)[number];
 }

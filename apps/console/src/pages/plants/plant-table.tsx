@@ -24,7 +24,7 @@ export function PlantTable({ plants, isComplete, onNearEnd }: { readonly plants:
   useLayoutEffect(() => {
     if (body.current) setScrollMargin(body.current.getBoundingClientRect().top + window.scrollY);
   }, []);
-  const rows = useWindowVirtualizer({ count: plants.length, estimateSize: () => rowHeight, overscan: 12, scrollMargin });
+  const rows = useWindowVirtualizer({ count: plants.length, estimateSize: () => rowHeight, overscan: 6, scrollMargin });
   const shown = rows.getVirtualItems();
   const last = shown.at(-1)?.index ?? 0;
   useEffect(() => {

@@ -45,6 +45,7 @@ export function PlantsPage(): ReactNode {
             <Select
               label="Order"
               w={150}
+              disabled={filter.stock === 'uncounted'}
               allowDeselect={false}
               data={plantSorts.map((value) => ({ value, label: sortLabels[value], disabled: (value === 'relevance' && filter.q === undefined) || (value === 'stock' && filter.stock === undefined) }))}
               value={sortOf(filter)}
@@ -109,7 +110,7 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
   }
   const isEmpty = plants.length === 0;
   // A page of the list may be empty while another follows, and the order by units needs all.
-  const needsMore = mayLook && !isPlaceholderData && (isEmpty || filter.stock !== undefined);
+  const needsMore = mayLook && !isPlaceholderData && (isEmpty || (filter.stock !== undefined && filter.stock !== 'uncounted'));
   useEffect(() => {
     if (needsMore && !isFetchingNextPage) void fetchNextPage();
   }, [needsMore, isFetchingNextPage, fetchNextPage]);
@@ -117,7 +118,7 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
   return (
     <>
       <ProblemAlert error={list.error ?? facets.error} title="The plants could not be loaded" />
-      <Text size="sm" c="dimmed" mb={4} aria-live="polite">{filter.stock === undefined ? facets.data && countText(facets.data) : !isPlaceholderData && lowText({ low: plants.length, lookedAt, isComplete: !hasNextPage, level: filter.stock })}{' '}</Text>
+      <Text size="sm" c="dimmed" mb={4} aria-live="polite">{filter.stock === undefined ? facets.data && countText(facets.data) : !isPlaceholderData && stockText({ found: plants.length, lookedAt, isComplete: !hasNextPage, level: filter.stock })}{' '}</Text>
       {filter.stock !== undefined && hasNextPage && !mayLook && <Button variant="default" size="xs" mb="sm" onClick={() => setMostLookedAt(lookedAt + lookStep)}>Look at more plants</Button>}
       {isEmpty && !isError && (isFiltered(filter) ? (
         <EmptyState icon={IconSearch} title="No plant matches" text="Try fewer words, or another tag, category or status.">
@@ -136,7 +137,10 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
 /** Plants whose stock is looked at before the page asks. */
 const lookStep = 5_000;
 
-const lowText = ({ low, lookedAt, isComplete, level }: { readonly low: number; readonly lookedAt: number; readonly isComplete: boolean; readonly level: NonNullable<PlantFilter['stock']> }): string =>
-  `${counted(low, 'plant')} for sale ${low === 1 ? 'is' : 'are'} ${level === 'out' ? 'out of stock' : 'low on stock or out of it'}, ${isComplete ? `of ${formatNumber(lookedAt)}` : `among the first ${formatNumber(lookedAt)}: there may be more`}.`;
+function stockText({ found, lookedAt, isComplete, level }: { readonly found: number; readonly lookedAt: number; readonly isComplete: boolean; readonly level: NonNullable<PlantFilter['stock']> }): string {
+  const are = found === 1 ? 'is' : 'are';
+  if (level === 'uncounted') return `${counted(found, 'plant')} ${are} not counted${isComplete ? '' : `, among the newest ${formatNumber(lookedAt)}: there may be more`}.`;
+  return `${counted(found, 'plant')} for sale ${are} ${level === 'out' ? 'out of stock' : 'low on stock or out of it'}, ${isComplete ? `of ${formatNumber(lookedAt)}` : `among the first ${formatNumber(lookedAt)}: there may be more`}.`;
+}
 
 const countText = ({ plants, complete }: { readonly plants: number; readonly complete: boolean }): string => (complete ? counted(plants, 'plant') : `More than ${counted(plants, 'plant')}`);

@@ -1,9 +1,9 @@
-import type { components, Shop } from '@plant-shop/client';
-import { type InfiniteData, keepPreviousData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { type components, type Shop, ShopProblem } from '@plant-shop/client';
+import { type InfiniteData, keepPreviousData, type QueryClient, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
-import { queryOf, sortOf } from './changed-filter.js';
+import { matchesSearch, queryOf, sortOf } from './changed-filter.js';
 import type { Plant, PlantFilter } from './plant-filter.js';
 
 const pageSize = 200;
@@ -11,6 +11,11 @@ const pageSize = 200;
 const lookedAtSize = 1_000;
 /** Plants whose availability is read at once, at most. */
 const availabilitySize = 100;
+/** Plants on a page of those that nobody has counted, which are read one by one. */
+const uncountedSize = 100;
+const mostUncounted = 1_000;
+/** How long a read counts as new where many plants are read. */
+const freshMs = 60_000;
 
 interface PlantPart {
   readonly plants: readonly Plant[];
@@ -23,9 +28,11 @@ interface PlantPart {
 
 export function usePlantList(filter: PlantFilter): UseInfiniteQueryResult<InfiniteData<PlantPart>> {
   const shop = useShop();
+  const client = useQueryClient();
   return useInfiniteQuery({
-    queryKey: ['plants', 'search', filter],
+    queryKey: filter.stock === 'uncounted' ? [...uncountedKey, filter] : ['plants', 'search', filter],
     queryFn: async ({ signal, pageParam }): Promise<PlantPart> => {
+      if (filter.stock === 'uncounted') return uncountedPlants(shop, client, filter, pageParam, signal);
       const sort = sortOf(filter);
       const limit = filter.stock === undefined ? pageSize : lookedAtSize;
       const query = { ...queryOf(filter), ...(sort !== 'stock' && { sort }), limit, ...(pageParam !== undefined && { cursor: pageParam }) };
@@ -42,11 +49,43 @@ export function usePlantList(filter: PlantFilter): UseInfiniteQueryResult<Infini
 }
 
 /** Returns the free units of those plants that are low on stock; Infinity where the shop does not say them. */
-async function lowUnits(shop: Shop, ids: readonly number[], level: NonNullable<PlantFilter['stock']>, signal: AbortSignal): Promise<Record<number, number>> {
+async function lowUnits(shop: Shop, ids: readonly number[], level: 'low' | 'out', signal: AbortSignal): Promise<Record<number, number>> {
   const groups = Array.from({ length: Math.ceil(ids.length / availabilitySize) }, (_, n) => ids.slice(n * availabilitySize, (n + 1) * availabilitySize));
   const found = await Promise.all(groups.map((group) => shop.GET('/plant/availability', { params: { query: { ids: [...group] } }, signal })));
   const low = found.flatMap(({ data }) => data).filter(({ state }) => state === 'out-of-stock' || (level === 'low' && state === 'low-stock'));
   return Object.fromEntries(low.map(({ plantId, units = Number.POSITIVE_INFINITY }) => [plantId, units]));
+}
+
+/** With what a count of units changes. */
+const uncountedKey = ['inventory', 'uncounted'] as const;
+
+async function uncountedPlants(shop: Shop, client: QueryClient, filter: PlantFilter, cursor: string | undefined, signal: AbortSignal): Promise<PlantPart> {
+  const { data, response } = await shop.GET('/store/uncounted', { params: { query: { limit: uncountedSize, ...(cursor !== undefined && { cursor }) } }, signal });
+  const read = async (plantId: number): Promise<readonly Plant[]> => {
+    try {
+      return [(await client.query({ ...plantQuery(shop, plantId), staleTime: freshMs })).value];
+    } catch (problem) {
+      // Deleted meanwhile.
+      if (problem instanceof ShopProblem && problem.status === 404) return [];
+      throw problem;
+    }
+  };
+  const plants = (await Promise.all(data.map(({ plantId }) => read(plantId)))).flat();
+  return { plants: plants.filter((one) => matchesSearch(one, filter)), units: {}, lookedAt: data.length, next: nextCursor(response) };
+}
+
+/** Plants whose units nobody has counted: those with the highest ids, if there are more than the shop returns at once. */
+export function useUncounted(): UseQueryResult<{ readonly ids: readonly number[]; readonly isComplete: boolean }> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: uncountedKey,
+    queryFn: async ({ signal }) => {
+      const { data, response } = await shop.GET('/store/uncounted', { params: { query: { limit: mostUncounted } }, signal });
+      return { ids: data.map(({ plantId }) => plantId), isComplete: nextCursor(response) === undefined };
+    },
+    enabled: useMay('write:stock'),
+    staleTime: freshMs,
+  });
 }
 
 type Facets = components['schemas']['PlantFacets'];
@@ -87,10 +126,14 @@ export const stockQuery = (shop: Shop, plantId: number): VersionedQuery<Stock> =
 /** From so few free units on a plant without a mark of its own is low on stock. */
 const usualMark = 10;
 
-export const levelOf = ({ free, lowStockAt = usualMark }: Stock): 'out' | 'low' | undefined => {
+export function useLevel(stock: Stock | undefined): PlantFilter['stock'] {
+  const { data: uncounted } = useUncounted();
+  if (!stock) return undefined;
+  const { plantId, free, lowStockAt = usualMark } = stock;
+  if (uncounted?.ids.includes(plantId) === true) return 'uncounted';
   if (free === 0) return 'out';
   return free <= lowStockAt ? 'low' : undefined;
-};
+}
 
 export type StockEntry = components['schemas']['StockEntry'];
 

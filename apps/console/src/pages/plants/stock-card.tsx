@@ -1,4 +1,4 @@
-import { Button, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconPlusMinus } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
@@ -13,8 +13,9 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { RestoredDraft } from '../../ui/use-draft.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { AdjustStock } from './adjust-stock.js';
+import type { PlantFilter } from './plant-filter.js';
 import { mostUnits } from './plant-form-values.js';
-import { levelOf, type Stock, stockQuery, useLiveStock, type Versioned, versionOf } from './plants-queries.js';
+import { type Stock, stockQuery, useLevel, useLiveStock, type Versioned, versionOf } from './plants-queries.js';
 import { StockLevel } from './stock-cell.js';
 import { StockHistory } from './stock-history.js';
 import { useVersionedForm } from './use-versioned-form.js';
@@ -44,6 +45,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const { plantId, free, reserved, sold, writtenOff } = stock.value;
+  const level = useLevel(stock.value);
   const query = stockQuery(shop, plantId);
   const editing = useVersionedForm<Stock, string>({
     name: `stock of plant ${plantId}`,
@@ -64,11 +66,12 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   return (
     <Stack>
       <SimpleGrid cols={{ base: 1, xs: 3 }} component="dl" m={0}>
-        <Figure label="Free" text="can be ordered" value={free} level={levelOf(stock.value)} />
+        <Figure label="Free" text="can be ordered" value={free} level={level} />
         <Figure label="Reserved" text="in placed orders" value={reserved} />
         <Figure label="Sold" text="approved or delivered" value={sold} />
         {writtenOff !== undefined && <Figure label="Written off" text="of cancelled orders" value={writtenOff} />}
       </SimpleGrid>
+      {level === 'uncounted' && <Alert color="orange" variant="light">Nobody has counted the units of this plant. Set them below, also if there are none.</Alert>}
       <RestoredDraft draft={editing.draft} />
       <form onSubmit={(event) => {
         event.preventDefault();
@@ -76,7 +79,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
       }}>
         <Group align="flex-end">
           <WholeNumberInput label="Free units" required max={mostUnits} value={form} onChange={editing.setForm} error={faultOf(editing.error, 'free')} style={{ flex: 1 }} />
-          {!theirs && <Button type="submit" disabled={!editing.isDirty || form.trim() === ''} loading={editing.isSaving}>Set the stock</Button>}
+          {!theirs && <Button type="submit" disabled={(!editing.isDirty && level !== 'uncounted') || form.trim() === ''} loading={editing.isSaving}>Set the stock</Button>}
         </Group>
       </form>
       <ProblemAlert error={editing.error} title="The stock was not set" />
@@ -145,7 +148,7 @@ function LowMark({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
   );
 }
 
-const Figure = ({ label, text, value, level }: { readonly label: string; readonly text: string; readonly value: number; readonly level?: ReturnType<typeof levelOf> }): ReactNode => (
+const Figure = ({ label, text, value, level }: { readonly label: string; readonly text: string; readonly value: number; readonly level?: PlantFilter['stock'] }): ReactNode => (
   <div>
     <Text component="dt" size="sm" c="dimmed">{label}</Text>
     <Text component="dd" m={0} size="xl" fw={600} className="numbers">{formatNumber(value)}</Text>

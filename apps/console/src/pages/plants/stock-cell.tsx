@@ -5,8 +5,8 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { AdjustStock } from './adjust-stock.js';
-import type { Plant } from './plant-filter.js';
-import { levelOf, stockQuery } from './plants-queries.js';
+import type { Plant, PlantFilter } from './plant-filter.js';
+import { stockQuery, useLevel } from './plants-queries.js';
 
 /** Rows that are scrolled past faster than this load nothing: the API has the stock of one plant at a time. */
 const settledMs = 150;
@@ -21,12 +21,13 @@ export function StockCell({ plant: { id, name } }: { readonly plant: Plant }): R
     return () => clearTimeout(timer);
   }, []);
   const { data, isError } = useQuery({ ...stockQuery(useShop(), id), enabled: isSettled, staleTime: freshMs });
+  const level = useLevel(data?.value);
   return (
     <Group role="cell" gap={6} wrap="nowrap" justify="space-between">
       <div style={{ minWidth: 0 }}>
         <Text size="sm" className="numbers" truncate>{data ? `${formatNumber(data.value.free)} free` : isError ? 'Unknown' : '…'}</Text>
         <Group gap={4} wrap="nowrap">
-          {data && <StockLevel level={levelOf(data.value)} />}
+          <StockLevel level={level} />
           {data && data.value.reserved > 0 && <Text size="xs" c="dimmed" className="numbers" truncate>{formatNumber(data.value.reserved)} reserved</Text>}
         </Group>
       </div>
@@ -36,5 +37,7 @@ export function StockCell({ plant: { id, name } }: { readonly plant: Plant }): R
   );
 }
 
-export const StockLevel = ({ level }: { readonly level: ReturnType<typeof levelOf> }): ReactNode =>
-  level && <Badge variant="light" size="xs" color={level === 'out' ? 'red' : 'orange'} tt="none" miw="max-content">{level === 'out' ? 'Out' : 'Low'}</Badge>;
+const levels = { uncounted: { label: 'Not counted', color: 'red' }, out: { label: 'Out', color: 'red' }, low: { label: 'Low', color: 'orange' } } as const;
+
+export const StockLevel = ({ level }: { readonly level: PlantFilter['stock'] }): ReactNode =>
+  level && <Badge variant="light" size="xs" color={levels[level].color} tt="none" miw="max-content">{levels[level].label}</Badge>;

@@ -1,6 +1,6 @@
 import { Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, memo, type ReactNode, Suspense } from 'react';
+import { lazy, memo, type ReactNode, startTransition, Suspense, useEffect, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import type { DayFigures } from '../../shop/day.js';
 import { useRefetchedLive } from '../../shop/use-refetched-live.js';
@@ -18,7 +18,14 @@ const Columns = lazy(() => import('./charts.js').then(({ Columns: component }) =
 const Line = lazy(() => import('./charts.js').then(({ Line: component }) => ({ default: component })));
 
 const height = 190;
-const Chart = ({ children }: { readonly children: ReactNode }): ReactNode => <Suspense fallback={<Skeleton h={height} />}>{children}</Suspense>;
+
+/** Drawing one takes longer than the rest of the page, which comes first. */
+function Chart({ children }: { readonly children: ReactNode }): ReactNode {
+  const [isDue, setDue] = useState(false);
+  useEffect(() => startTransition(() => setDue(true)), []);
+  const place = <Skeleton h={height} />;
+  return isDue ? <Suspense fallback={place}>{children}</Suspense> : place;
+}
 
 /** Minimum interval between reads of the inventory while orders change. */
 const inventoryMs = 2_000;
@@ -45,7 +52,8 @@ export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
   );
 });
 
-export function OrdersByStatus({ open, closed }: { readonly open: OpenOrders | undefined; readonly closed: ClosedOrders | undefined }): ReactNode {
+/** @param isFailed nothing that is missing is on its way; the page says why */
+export function OrdersByStatus({ open, closed, isFailed }: { readonly open: OpenOrders | undefined; readonly closed: ClosedOrders | undefined; readonly isFailed: boolean }): ReactNode {
   const parts = useStable([
     { name: 'placed', value: open?.placed ?? 0 },
     { name: 'approved', value: open?.approved ?? 0 },
@@ -59,6 +67,8 @@ export function OrdersByStatus({ open, closed }: { readonly open: OpenOrders | u
           <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
           <Legend parts={parts} />
         </Group>
+      ) : isFailed ? (
+        <Text size="sm" c="dimmed">Unknown</Text>
       ) : (
         <Skeleton h={height} />
       )}
@@ -82,10 +92,12 @@ const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; r
 
 const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' });
 
-export function OrdersPerMinute({ figures: { perMinute, isCut } }: { readonly figures: DayFigures }): ReactNode {
+export function OrdersPerMinute({ figures: { perMinute, isCut }, isFailed }: { readonly figures: DayFigures; readonly isFailed: boolean }): ReactNode {
   const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);
   const text = `${isCut ? 'the newest ' : ''}${counted(total, 'order')} in the last hour`;
   const data = useStable(perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed })));
+  // Otherwise the page would count 0.
+  if (isFailed) return <Card title="Orders per minute"><Text size="sm" c="dimmed">Unknown</Text></Card>;
   return (
     <Card title="Orders per minute" aside={<Text size="xs" c="dimmed" className="numbers">{text}</Text>}>
       <Chart><Columns data={data} height={height} label={`${text}, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} per minute`} /></Chart>
@@ -99,7 +111,7 @@ export function DeliveryTime({ figures: { perMinute } }: { readonly figures: Day
   return (
     <Card title="From placing to delivery" aside={<Text size="xs" c="dimmed" className="numbers">{last === undefined ? 'median' : `median, last ${formatDuration(last)}`}</Text>}>
       {last === undefined ? (
-        <Text size="sm" c="dimmed" h={height}>No order has been delivered since you opened the console. Deliveries appear here as they happen.</Text>
+        <Text size="sm" c="dimmed">No order has been delivered since you opened the console. Deliveries appear here as they happen.</Text>
       ) : (
         <Chart><Line data={data} height={height} label={`Median time from placing to delivery, last ${formatDuration(last)}`} /></Chart>
       )}

@@ -100,7 +100,7 @@ export function useRefundsDue(): Counted {
     refetchInterval: 60_000,
   });
   useEffect(() => (isOffered ? live.subscribe((message) => void (message.event === 'refund.due' && refetch())) : undefined), [isOffered, live, refetch]);
-  return { isOffered, value: data === undefined ? '…' : formatNumber(data), count: data ?? 0, text: data === 0 ? 'none' : 'orders whose payment must be returned', error };
+  return { isOffered, value: valueOf(data, error), count: data ?? 0, text: data === 0 ? 'none' : 'orders whose payment must be returned', error };
 }
 
 /** The user's own webhooks that the shop disabled, or whose last attempt failed: the same rule as on the Webhooks page. */
@@ -125,12 +125,15 @@ export function useFailingWebhooks(): Counted {
   });
   return {
     isOffered,
-    value: data ? formatNumber(data.failing) : '…',
+    value: valueOf(data?.failing, error),
     count: data?.failing ?? 0,
     text: data ? textOf(data) : '',
     error,
   };
 }
+
+/** How a number is shown: a missing one is on its way, or failed. */
+export const valueOf = (value: number | undefined, error: unknown): string => (value !== undefined ? formatNumber(value) : error === null ? '…' : '–');
 
 function textOf({ failing, all }: { readonly failing: number; readonly all: number }): string {
   if (all === 0) return 'you have no webhooks';

@@ -18,14 +18,14 @@ export function Stat({ label, value, text, icon: Icon, tone, href, search, error
   readonly error?: unknown;
 }): ReactNode {
   return (
-    <Paper withBorder p="md" component="section" aria-label={label}>
+    <Paper withBorder p={{ base: 'sm', xs: 'md' }} component="section" aria-label={label}>
       <Group justify="space-between" align="flex-start" wrap="nowrap">
         <Stack gap={2}>
           <Text size="sm" fw={500}>{search ? <AnchorLink to="/orders" search={search} c="inherit" inherit>{label}</AnchorLink> : href === undefined ? label : <AnchorLink to={href} c="inherit" inherit>{label}</AnchorLink>}</Text>
           <Text className="numbers" fz={30} fw={650} lh={1.15}>{value}</Text>
           <Text size="xs" c="dimmed">{error === null || error === undefined ? text : <ProblemMessage error={error} isShort />}</Text>
         </Stack>
-        <ThemeIcon variant="light" color={tone} size="lg" aria-hidden><Icon size={20} stroke={1.75} /></ThemeIcon>
+        <ThemeIcon variant="light" color={tone} size="lg" aria-hidden visibleFrom="xs"><Icon size={20} stroke={1.75} /></ThemeIcon>
       </Group>
     </Paper>
   );

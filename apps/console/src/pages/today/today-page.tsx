@@ -1,19 +1,18 @@
-import { Grid, SimpleGrid, Skeleton } from '@mantine/core';
+import { Box, Grid, SimpleGrid, Skeleton } from '@mantine/core';
 import { IconCash, IconClockHour4, IconTruckDelivery, IconWebhook } from '@tabler/icons-react';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { type Session, useCell, useMay, useSession } from '../../auth/session.js';
 import { LiveDay } from '../../shop/day.js';
-import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { DeliveryTime, OrdersByStatus, OrdersPerMinute, UnitsByStatus } from './figures.js';
 import { Health } from './health.js';
 import { LiveBadge } from '../../ui/live-badge.js';
 import { Stat } from './stat.js';
-import { useClosedOrders, useFailingWebhooks, useOpenOrders, useRefundsDue } from './queries.js';
+import { useClosedOrders, useFailingWebhooks, useOpenOrders, useRefundsDue, valueOf } from './queries.js';
 
 // Not part of the first load, which shows the key figures.
-const ToShip = lazy(() => import('./to-ship.js').then(({ ToShip: component }) => ({ default: component })));
+const Queue = lazy(() => import('./queue.js').then(({ Queue: component }) => ({ default: component })));
 
 const days = new WeakMap<Session, LiveDay>();
 
@@ -38,25 +37,25 @@ export function TodayPage(): ReactNode {
   const webhooks = useFailingWebhooks();
   const { data: open, error: openError } = useOpenOrders();
   const closed = useClosedOrders();
-  const number = (value: number | undefined): string => (value === undefined ? '…' : formatNumber(value));
+  const fault = openError ?? closed.error ?? error;
   return (
     <>
       <PageHeader title="Today" text={seesAll ? 'Open work, and what is happening right now.' : 'Your orders, and what happens to them right now.'}>
         <LiveBadge lagMs={figures.lagMs} />
       </PageHeader>
-      <ProblemAlert error={openError ?? closed.error ?? error} title="The orders could not be loaded" />
-      <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} mb="md">
-        <Stat label="To ship" value={number(open?.toShip)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} search={{ tab: 'to-ship' }} />
-        <Stat label="Awaiting payment" value={number(open?.placed)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" search={{ tab: 'awaiting' }} />
+      {fault !== undefined && <Box mb="md"><ProblemAlert error={fault} title="The orders could not be loaded" /></Box>}
+      <SimpleGrid cols={{ base: 2, lg: 4 }} spacing={{ base: 'xs', xs: 'md' }} mb="md">
+        <Stat label="To ship" value={valueOf(open?.toShip, openError)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} search={{ tab: 'to-ship' }} />
+        <Stat label="Awaiting payment" value={valueOf(open?.placed, openError)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" search={{ tab: 'awaiting' }} />
         {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} search={{ tab: 'refund' }} error={refunds.error} />}
         {webhooks.isOffered && <Stat label="Failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
       </SimpleGrid>
       <Grid>
-        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><ToShip open={open} /></Suspense></Grid.Col>
+        <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><Queue open={open} isFailed={openError !== null} /></Suspense></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><UnitsByStatus /></Grid.Col>
-        <Grid.Col span={{ base: 12, md: 4 }}><OrdersByStatus open={open} closed={closed.data} /></Grid.Col>
+        <Grid.Col span={{ base: 12, md: 4 }}><OrdersByStatus open={open} closed={closed.data} isFailed={(openError ?? closed.error) !== null} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><Health /></Grid.Col>
-        <Grid.Col span={{ base: 12, md: 6 }}><OrdersPerMinute figures={figures} /></Grid.Col>
+        <Grid.Col span={{ base: 12, md: 6 }}><OrdersPerMinute figures={figures} isFailed={error !== undefined} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}><DeliveryTime figures={figures} /></Grid.Col>
       </Grid>
     </>

@@ -1,10 +1,10 @@
-import { Button, Group, Modal, Progress, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, Progress, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useCell, useShop } from '../../auth/session.js';
-import { localInput } from '../../ui/local-input.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { TimeInput } from '../../ui/time-input.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { useStayHere } from '../../ui/use-stay-here.js';
@@ -19,13 +19,13 @@ const dayMs = 86_400_000;
 /** Asks for a period, and sends again what failed in it. */
 export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
-  const [yesterday] = useState(() => localInput(Date.now() - dayMs));
-  const draft = useDraft(`failed deliveries of webhook ${webhook.id}`, { since: yesterday, until: '' });
+  const [yesterday] = useState(() => new Date(Date.now() - dayMs).toISOString());
+  const draft = useDraft<{ since: string | undefined; until: string | undefined }>(`failed deliveries of webhook ${webhook.id}`, { since: yesterday, until: undefined });
   const { since, until } = draft.value;
   const [found, setFound] = useState<FoundFailures & { readonly run: ResendRun }>();
   const find = useChange({
     isRepeatable: true,
-    mutationFn: () => findFailures(shop, webhook.id, new Date(since), until === '' ? undefined : new Date(until)),
+    mutationFn: (from: string) => findFailures(shop, webhook.id, new Date(from), until === undefined ? undefined : new Date(until)),
     onSuccess: (failures) => {
       draft.clear();
       setFound({ ...failures, run: new ResendRun(shop, webhook.id, failures.failures) });
@@ -34,7 +34,7 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
   if (found && found.failures.length > 0) return <ResendDialog webhook={webhook} run={found.run} note={found.isCut ? `There may be more: these are the newest, at most ${formatNumber(mostResent)}.` : ''} onClose={onClose} />;
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    find.mutate();
+    if (since !== undefined) find.mutate(since);
   };
   return (
     <Modal opened onClose={onClose} title="Send again what failed" centered>
@@ -42,8 +42,8 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
         <Stack>
           <RestoredDraft draft={draft} />
           <Text size="sm">Finds the events of a period whose delivery to {nameOf(webhook)} failed and that were not sent again since.</Text>
-          <TextInput type="datetime-local" label="Since" required data-autofocus value={since} onChange={(change) => draft.change({ since: change.currentTarget.value })} />
-          <TextInput type="datetime-local" label="Before" description="Empty: until now." value={until} onChange={(change) => draft.change({ until: change.currentTarget.value })} />
+          <TimeInput label="Since" required data-autofocus value={since} onChange={(time) => draft.change({ since: time })} />
+          <TimeInput label="Before" description="Empty: until now." value={until} onChange={(time) => draft.change({ until: time })} />
           <Text size="sm" role="status">{found && (found.isCut ? 'None was found among the newest 20,000 deliveries. There may be older ones.' : 'Nothing of this period failed, or all of it was sent again.')}</Text>
           <ProblemAlert error={find.error} title="The deliveries could not be searched" />
           <Group justify="flex-end">
