@@ -27,7 +27,7 @@ const BAD = {
     pods: (service) => wrapped(service, 'return Promise.resolve(act()).then((answer) => JSON.parse(JSON.stringify(answer ?? null).replaceAll(/"(name|username|status)":"[^"]*"/g, `"$1":"wrong"`)) ?? undefined);'),
     line: /its probe failed|failed \d+ of \d+ requests/,
   },
-  leaking: { pods: () => 'const kept = []; setInterval(() => kept.push(Buffer.alloc(4_000_000, 1)), 100);', line: /a new pod (uses \d+ MiB|ended)/ },
+  leaking: { pods: () => 'const kept = []; setInterval(() => kept.push(Buffer.alloc(1_000_000, 1)), 100);', line: /a new pod (uses \d+ MiB|ended)/ },
   crashing: { pods: () => 'setTimeout(() => { console.error("seeded"); process.exit(1); }, 20_000);', line: /a new pod (ended|exits)/ },
   migrating: { migration: ['--eval', 'console.error("column exists"); process.exit(3)'], line: /its migration failed.*column exists/ },
 };
