@@ -150,9 +150,10 @@ observe() {
     [ -z "$ended" ] || fail "a new pod ended ($ended). Its last line: $(kube logs --selector "$pods" --previous --tail=1 2>&1)"
     if [ -n "${PROBE:-}" ]; then sh -c "$PROBE" > "$work/probe" 2>&1 || fail "its probe failed: $(tail -n 1 "$work/probe")"; fi
     if [ "$service" != console ]; then
-      read_counts callers "$callers"
-      read_counts old "$old"
-      read_counts new "$(kube get pods --selector "$pods" --output name)"
+      read_counts callers "$callers" &
+      read_counts old "$old" &
+      read_counts new "$(kube get pods --selector "$pods" --output name)" &
+      wait
       ls "$work"/new-last-* > /dev/null 2>&1 || fail "its new pods cannot be observed: $(tail -n 1 "$work/fault-new")"
       verdict=$(awk "$judgement" "$work"/*-first-* "$work"/*-last-*) || fail "$verdict"
     fi
