@@ -27,6 +27,7 @@ refuse() {
 
 # Restores what `kubectl apply` knows of the former release, and deletes what it did not have.
 fail() {
+  trap 'rm -rf "$work"' EXIT
   echo "$deployment is not released: $1" | tr '\n' ' ' >&2
   echo >&2
   if [ -s "$before" ]; then kube apply --filename "$before" > /dev/null; fi
@@ -200,6 +201,7 @@ kube get --filename "$manifests" --ignore-not-found --output name > "$work/names
 kube get --filename "$manifests" --ignore-not-found --output "jsonpath=$applied{range .items[*]}$applied{end}" | grep -v '^$' > "$before" || true
 grep -q '^{' "$before" || : > "$before"
 trap 'fail "it was interrupted"' INT TERM
+trap 'fail "a command of kubectl failed"' EXIT
 
 job=$(sed -n "s/^  name: \($service-migrate-[0-9a-f].*\)/\1/p" "$manifests")
 if [ -n "$job" ]; then
@@ -210,6 +212,7 @@ if [ -n "$job" ]; then
 fi
 kube apply --filename "$manifests" || fail 'its manifests were refused'
 wait_for_pods
+trap 'rm -rf "$work"' EXIT
 if [ -n "$job" ]; then
   [ -n "$suffix" ] && of_role="app.kubernetes.io/component=${suffix#-}" || of_role='!app.kubernetes.io/component'
   kube delete jobs --selector "app.kubernetes.io/name=$service-migrate,$of_role" --field-selector "metadata.name!=$job"

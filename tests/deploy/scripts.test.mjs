@@ -292,6 +292,12 @@ test('a release that is interrupted is undone', { timeout: 60_000 }, async (cont
   assert.deepEqual(changes.slice(-3), UNDONE);
 });
 
+test('a release is undone if the cluster does not answer while its new pods are observed', { timeout: 60_000 }, async (context) => {
+  const { code, lines, changes } = await released({ ...(await observable(context)), ended: 'echo connection refused >&2; false' }, undefined, { OBSERVE_SECONDS: '30' });
+  assert.deepEqual([code, lines.slice(0, 2).map((one) => one.trimEnd())], [1, ['connection refused', 'store is not released: a command of kubectl failed']]);
+  assert.deepEqual(changes.slice(-3), UNDONE);
+});
+
 test('a release prints each reason why a migration waits once', { timeout: 20_000 }, async () => {
   // First no pod is created; then it has no node; then its container starts, runs and completes.
   const { code, lines } = await released({
