@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SERVICES } from '../services.mjs';
 
+/** Faults begin when a pod has started, or it would never be ready. */
+const STARTED_S = 20;
+
 /** Before the service's own modules, and not in the programs that release.sh runs in the pod. @param {string} body */
 const preloaded = (body) => `--import=data:text/javascript,${encodeURIComponent(`if (process.argv[1]?.endsWith("main.js")) { ${body} }`)}`;
 
@@ -12,7 +15,7 @@ const preloaded = (body) => `--import=data:text/javascript,${encodeURIComponent(
 function wrapped(service, then) {
   const [file, name, methods] = service === 'gateway' ? ['client', 'RpcClient', ['call', 'callRaw']] : ['server', 'RpcServer', ['execute']];
   return `const { ${name}: one } = await import("file:///app/node_modules/@plant-shop/platform/dist/rpc/${file}.js");
-    for (const name of ${JSON.stringify(methods)}) { const real = one.prototype[name]; one.prototype[name] = function (...args) { const act = () => real.apply(this, args); ${then} }; }`;
+    for (const name of ${JSON.stringify(methods)}) { const real = one.prototype[name]; one.prototype[name] = function (...args) { const act = () => real.apply(this, args); if (process.uptime() < ${STARTED_S}) return act(); ${then} }; }`;
 }
 
 /**
@@ -21,7 +24,7 @@ function wrapped(service, then) {
  */
 const BAD = {
   failing: { pods: (service) => wrapped(service, 'if (Math.random() < 0.5) throw new Error("seeded"); return act();'), line: /failed \d+ of \d+ requests/ },
-  slow: { pods: (service) => wrapped(service, 'return new Promise((resolve) => setTimeout(resolve, 500)).then(act);'), line: /took \d+ ms a request/ },
+  slow: { pods: (service) => wrapped(service, 'return new Promise((resolve) => setTimeout(resolve, 300)).then(act);'), line: /took \d+ ms a request|failed \d+ of \d+ requests|its probe failed/ },
   // Whoever checks an answer refuses it; what passes is found by the probe.
   wrong: {
     pods: (service) => wrapped(service, 'return Promise.resolve(act()).then((answer) => JSON.parse(JSON.stringify(answer ?? null).replaceAll(/"(name|username|status)":"[^"]*"/g, `"$1":"wrong"`)) ?? undefined);'),
