@@ -1,8 +1,11 @@
 #!/bin/sh
 # Releases one service: sh deploy/release.sh store production
 # Replicas of one role: sh deploy/release.sh notifications production-stream
-# Applies settings and policies, migrates the schema, then replaces the pods. If a step fails, it undoes what it changed, except for
-# migrations, which the former release supports, and says why in one line. The old pods serve throughout.
+# Applies settings and policies, migrates the schema, starts the first new pods, compares them with the old ones, then replaces the rest.
+# If a step fails or the new pods hurt, it undoes what it changed, except for migrations, which the former release supports, and says why
+# in one line. The old pods serve throughout.
+#   OBSERVE_SECONDS  how long the first new pods are compared, default 120
+#   PROBE            a command that fails if the shop answers with wrong content; it runs every few seconds of that time
 set -eu
 
 service=$1
@@ -24,6 +27,7 @@ refuse() {
 
 # Restores what `kubectl apply` knows of the former release, and deletes what it did not have.
 fail() {
+  trap 'rm -rf "$work"' EXIT
   echo "$deployment is not released: $1" | tr '\n' ' ' >&2
   echo >&2
   if [ -s "$before" ]; then kube apply --filename "$before" > /dev/null; fi
@@ -78,10 +82,94 @@ new_pods() {
   echo "${labels}pod-template-hash=$(kube get replicasets --selector "${labels%,}" --output "jsonpath=$revisions" | sort -n | tail -n 1 | cut -d ' ' -f 2)"
 }
 
+# Prints what a pod counted since its start: for each operation the answers, failures and seconds; and its memory in bytes.
+counting='
+const rows = {};
+const text = await (await fetch("http://127.0.0.1:9090/metrics")).text();
+for (const [, what, labels, value] of text.matchAll(/^(?:http_request_duration|rpc_operation_duration|stream_lag)_seconds_(count|sum){(.*)} (.*)/gm)) {
+  const [operation = "frames", outcome] = [/operation="([^"]*)/, /(?:status|code)="([^"]*)/].map((one) => one.exec(labels)?.[1]);
+  const row = (rows[operation] ??= [0, 0, 0]);
+  row[what === "sum" ? 2 : 0] += Number(value);
+  if (what === "count" && /^(5..|internal|unavailable|outcome-unknown|overloaded|unknown-operation)$/.test(outcome)) row[1] += Number(value);
+}
+for (const [operation, row] of Object.entries(rows)) console.log(operation, ...row);
+console.log("memory", /^process_resident_memory_bytes.* (.*)/m.exec(text)?.[1] ?? 0, 0, 0);'
+
+# Reads the files of `read_counts`. Ends with 1 and the reason if the new pods are worse than the old ones, or the gateway is worse than
+# before them; else prints how many requests the new pods answered.
+judgement='
+function add(group, sign) { answers[group] += sign * $2; failures[group] += sign * $3; count[group, $1] += sign * $2; seconds[group, $1] += sign * $4; operations[$1] }
+function check(before, after, who,   one, took, expected, compared) {
+  share = answers[before] > 0 ? failures[before] / answers[before] : 0
+  if (failures[after] >= 5 && failures[after] / answers[after] > 2 * share + 0.01) reason = sprintf("%s failed %d of %d requests (before: %.1f %%)", who, failures[after], answers[after], 100 * share)
+  for (one in operations) if (count[before, one] > 0 && count[after, one] > 0) {
+    compared += count[after, one]; took += seconds[after, one]; expected += count[after, one] * seconds[before, one] / count[before, one]
+  }
+  if (compared >= 50 && took > 2 * expected + 0.1 * compared) reason = sprintf("%s took %.0f ms a request (before: %.0f ms)", who, 1000 * took / compared, 1000 * expected / compared)
+}
+$1 == "memory" {
+  if (FILENAME ~ /new-last-/ && $2 > memory["new"]) memory["new"] = $2
+  if (FILENAME ~ /old-last-/ && $2 > memory["old"]) memory["old"] = $2
+  next
+}
+FILENAME ~ /new-last-/ { add("new", 1) }
+FILENAME ~ /old-last-/ { add("old", 1) }
+FILENAME ~ /old-first-/ { add("old", -1) }
+FILENAME ~ /callers-last-/ { add("since", 1) }
+FILENAME ~ /callers-first-/ { add("since", -1); add("until", 1) }
+END {
+  check("until", "since", "the gateway")
+  check("old", "new", "its new pods")
+  if (memory["old"] > 0 && memory["new"] > 1.5 * memory["old"] + 64 * 1048576) reason = sprintf("a new pod uses %.0f MiB (before: %.0f MiB)", memory["new"] / 1048576, memory["old"] / 1048576)
+  print(reason != "" ? reason : answers["new"] + 0)
+  exit reason != ""
+}'
+
+# Notes what pods have counted by now, and at first: read_counts <old, new or callers> <pods>.
+read_counts() {
+  for pod in $2; do kube exec "$pod" -- node --input-type=module --eval "$counting" > "$work/reading-${pod#*/}" 2> "$work/fault-$1" & done
+  wait
+  for pod in $2; do
+    reading=$work/reading-${pod#*/}
+    # A pod that was removed meanwhile keeps what it had counted.
+    [ -s "$reading" ] || continue
+    [ -e "$work/$1-first-${pod#*/}" ] || cp "$reading" "$work/$1-first-${pod#*/}"
+    mv "$reading" "$work/$1-last-${pod#*/}"
+  done
+}
+
+# Has the rollout wait while the first new pods get their share of the traffic.
+observe() {
+  old=$(kube get pods --selector "$(echo "$pods" | sed 's/\(pod-template-hash\)=/\1!=/')" --output name)
+  [ -n "$old" ] || return 0
+  kube rollout pause "deployment/$deployment" > /dev/null
+  callers=
+  [ "$service" = gateway ] || callers=$(kube get pods --selector app.kubernetes.io/name=gateway --output name)
+  observed=$(($(date +%s) + ${OBSERVE_SECONDS:-120}))
+  while [ "$(date +%s)" -lt "$observed" ]; do
+    ended=$(kube get pods --selector "$pods" --output 'jsonpath={range .items[*].status.containerStatuses[?(@.restartCount>0)]}{.lastState.terminated.reason}{end}')
+    [ -z "$ended" ] || fail "a new pod ended ($ended). Its last line: $(kube logs --selector "$pods" --previous --tail=1 2>&1)"
+    if [ -n "${PROBE:-}" ]; then sh -c "$PROBE" > "$work/probe" 2>&1 || fail "its probe failed: $(tail -n 1 "$work/probe")"; fi
+    if [ "$service" != console ]; then
+      read_counts callers "$callers" &
+      read_counts old "$old" &
+      read_counts new "$(kube get pods --selector "$pods" --output name)" &
+      wait
+      ls "$work"/new-last-* > /dev/null 2>&1 || fail "its new pods cannot be observed: $(tail -n 1 "$work/fault-new")"
+      verdict=$(awk "$judgement" "$work"/*-first-* "$work"/*-last-*) || fail "$verdict"
+    fi
+    sleep 2
+  done
+  echo "$deployment: its first new pods answered ${verdict:-no} requests as well as the old ones"
+  kube rollout resume "deployment/$deployment" > /dev/null
+}
+
 wait_for_pods() {
+  observed=
   while :; do
     status=$(kube rollout status "deployment/$deployment" --watch=false 2>&1) || true
     pods=$(new_pods)
+    if [ -z "$observed" ] && [ "$(kube get replicasets --selector "$pods" --output 'jsonpath={.items[*].status.readyReplicas}')" ]; then observed=0 && observe; fi
     case $status in
       *'successfully rolled out'*) return ;;
       *'exceeded its progress deadline'*)
@@ -112,6 +200,8 @@ applied='{.metadata.annotations.kubectl\.kubernetes\.io/last-applied-configurati
 kube get --filename "$manifests" --ignore-not-found --output name > "$work/names"
 kube get --filename "$manifests" --ignore-not-found --output "jsonpath=$applied{range .items[*]}$applied{end}" | grep -v '^$' > "$before" || true
 grep -q '^{' "$before" || : > "$before"
+trap 'fail "it was interrupted"' INT TERM
+trap 'fail "a command of kubectl failed"' EXIT
 
 job=$(sed -n "s/^  name: \($service-migrate-[0-9a-f].*\)/\1/p" "$manifests")
 if [ -n "$job" ]; then
@@ -122,6 +212,7 @@ if [ -n "$job" ]; then
 fi
 kube apply --filename "$manifests" || fail 'its manifests were refused'
 wait_for_pods
+trap 'rm -rf "$work"' EXIT
 if [ -n "$job" ]; then
   [ -n "$suffix" ] && of_role="app.kubernetes.io/component=${suffix#-}" || of_role='!app.kubernetes.io/component'
   kube delete jobs --selector "app.kubernetes.io/name=$service-migrate,$of_role" --field-selector "metadata.name!=$job"

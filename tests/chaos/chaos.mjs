@@ -10,6 +10,7 @@ import { findChromium } from '../console/kit/chromium-binary.mjs';
 import { BuildCopy } from './dist/prove/build-copy.js';
 import { proofNames, prove } from './dist/prove/prove.js';
 import { goalNames, run } from './dist/run.js';
+import { drill } from './drill.mjs';
 import { Stack } from './stack.mjs';
 
 const usage = `Starts a private shop, injects faults, and checks every response against the guarantees.
@@ -21,7 +22,8 @@ const usage = `Starts a private shop, injects faults, and checks every response 
   npm run chaos -- --keep-logs <folder>       copies the services' logs there at the end
   npm run chaos -- --report <file>            writes the numbers of passed and failed goals as JSON
   npm run chaos -- --prove                    seeds bugs, one at a time, and checks that each is detected
-  npm run chaos -- --prove early-expiry       only these bugs, of ${proofNames.join(', ')}`;
+  npm run chaos -- --prove early-expiry       only these bugs, of ${proofNames.join(', ')}
+  npm run drill                               restores the store's database instead, by the runbook's commands`;
 
 const stop = stopOnSignals();
 process.exit(await main());
@@ -36,9 +38,9 @@ async function main() {
       console.log(usage);
       return 0;
     }
-    console.log(`Seed ${options.seed}`);
+    if (!options.drills) console.log(`Seed ${options.seed}`);
     const folder = temporaryFolder(shutdown);
-    outcome = await (options.proves ? proof(folder, options) : trial(folder, options, shutdown));
+    outcome = await (options.drills ? restore(folder, options, shutdown) : options.proves ? proof(folder, options) : trial(folder, options, shutdown));
     if (options.report) writeFileSync(options.report, JSON.stringify(outcome));
   } catch (error) {
     console.log(`\n${explain(error)}`);
@@ -63,6 +65,14 @@ async function trial(folder, options, shutdown) {
   });
   const browser = await findBrowser(options.only);
   return Promise.race([run(stack, { ...options, browser, say: console.log }), aborted(stack.signal)]);
+}
+
+/** @param {string} folder @param {NonNullable<ReturnType<typeof optionsOf>>} options @param {Shutdown<'shop' | 'temporary folder'>} shutdown */
+async function restore(folder, { isShort }, shutdown) {
+  const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal, replicas: { gateway: 1, catalog: 1, store: 1, identity: 1, notifications: 1 } });
+  shutdown.add('shop', () => stack.end());
+  const isExplained = await Promise.race([drill(stack, { seconds: isShort ? 3 : 15, say: console.log }), aborted(stack.signal)]);
+  return isExplained ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
 }
 
 /** @param {readonly string[]} only */
@@ -105,6 +115,7 @@ function optionsOf(args) {
       'keep-logs': { type: 'string' },
       prove: { type: 'boolean', default: false },
       report: { type: 'string' },
+      drill: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
   });
@@ -118,5 +129,5 @@ function optionsOf(args) {
   const unknownBugs = bugs.filter((name) => !proofNames.includes(name));
   if (unknownBugs.length > 0) throw new StartError(`No such bug: ${unknownBugs.join(', ')}. The bugs are ${proofNames.join(', ')}.`);
   if (!Number.isSafeInteger(seed) || !(minutes > 0)) throw new StartError(usage);
-  return { seed, minutes, only, isShort: values.short, keepLogs: values['keep-logs'], proves: values.prove, bugs, report: values.report };
+  return { seed, minutes, only, isShort: values.short, keepLogs: values['keep-logs'], proves: values.prove, drills: values.drill, bugs, report: values.report };
 }

@@ -20,6 +20,7 @@ import { migrate } from '../../tools/start/shop.mjs';
 import { anyReceiver } from '../../tools/test/shop.mjs';
 import { ORDER, Shutdown, together } from '../../tools/start/shutdown.mjs';
 import { Watch } from '../../tools/start/watch.mjs';
+import { Backup } from './backup.mjs';
 import { Disk } from './disk.mjs';
 import { Relays } from './relays.mjs';
 import { addStandby, promote, requireStandby } from './standby.mjs';
@@ -74,6 +75,8 @@ export class Stack {
   #databases;
   /** @type {Record<string, string> | undefined} */
   #postgresVariables;
+  /** @type {Map<string, KeptProcess>} */
+  #processes = new Map();
   /** @type {LinkedStandby | undefined} */
   #standby;
   #standbys = 0;
@@ -140,8 +143,6 @@ export class Stack {
     await migrate(site, direct, databases);
 
     if (postgresClock) this.clocks = await this.#makeClocks(postgresClock);
-    /** @type {ReturnType<typeof serviceProcess>[]} */
-    const processes = [];
     for (const instance of this.instances) {
       const { label, service } = instance;
       const nats = await this.#relays.to(...broker.servers.map(({ url }) => url));
@@ -157,16 +158,49 @@ export class Stack {
       this.#envs.set(label, env);
       const record = () => runFile.record(instance, supervised.mark);
       const supervised = serviceProcess(instance, { env, logs: dataDir.logs, screen: silent, watch, record });
-      processes.push(supervised);
+      this.#processes.set(label, supervised);
     }
-    this.#shutdown.add('services', async () => {
-      await Promise.all(processes.map((one) => one.stop()));
-    });
-    for (const one of processes) one.start();
+    this.#shutdown.add('services', () => this.stop(...this.#processes.keys()));
+    for (const one of this.#processes.values()) one.start();
     const { signal } = this.#stop;
     await together(this.#stop, this.instances.map(({ opsPort }) => answers(`http://127.0.0.1:${opsPort}/readyz`, { limitMs: READY_LIMIT_MS, signal })));
     await answers(`${publicUrl}/readyz`, { limitMs: READY_LIMIT_MS, signal });
     watch.isOpen = true;
+  }
+
+  /** @param {...string} labels of instances */
+  async stop(...labels) {
+    await Promise.all([...this.#processes].flatMap(([label, one]) => (labels.includes(label) ? one.stop() : [])));
+  }
+
+  /** Starts stopped instances, until they are ready. @param {...string} labels */
+  async start(...labels) {
+    for (const label of labels) this.#processes.get(label)?.start();
+    const { signal } = this.#stop;
+    const started = this.instances.filter(({ label }) => labels.includes(label));
+    await together(this.#stop, started.map(({ opsPort }) => answers(`http://127.0.0.1:${opsPort}/readyz`, { limitMs: READY_LIMIT_MS, signal })));
+  }
+
+  /** Archives the WAL of all databases from now on, and takes a base backup. */
+  async backUp() {
+    const { cluster, server } = /** @type {OwnDatabases} */ (this.#databases);
+    const place = join(dirname(this.dataDir.postgres), 'backup');
+    return Backup.take({ cluster, server, adminUrl: this.adminUrl }, place, { logs: this.logs, watch: /** @type {Watch} */ (this.#watch), signal: this.#stop.signal });
+  }
+
+  /**
+   * Migrates a service's database on another server, which the service then uses.
+   * @param {'store'} service
+   * @param {string} adminUrl of that server
+   */
+  async moveDatabase(service, adminUrl) {
+    const { urls, ownerUrls } = /** @type {OwnDatabases} */ (this.#databases);
+    const there = (/** @type {string} */ url) => through(url, { port: Number(new URL(adminUrl).port) });
+    const instance = /** @type {import('../../tools/start/services.mjs').Instance} */ (this.instances.find((one) => one.service === service));
+    const env = { ...this.#envs.get(instance.label), [`${service.toUpperCase()}_DATABASE_URL`]: there(urls[service]) };
+    await migrate({ stop: this.#stop }, [{ instance, env }], { ownerUrls: { [service]: there(ownerUrls[service] ?? '') } });
+    const links = this.instances.flatMap((one) => (one.service === service ? (this.links[one.label]?.postgres ?? []) : []));
+    await Promise.all(links.map((link) => link.retarget(adminUrl)));
   }
 
   /** @returns its address */

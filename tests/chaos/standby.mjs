@@ -46,21 +46,10 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
     // A server that was a standby itself has a copy of the slot that it followed.
     await client.query(`SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '${SLOT}'`);
     await client.query(`SELECT pg_create_physical_replication_slot('${SLOT}', true)`);
-    await client.query(`SELECT pg_backup_start('standby', true)`);
-    mkdirSync(folder, { mode: 0o700 });
-    if (user) chownSync(folder, user.uid, user.gid);
-    await run('sh', ['-c', copy, 'sh', cluster.folder, folder], { what: 'Copying the databases', signal });
-    const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)');
+    await copyCluster(client, cluster, folder, signal);
     const { password } = new URL(adminUrl);
     const conninfo = `host=127.0.0.1 port=${link.port} user=postgres password=${password} application_name=${SLOT}`;
-    for (const [name, text] of [
-      ['backup_label', rows[0].labelfile],
-      ['standby.signal', ''],
-      ['postgresql.auto.conf', `primary_conninfo = '${conninfo}'\nprimary_slot_name = '${SLOT}'\n`],
-    ]) {
-      writeFileSync(join(folder, name), text, { mode: 0o600 });
-      if (user) chownSync(join(folder, name), user.uid, user.gid);
-    }
+    write(folder, user, { 'standby.signal': '', 'postgresql.auto.conf': `primary_conninfo = '${conninfo}'\nprimary_slot_name = '${SLOT}'\n` });
     const port = await freePort();
     const copied = { ...cluster, folder };
     const server = serverOf(copied, { port, logFile, settings: serverSettings, onEnd, onChange, variables });
@@ -72,6 +61,30 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
     return { cluster: copied, server, adminUrl: url.href };
   } finally {
     await client.end();
+  }
+}
+
+/**
+ * Copies a running Postgres without its WAL: a base backup.
+ * @param {pg.Client} client of its superuser
+ * @param {import('../../tools/start/postgres.mjs').Cluster} cluster
+ * @param {string} folder where the copy goes; its parent exists
+ * @param {AbortSignal} signal
+ */
+export async function copyCluster(client, { folder: from, user }, folder, signal) {
+  await client.query(`SELECT pg_backup_start('copy', true)`);
+  mkdirSync(folder, { mode: 0o700 });
+  if (user) chownSync(folder, user.uid, user.gid);
+  await run('sh', ['-c', copy, 'sh', from, folder], { what: 'Copying the databases', signal });
+  const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(true)');
+  write(folder, user, { backup_label: rows[0].labelfile });
+}
+
+/** @param {string} folder of a cluster @param {import('../../tools/start/system-user.mjs').SystemUser | undefined} user @param {Record<string, string>} files */
+export function write(folder, user, files) {
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
+    if (user) chownSync(join(folder, name), user.uid, user.gid);
   }
 }
 

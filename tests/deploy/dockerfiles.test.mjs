@@ -83,7 +83,7 @@ describe('the Dockerfile', () => {
   test('only files that Node never reads are removed', () => {
     const folder = mkdtempSync(join(tmpdir(), 'plant-shop-prune-'));
     const kept = ['dist/main.js', 'package.json', 'migrations/1.sql', 'node_modules/a/index.cjs', 'node_modules/a/index.mjs', 'node_modules/a/LICENSE', 'node_modules/map/a.json'];
-    const gone = ['dist/main.js.map', 'dist/main.d.ts', 'node_modules/a/index.d.mts', 'node_modules/a/index.d.cts'];
+    const gone = ['dist/main.js.map', 'dist/main.d.ts', 'node_modules/a/index.d.mts', 'node_modules/a/index.d.cts', 'node_modules/.modules.yaml', 'node_modules/.pnpm-workspace-state-v1.json'];
     for (const file of [...kept, ...gone]) {
       mkdirSync(dirname(join(folder, file)), { recursive: true });
       writeFileSync(join(folder, file), '');

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
+import { createMetrics, operationDurations } from '../../libs/platform/dist/service/metrics.js';
 import { attempt, run } from '../../tools/start/command.mjs';
 import { NATS_USERS } from '../../tools/start/services.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
@@ -121,15 +124,22 @@ END`,
   events: ':',
   status: 'echo deployment "store" successfully rolled out',
   said: 'echo a line',
+  // How many new pods are ready.
+  ready: ':',
+  // The last ends of new pods.
+  ended: ':',
+  // What a pod prints that runs the shell's arguments.
+  counts: ':',
 };
 
 /**
  * Releases the store in a fake cluster that has its Deployment already.
  * @param {Partial<typeof CLUSTER>} answers
  * @param {[service: string, overlay: string]} [what]
+ * @param {NodeJS.ProcessEnv} [env]
  */
-async function released(answers, what = ['store', 'production']) {
-  const { rendered, dryRun, secrets, job, pods, events, status, said } = { ...CLUSTER, ...answers };
+async function released(answers, what = ['store', 'production'], env = {}) {
+  const { rendered, dryRun, secrets, job, pods, events, status, said, ready, ended, counts } = { ...CLUSTER, ...answers };
   const notes = mkdtempSync(join(folder, 'release-'));
   const kubectl = stand('kubectl', `
     [ "$1" = --namespace ] && shift 2
@@ -144,16 +154,22 @@ async function released(answers, what = ['store', 'production']) {
       'get --filename'*) printf '{"kind":"Deployment"}\\n---\\n\\n---\\n' ;;
       'get job/'*) turn; ${job} ;;
       'get deployment'*) printf 'app.kubernetes.io/name=store,' ;;
+      'get replicasets'*readyReplicas*) ${ready} ;;
       'get replicasets'*) printf '9 older\\n10 newer\\n' ;;
       'get pods'*'.metadata.name}') echo store-newer-1 ;;
+      'get pods'*restartCount*) ${ended} ;;
+      'get pods'*'!=newer --output name') echo pod/old ;;
+      'get pods'*'=gateway --output name') echo pod/gateway ;;
+      'get pods'*'=newer --output name') echo pod/new ;;
       'get pods'*) turn=$(wc -l < "$turns" | tr -d ' '); ${pods} ;;
       'get events'*) ${events} ;;
       'rollout status'*--watch=false) turn; ${status} ;;
+      exec*--input-type=module*) ${counts} ;;
       logs*|exec*) ${said} ;;
       *before.yaml) echo "apply $(tr '\\n' ' ' < "$3")" >> ${notes}/changes ;;
       *) echo "$*" | sed 's, /[^ ]*/, ,' >> ${notes}/changes ;;
     esac`);
-  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), ...what], { env: { ...process.env, ...kubectl } });
+  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), ...what], { env: { ...process.env, ...kubectl, ...env } });
   const changes = existsSync(join(notes, 'changes')) ? readFileSync(join(notes, 'changes'), 'utf8').trimEnd().split('\n') : [];
   return { code, lines: output.trimEnd().split('\n').filter(Boolean), changes };
 }
@@ -212,6 +228,75 @@ for (const [what, answers, line] of BAD) {
     assert.equal(changes.includes('apply --filename manifests.yaml'), 'status' in answers, 'the pods');
   });
 }
+
+/**
+ * Three pods that are asked for their real metrics while they answer requests.
+ * @param {import('node:test').TestContext} context
+ * @param {Partial<Record<'old' | 'new' | 'gateway', { seconds?: number, failures?: number }>>} [traits] of a pod's answers; failures: of ten
+ */
+async function observable(context, traits = {}) {
+  const ports = await Promise.all(
+    /** @type {const} */ (['old', 'new', 'gateway']).map(async (pod) => {
+      const registry = createMetrics('store');
+      const durations = operationDurations(registry);
+      const { seconds = 0.01, failures = 0 } = traits[pod] ?? {};
+      const answer = () => Array.from({ length: 100 }, (_, n) => durations.observe({ operation: 'store.place', code: n % 10 < failures ? 'internal' : 'ok' }, seconds));
+      // The gateway has answered as many requests as before the release, of which none failed.
+      if (pod === 'gateway') Array.from({ length: 10_000 }, () => durations.observe({ operation: 'store.place', code: 'ok' }, 0.01));
+      const server = createServer((_, response) => {
+        answer();
+        registry.metrics().then((text) => response.end(text), (error) => response.destroy(error));
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      context.after(() => server.close());
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      return `pod/${pod}) port=${port} ;;`;
+    }),
+  );
+  // exec <pod> -- node --input-type=module --eval <program>
+  const counts = `case $2 in ${ports.join(' ')} esac; ${process.execPath} "$5" "$6" "$(printf %s "$7" | sed "s/9090/$port/")"`;
+  return { counts, ready: 'echo 1', status: 'if [ $turn -lt 4 ]; then echo Waiting; else echo successfully rolled out; fi' };
+}
+
+test('the first new pods of a release are compared with the old ones, then the others follow', { timeout: 60_000 }, async (context) => {
+  const { code, lines, changes } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '8', PROBE: 'exit 0' });
+  assert.equal(code, 0, lines.join('\n'));
+  assert.match(lines.join('\n'), /^store: its first new pods answered [1-9]\d+ requests as well as the old ones$/);
+  assert.deepEqual(changes.slice(2, 5), ['apply --filename manifests.yaml', 'rollout pause deployment/store', 'rollout resume deployment/store']);
+});
+
+/** @type {[what: string, traits: Parameters<typeof observable>[1], answers: Partial<typeof CLUSTER>, probe: string, line: RegExp][]} */
+const HURTING = [
+  ['fail', { new: { failures: 3 } }, {}, '', /its new pods failed \d+ of \d+ requests \(before: 0\.0 %\)$/],
+  ['are slow', { new: { seconds: 0.3 } }, {}, '', /its new pods took 300 ms a request \(before: 10 ms\)$/],
+  ['do not answer, so that the gateway fails', { gateway: { failures: 3 } }, {}, '', /the gateway failed \d+ of \d+ requests \(before: 0\.3 %\)$/],
+  ['take more and more memory', {}, { counts: 'case $2 in *new) echo memory 400000000 0 0 ;; *) echo memory 100000000 0 0 ;; esac' }, '', /a new pod uses 381 MiB \(before: 95 MiB\)$/],
+  ['end', {}, { ended: 'echo OOMKilled' }, '', /a new pod ended \(OOMKilled\)\. Its last line: a line$/],
+  ['answer with wrong content', {}, {}, 'echo not a Monstera; exit 1', /its probe failed: not a Monstera$/],
+  ['cannot be asked', {}, { counts: 'echo no node >&2; false' }, '', /its new pods cannot be observed: no node$/],
+];
+
+for (const [what, traits, answers, probe, line] of HURTING) {
+  test(`a release whose first new pods ${what} is undone`, { timeout: 60_000 }, async (context) => {
+    const { code, lines, changes } = await released({ ...(await observable(context, traits)), ...answers }, undefined, { OBSERVE_SECONDS: '30', PROBE: probe });
+    assert.deepEqual([code, lines.length, changes.includes('rollout resume deployment/store')], [1, 2, false], lines.join('\n'));
+    assert.match(lines[0]?.trimEnd() ?? '', line);
+    assert.deepEqual(changes.slice(-3), UNDONE);
+  });
+}
+
+test('a release that is interrupted is undone', { timeout: 60_000 }, async (context) => {
+  const { code, lines, changes } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '30', PROBE: 'kill -TERM $PPID' });
+  assert.deepEqual([code, lines[0]?.trimEnd()], [1, 'store is not released: it was interrupted']);
+  assert.deepEqual(changes.slice(-3), UNDONE);
+});
+
+test('a release is undone if the cluster does not answer while its new pods are observed', { timeout: 60_000 }, async (context) => {
+  const { code, lines, changes } = await released({ ...(await observable(context)), ended: 'echo connection refused >&2; false' }, undefined, { OBSERVE_SECONDS: '30' });
+  assert.deepEqual([code, lines.slice(0, 2).map((one) => one.trimEnd())], [1, ['connection refused', 'store is not released: a command of kubectl failed']]);
+  assert.deepEqual(changes.slice(-3), UNDONE);
+});
 
 test('a release prints each reason why a migration waits once', { timeout: 20_000 }, async () => {
   // First no pod is created; then it has no node; then its container starts, runs and completes.

@@ -127,7 +127,7 @@ async function catchMails({ shutdown, runFile }, env) {
  * Writes the environment files of services that the user runs, and removes those of an earlier run.
  * @param {Site} site
  * @param {Planned[]} processes
- * @param {import('./databases.mjs').Databases} databases
+ * @param {Pick<import('./databases.mjs').Databases, 'ownerUrls'>} databases
  * @param {NodeJS.ProcessEnv} inherited
  * @returns {Promise<import('./own-process.mjs').LeftOut[]>}
  */
@@ -176,9 +176,9 @@ function lock(dataDir) {
 
 /**
  * Migrates every database, as a deployment's migration Jobs do.
- * @param {Site} site
+ * @param {Pick<Site, 'stop'>} site
  * @param {Planned[]} processes
- * @param {import('./databases.mjs').Databases} databases
+ * @param {Pick<import('./databases.mjs').Databases, 'ownerUrls'>} databases
  */
 export async function migrate({ stop }, processes, { ownerUrls }) {
   const migrations = DATABASES.flatMap((name) => {

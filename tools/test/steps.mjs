@@ -50,11 +50,15 @@ export const steps = {
 
   acceptance: (context) => acceptance(context),
 
-  // A short run of npm run chaos, always with the same seed.
+  // A short restore drill, and a short run of npm run chaos, always with the same seed.
   chaos: async (context) => {
-    const file = join(context.folder, 'chaos.json');
-    const code = await node(context, ['tests/chaos/chaos.mjs', '--short', '--report', file], { endLimitMs: 45_000 });
-    return tallyOfChaos({ code, report: contentOf(file) });
+    const tallies = [];
+    for (const what of context.jestArgs.length > 0 ? [context.jestArgs] : [['--drill'], []]) {
+      const file = join(context.folder, `chaos${what.join('')}.json`);
+      const code = await node(context, ['tests/chaos/chaos.mjs', '--short', '--report', file, ...what], { endLimitMs: 45_000 });
+      tallies.push(tallyOfChaos({ code, report: contentOf(file) }));
+    }
+    return sum(tallies);
   },
 
   deploy: (context) => nodeTests(context, 'deploy', 'tests/deploy/*.test.mjs'),

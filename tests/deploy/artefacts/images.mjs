@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { run } from '../../../tools/start/command.mjs';
@@ -38,6 +38,7 @@ export async function buildArtefacts(folder, means) {
 class Images {
   /** @type {Map<string, Promise<Stage>>} */
   #stages = new Map();
+  #made = 0;
 
   /** @param {string} folder @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal }} means */
   constructor(folder, { env, signal }) {
@@ -67,7 +68,9 @@ class Images {
   /** @param {Target} target @param {import('../dockerfile.mjs').Instruction[]} instructions */
   async #make(target, instructions) {
     const [base = ''] = (instructions[0]?.text ?? '').split(' ');
-    const root = mkdtempSync(join(this.folder, 'stage-'));
+    // Not random: pnpm writes the place into names of packages.
+    const root = join(this.folder, `stage-${++this.#made}`);
+    mkdirSync(root, { recursive: true });
     /** @type {Stage} */
     const stage = { cwd: '/', env: {}, ...(await this.#copyBase(target, base, root)), root };
     for (const { name, text } of instructions) {

@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { ResumingSocket } from '@plant-shop/testing/stream';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
 import { ordersOf, Traffic } from '../artefacts/rolling.mjs';
 import { SERVICES } from '../services.mjs';
+import { BAD_RELEASES, releaseBadly } from './bad-releases.mjs';
 import { Usage } from './usage.mjs';
 
 const usage = `npm run cluster -- --check [name…]
@@ -17,6 +19,8 @@ Sends traffic to a shop in a cluster (deploy/README.md) while it changes the clu
   rollout         a rolling restart of each service; also: ${SERVICES.map((service) => `rollout-${service}`).join(' ')}
   scale           one more replica of notifications, new clients, then back
   kill            one pod of store, then one of notifications, without grace period
+  bad             releases that release.sh must undo, each within three minutes; also single ones:
+                  ${BAD_RELEASES.join(' ')}
 
   NAMESPACE       default plant-shop
   OVERLAY         default production
@@ -27,6 +31,8 @@ Sends traffic to a shop in a cluster (deploy/README.md) while it changes the clu
 kubectl must be configured for the cluster, and this machine must reach both addresses.`;
 
 const { NAMESPACE = 'plant-shop', OVERLAY = 'production', DEPLOY = join(ROOT, 'deploy'), SOCKETS = '20' } = process.env;
+/** A bad release is undone within this time. */
+const UNDONE_LIMIT_S = 180;
 /** Time for the last events to arrive after the traffic has ended. */
 const LATE_MS = 15_000;
 
@@ -50,9 +56,11 @@ async function prepare(url) {
   // Before it is an admin, who would need a second factor.
   const { message } = await ask('GET', `/v3/user/login?username=${username}&password=${encodeURIComponent(password)}`);
   await kubectl('exec', 'deployment/identity', '--', 'node', 'dist/set-role.js', username, 'admin');
-  const { key } = await ask('POST', `/v3/user/${username}/apiKeys`, { authorization: `Bearer ${message}` }, { name: 'check', permissions: ['write:orders', 'write:payments', 'write:plants', 'write:stock'] });
+  const { key } = await ask('POST', `/v3/user/${username}/apiKeys`, { authorization: `Bearer ${message}` }, { name: 'check', permissions: ['write:orders', 'write:payments', 'write:plants', 'write:stock', 'webhooks'] });
   const { id: plantId } = await ask('POST', '/v3/plant', { api_key: key }, { name: 'Monstera', photoUrls: [], status: 'available' });
   await ask('PUT', `/v3/store/inventory/${plantId}`, { api_key: key }, { free: 1_000_000 });
+  const { id: orderId } = await ask('POST', '/v3/store/order', { api_key: key }, { plantId });
+  Object.assign(process.env, { PROBE_URL: url, PROBE_KEY: key, PROBE_PLANT: `${plantId}`, PROBE_ORDER: `${orderId}`, PROBE_USER: username });
   return { key, plantId };
 }
 
@@ -86,6 +94,16 @@ async function kill() {
   }
 }
 
+/** @param {string} name */
+async function undone(name) {
+  const begun = performance.now();
+  const probe = `node ${fileURLToPath(new URL('probe.mjs', import.meta.url))}`;
+  const { isUndone, said } = await releaseBadly(name, { deploy: DEPLOY, overlay: OVERLAY, namespace: NAMESPACE, probe });
+  const seconds = (performance.now() - begun) / 1_000;
+  console.log(`     ${name}: ${said}`);
+  assert.ok(isUndone && seconds < UNDONE_LIMIT_S, `${isUndone ? 'undone late' : 'not undone, or for another reason'} after ${seconds.toFixed(0)} s`);
+}
+
 /** @typedef {{ name: string, mayFail?: boolean, change: (listen: () => Promise<void>) => Promise<unknown> }} Check */
 
 /** @type {Record<string, Check[]>} */
@@ -95,6 +113,8 @@ const checks = {
   scale: [{ name: 'notifications scaled out and in', change: scale }],
   // Requests in flight may be lost with their process; acknowledged effects may not.
   kill: [{ name: 'kill of a pod each of store and notifications', mayFail: true, change: kill }],
+  bad: BAD_RELEASES.map((name) => ({ name, mayFail: true, change: () => undone(name) })),
+  ...Object.fromEntries(BAD_RELEASES.map((name) => [name, [{ name, mayFail: true, change: () => undone(name) }]])),
   ...Object.fromEntries(SERVICES.map((service) => [`rollout-${service}`, [{ name: `rollout of ${service}`, change: () => rollOut(service) }]])),
 };
 
