@@ -1,4 +1,4 @@
-// `npm run peers`: the same orders in this shop, in Vendure and in Medusa.
+// `npm run peers`: the same orders in this shop, in Vendure and in Medusa (docs/comparison.md).
 import { parseArgs } from 'node:util';
 import { explain, StartError } from '../../../tools/start/errors.mjs';
 import { Shutdown, stopOnSignals, untilStopped } from '../../../tools/start/shutdown.mjs';
@@ -7,7 +7,7 @@ import { subfolder, temporaryFolder } from '../../../tools/test/folder.mjs';
 
 const usage = `Measures orders in this shop, in Vendure and in Medusa, one after the other, on this machine.
 
-  npm run peers                  all, in about ten minutes; the first time npm installs them into the cache
+  npm run peers                  all, in ten minutes; the first time npm installs them into the cache
   npm run peers -- --only own,medusa
   npm run peers -- --quick       for trying; not for publication`;
 

@@ -15,7 +15,8 @@ const checkout = `mutation ($plant: ID!) {
   transitionOrderToState(state: "ArrangingPayment") { __typename ... on OrderStateTransitionError { errorCode transitionError } }
   addPaymentToOrder(input: { method: "dummy", metadata: {} }) { __typename ... on Order { state } ... on ErrorResult { errorCode } }
 }`;
-const emptied = 'mutation { removeAllOrderLines { __typename } }';
+/** For a customer who was refused or got no answer: a unit that stayed in the basket would be ordered beside the next one. */
+const emptied = 'mutation { transitionOrderToState(state: "AddingItems") { __typename } removeAllOrderLines { __typename } }';
 const login = 'mutation ($user: String!) { login(username: $user, password: "a long enough password") { __typename } }';
 
 /** @param {string} folder @param {import('./shops.mjs').Seed & import('./site.mjs').Need} options @returns {Promise<import('./shops.mjs').Shop>} */
@@ -54,13 +55,14 @@ export async function vendure(folder, { plants, scarce, units, customers, ...nee
       const token = answer.headers['vendure-auth-token'];
       if (answer.body.data?.login?.__typename !== 'CurrentUser' || typeof token !== 'string') throw refusal('login', answer);
       const headers = { authorization: `Bearer ${token}` };
+      let isEmpty = true;
       return async (plant) => {
+        if (!isEmpty) await graphql(headers, emptied);
+        isEmpty = false;
         const answered = await graphql(headers, checkout, { plant });
         const { data } = answered.body;
-        if (['PaymentAuthorized', 'PaymentSettled'].includes(data?.addPaymentToOrder?.state)) return true;
-        // Its unit may not stay in the basket of a customer who was refused it.
+        if (['PaymentAuthorized', 'PaymentSettled'].includes(data?.addPaymentToOrder?.state)) return (isEmpty = true);
         if (data?.addItemToOrder?.errorCode !== 'INSUFFICIENT_STOCK_ERROR' && data?.transitionOrderToState?.errorCode !== 'ORDER_STATE_TRANSITION_ERROR') throw refusal('checkout', answered);
-        await graphql(headers, emptied);
         return false;
       };
     },
