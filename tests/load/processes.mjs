@@ -11,24 +11,47 @@ const TICKS = 100;
  * @returns {Use}
  */
 export function useOf(root) {
+  const total = { seconds: 0, rss: 0, files: 0 };
+  for (const { seconds, rss, files } of treeOf(root)) {
+    total.seconds += seconds;
+    total.rss += rss;
+    total.files += files;
+  }
+  return total;
+}
+
+/** Returns the memory of a process and its descendants in bytes. What processes share is divided among them. @param {number} root */
+export function memoryOf(root) {
+  return treeOf(root).reduce((total, { pid }) => total + proportionOf(pid), 0);
+}
+
+/** @param {number} pid */
+function proportionOf(pid) {
+  try {
+    return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) * 1_024;
+  } catch (error) {
+    const { code = '' } = /** @type {NodeJS.ErrnoException} */ (error);
+    // The process has ended in the meantime.
+    if (code === 'ENOENT' || code === 'ESRCH') return 0;
+    throw error;
+  }
+}
+
+/** @param {number} root */
+function treeOf(root) {
   const all = processes();
-  let seconds = 0;
-  let rss = 0;
-  let files = 0;
+  const tree = [];
   for (const pids = [root]; pids.length > 0; ) {
-    const pid = /** @type {number} */ (pids.pop());
-    const one = all.get(pid);
+    const one = all.get(/** @type {number} */ (pids.pop()));
     if (!one) continue;
-    seconds += one.seconds;
-    rss += one.rss;
-    files += one.files;
+    tree.push(one);
     pids.push(...one.children);
   }
-  return { seconds, rss, files };
+  return tree;
 }
 
 function processes() {
-  /** @type {Map<number, Use & { children: number[] }>} */
+  /** @type {Map<number, Use & { pid: number, children: number[] }>} */
   const all = new Map();
   const parents = [];
   for (const name of readdirSync('/proc')) {
@@ -36,7 +59,7 @@ function processes() {
     const pid = Number(name);
     const stat = statOf(pid);
     if (!stat) continue;
-    all.set(pid, { seconds: stat.ticks / TICKS, rss: stat.pages * 4_096, files: stat.filePages * 4_096, children: [] });
+    all.set(pid, { pid, seconds: stat.ticks / TICKS, rss: stat.pages * 4_096, files: stat.filePages * 4_096, children: [] });
     parents.push([pid, stat.parent]);
   }
   for (const [pid, parent] of parents) all.get(/** @type {number} */ (parent))?.children.push(/** @type {number} */ (pid));

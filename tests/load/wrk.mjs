@@ -1,55 +1,23 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { attempt, run } from '../../tools/start/command.mjs';
-import { cacheFolder } from '../../tools/start/system-user.mjs';
+import { join } from 'node:path';
+import { run } from '../../tools/start/command.mjs';
+import { findProgram } from './debian.mjs';
 
-/** wrk and its uncommon dependencies. */
+/** @typedef {import('./debian.mjs').Program} Program */
+
+/** wrk and its uncommon dependencies. It uses a few microseconds a request; autocannon uses as much CPU as the gateway. */
 const PACKAGES = ['wrk', 'libluajit-5.1-2', 'libluajit-5.1-common'];
 
-/**
- * wrk uses a few microseconds a request; autocannon uses as much CPU as the gateway on the same machine.
- * @typedef {{ command: string, env: NodeJS.ProcessEnv }} Wrk
- */
-
-/** @type {Promise<Wrk | undefined> | undefined} */
+/** @type {Promise<Program | undefined> | undefined} */
 let found;
 
-/** Returns the installed wrk, or Debian's, unpacked into the cache. @returns {Promise<Wrk | undefined>} */
-export const findWrk = () => (found ??= find());
-
-async function find() {
-  const installed = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'wrk')).find((file) => existsSync(file));
-  if (installed) return { command: installed, env: process.env };
-  const home = join(cacheFolder(undefined), 'wrk');
-  if (!existsSync(home) && !(await fetch(home))) return undefined;
-  const libraries = join(home, 'usr', 'lib');
-  const folders = readdirSync(libraries).map((machine) => join(libraries, machine));
-  const scripts = join(home, 'usr', 'share', 'luajit-2.1.0-beta3', '?.lua');
-  return { command: join(home, 'usr', 'bin', 'wrk'), env: { ...process.env, LD_LIBRARY_PATH: folders.join(':'), LUA_PATH: `${scripts};;` } };
-}
-
-/** @param {string} home */
-async function fetch(home) {
-  if (!existsSync('/usr/bin/apt-get')) return false;
-  const work = `${home}.${process.pid}`;
-  mkdirSync(work, { recursive: true });
-  try {
-    if ((await attempt('apt-get', ['-q', '-o', 'APT::Sandbox::User=root', 'download', ...PACKAGES], { cwd: work })).code !== 0) return false;
-    for (const archive of readdirSync(work).filter((file) => file.endsWith('.deb'))) {
-      await run('dpkg-deb', ['-x', archive, '.'], { what: 'Unpacking wrk', cwd: work });
-      rmSync(join(work, archive));
-    }
-    renameSync(work, home);
-    return true;
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
-}
+/** Returns the installed wrk, or Debian's. @returns {Promise<Program | undefined>} */
+export const findWrk = () => (found ??= findProgram('wrk', PACKAGES));
 
 /**
  * Runs closed-loop load: each connection sends a random one of `requests` after each response.
- * @param {Wrk} wrk
+ * @param {Program} wrk
  * @param {{ url: string, connections: number, seconds: number, requests: readonly import('autocannon').Request[] }} load
  * @returns {Promise<{ requests: number, seconds: number, p50: number, p99: number, wrong: number, cpuSeconds: number }>} latencies in milliseconds; CPU of wrk
  */
