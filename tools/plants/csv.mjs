@@ -172,7 +172,7 @@ async function* withFirstLine(pieces) {
     if (isWhole) yield piece;
     else {
       begin += piece;
-      isWhole = /\S.*[\r\n]/.test(begin) || begin.length > LONGEST;
+      isWhole = /[\r\n]/.test(begin.trimStart()) || begin.length > LONGEST;
       if (isWhole) yield begin;
     }
   }
@@ -185,7 +185,7 @@ async function* withFirstLine(pieces) {
  * @param {string} begin
  */
 function separatorOf(begin) {
-  const [line = ''] = /.*\S.*/.exec(begin) ?? [];
+  const line = begin.split(/[\r\n]+/).find((one) => one.trim() !== '') ?? '';
   const named = /^sep=(.)$/i.exec(line)?.[1];
   if (named) return { separator: named, text: begin.replace(line, '') };
   const columnsBy = (/** @type {string} */ separator) => line.split(separator).filter((name) => columnOf(name.replaceAll('"', ''))).length;
@@ -324,7 +324,7 @@ const listOf = (value) =>
 /** An id and a name. */
 const LABEL = /^\s*(0|[1-9]\d{0,15}):([\s\S]*)$/;
 /** What looks like an id and a name. */
-const NUMBERED = /^\s*[+-]?\d[\d.,' ]*(e[+-]?\d+)?\s*:/i;
+const NUMBERED = /^\s*[+-]?\d[\d.,' ]{0,30}(e[+-]?\d+)?\s*:/i;
 
 /** @param {string} value */
 function labelOf(value) {

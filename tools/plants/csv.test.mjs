@@ -142,3 +142,11 @@ test('a refusal names the column', () => {
   assert.equal(whyOf('csv', { errors: [{ pointer: '/tags/1/name', detail: 'must be short' }, { pointer: '/status', detail: 'must be sold' }] }), 'column tags, value 2, must be short; column status must be sold');
   assert.equal(whyOf('ndjson', { errors: [{ pointer: '/tags/1/name', detail: 'must be short' }, { pointer: '', detail: 'must be an object' }] }), 'tags/1/name must be short; the line must be an object');
 });
+
+test('a long line, or a long cell, is searched once', async () => {
+  // A search from each of its characters took tens of seconds, in which the page did not respond.
+  const begin = performance.now();
+  for (const line of ['x', ' ']) await assert.rejects(read(line.repeat(65_536), 16_384), BadFile);
+  assert.equal((await read(`name,tags\nFern,1${' '.repeat(262_144)}x`, 16_384)).length, 1);
+  assert.ok(performance.now() - begin < 5_000);
+});

@@ -95,7 +95,7 @@ export interface MailOptions {
   /** Mails of this replica, per second and at the same time. */
   readonly perSecond: number;
   readonly atOnce: number;
-  /** Mails about an account that a user gets within an hour; further ones wait. */
+  /** Mails of one kind about an account that a user gets within an hour; further ones wait. */
   readonly perUserAndHour: number;
   /** Factor of the pauses between attempts; below 1 only in tests, whose attempts and leases are shorter, too. */
   readonly timeScale: number;

@@ -24,7 +24,7 @@ const mailKinds: readonly MailKind[] = [...accountMailKinds, ...orderMailKinds];
 
 /**
  * - `pending`: due now or later.
- * - `held`: the user got so many account mails within an hour that this one waits.
+ * - `held`: the user got so many mails of this kind within an hour that this one waits.
  * - `sent`: the mail server has accepted it.
  * - `failed`: the mail server refused it, all attempts failed, its link has ended, or the user no longer wants it.
  */

@@ -69,6 +69,8 @@ const isBlank = (bytes: Buffer): boolean => bytes.every((byte) => byte === 0x20 
 
 /** Bytes of lines per call to the catalog. A call carries 900 KiB, and escaping quotes in JSON may double the size. */
 const batchBytes = 256 * 1024;
+/** Bytes of a preview, also those of blank lines. */
+const maxPreviewBytes = maxLineBytes + batchBytes;
 /** Pauses before a batch is repeated while the catalog is down. Safe to repeat, since a batch is an upsert. */
 const retryAfterMs = [200, 500, 1_000, 2_000, 4_000, 8_000];
 
@@ -128,7 +130,14 @@ export async function* importLines(request: FastifyRequest, parts: ImportContext
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
     yield summary(problem(parts.publicUrl, error));
+  } finally {
+    leaveRest(request, pieces);
   }
+}
+
+/** Drains the unread rest of a body, which otherwise precedes the connection's next request. */
+function leaveRest({ raw }: FastifyRequest, pieces: NodeJS.AsyncIterator<unknown>): void {
+  void pieces.return?.().then(() => raw.resume());
 }
 
 /**
@@ -143,7 +152,21 @@ export async function previewLines(request: FastifyRequest, { forwarder, publicU
   };
   // Not `for await`, which destroys the connection on an early exit.
   const pieces = request.raw.iterator({ destroyOnReturn: false });
-  for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) for (const one of reader.read(next.value as Buffer)) add(one);
+  let bytes = 0;
+  try {
+    for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
+      const piece = next.value as Buffer;
+      bytes += piece.length;
+      // Otherwise blank lines, or one line without an end, could be of any size.
+      if (bytes > maxPreviewBytes) throw tooMuch(`More than ${maxPreviewBytes / 1024} KiB are`);
+      for (const one of reader.read(piece)) add(one);
+    }
+  } catch (error) {
+    // Other errors are of the connection, which has ended. That is no defect.
+    throw error instanceof CodedError ? error : new CodedError('malformed-request', 'The body was cut off.', {}, { cause: error });
+  } finally {
+    leaveRest(request, pieces);
+  }
   const rest = reader.rest();
   if (rest && check(rest).refused === undefined && parsed(rest.bytes) === undefined) throw truncated(rest.number, 0);
   if (rest) add(rest);

@@ -1,8 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
+import { describe, expect, it } from '@jest/globals';
+import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
 import type { FastifyRequest } from 'fastify';
-import { type ImportContext, importLines, LineReader, maxLineBytes } from './imports.js';
+import { type ImportContext, importLines, LineReader, maxLineBytes, previewLines } from './imports.js';
 
 const readAll = (pieces: readonly Buffer[]): (readonly [number, string])[] => {
   const reader = new LineReader();
@@ -57,5 +59,24 @@ describe('lines', () => {
     isOver = true;
     expect(results).toHaveLength(1);
     expect(turns).toBeGreaterThanOrEqual(pieces);
+  });
+
+  it('that are not read do not hold up the connection', async () => {
+    const bodyOf = (): FastifyRequest => ({ raw: Readable.from(['{"id":1}\n'.repeat(300), ...Array.from({ length: 40 }, () => 'x'.repeat(64 * 1024))].map((text) => Buffer.from(text))) }) as unknown as FastifyRequest;
+    const refused = bodyOf();
+    await expect(previewLines(refused, {} as ImportContext)).rejects.toMatchObject({ code: 'payload-too-large' });
+    await once(refused.raw, 'end');
+    const ended = bodyOf();
+    const recheckCredential = (): Promise<void> => Promise.reject(new CodedError('credential-refused', 'It was revoked.'));
+    const context = { publicUrl: 'http://shop.test', stop: new AbortController().signal, recheckCredential } as ImportContext;
+    for await (const one of importLines(ended, context)) expect(one).toContain('credential-refused');
+    await once(ended.raw, 'end');
+  });
+
+  it('of a preview that end with the connection are no defect', async () => {
+    const raw = new Readable({ read: () => undefined });
+    const previewed = previewLines({ raw } as unknown as FastifyRequest, {} as ImportContext);
+    raw.destroy(new Error('aborted'));
+    await expect(previewed).rejects.toMatchObject({ code: 'malformed-request' });
   });
 });

@@ -169,6 +169,7 @@ describe('import and export', () => {
     expect((await previewed(lines.slice(1).join(''))).at(-1)).toMatchObject({ created: 256, complete: true });
     const refused = await previewing(lines.join(''));
     expect([refused.status, await refused.json()]).toEqual([413, expect.objectContaining({ code: 'payload-too-large' })]);
+    for (const endless of ['\n', 'x']) expect((await previewing(endless.repeat(1024 * 1024))).status).toBe(413);
     expect((await previewing('{"id":1}\n{"id":2,"na')).status).toBe(400);
     expect((await previewed('{"id":1}\n{"id":2,"name":"after the end"}\n')).at(-1)).toMatchObject({ lines: 1, created: 1, complete: false, problem: { code: 'payload-too-large' } });
     expect(await previewed('')).toEqual([{ lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0, complete: true }]);

@@ -151,9 +151,12 @@ describe('the page "Your account"', () => {
     expect(after.text).toContain(keys[0]!.slice(0, 10));
     expect(after.text).not.toContain(keys[0]);
     expect((await sql('SELECT 1 FROM api_keys WHERE user_id = $1', [userId])).rowCount).toBe(1);
+    // As the browser's "Back" shows it again.
+    const changed = await send(browser, { fields: { ...wanted, name: 'shed' } }, 'create-key');
+    expect([changed.status, await changed.text()]).toEqual([200, expect.stringMatching(/<code id="key">pk_/)]);
     expect(locationOf(await send(browser, formOf(after, 'end-key'), 'end-key'))).toBe('303 /account?done=key-ended');
     await expect(oauth.shop.check('apiKey', keys[0]!)).rejects.toMatchObject({ code: 'credential-refused' });
-    expect(await audited(userId)).toEqual(['identity.createApiKey', 'identity.revokeApiKey']);
+    expect(await audited(userId)).toEqual(['identity.createApiKey', 'identity.createApiKey', 'identity.revokeApiKey']);
   });
 
   it('says what is wrong with a key, keeps what was typed, and gives none more than its user has', async () => {

@@ -28,6 +28,7 @@ import { passkeyScript } from '../oauth/passkey-script.js';
 import { type HostedPages, type Page, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from '../oauth/pages.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
+import { sha256 } from '../secrets/secrets.js';
 import { listSessions } from '../sessions.repository.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import { EmailVerification } from '../users/email-verification.service.js';
@@ -268,14 +269,15 @@ export class AccountPage implements HostedPages {
     return { done: orderMails ? 'mails-on' : 'mails-off' };
   }
 
-  /** A form that is sent twice gets the same key: the browser shows only the second response. */
+  /** A form that is sent twice gets the same key: the browser shows only the second response. One that was changed in between asks for another. */
   private async createKey({ context, ctx, user, fields }: Submission): Promise<Outcome> {
     const [once = '', ends = ''] = [fields.get('once'), fields.get('ends')];
     const chosen = permissions.filter((one) => fields.has(`may ${one}`));
     if (chosen.length === 0) throw invalidInput([{ pointer: '/permissions', detail: 'must allow at least one thing' }]);
     const apiKey = { name: (fields.get('name') ?? '').trim(), permissions: chosen, ...(ends !== '' && { expiresAt: ends }) };
     const request = validated(CreateApiKey, { username: user.username, apiKey, address: ctx.ip });
-    const key = onceForm.test(once) ? new IdempotencyKey(user.userId, once, identity.createApiKey.pattern, Buffer.alloc(0)) : undefined;
+    const sent = `${once} ${sha256(JSON.stringify(apiKey)).toString('base64url')}`;
+    const key = onceForm.test(once) ? new IdempotencyKey(user.userId, sent, identity.createApiKey.pattern, Buffer.alloc(0)) : undefined;
     const { requestId, deadline, principal } = context;
     const created = await this.apiKeys.create(new RpcContext(requestId, deadline, principal, undefined, key), request);
     return { page: newKeyPage(unwrapResponse(created).value as CreatedApiKey) };

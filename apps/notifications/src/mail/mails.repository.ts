@@ -102,7 +102,7 @@ export interface DueMail {
   readonly isOver: boolean;
   /** When to look again: an earlier mail comes first. */
   readonly blockedUntil: Date | null;
-  /** When the user may get another mail about the account. */
+  /** When the user may get another mail of this kind. */
   readonly heldUntil: Date | null;
 }
 
@@ -111,7 +111,8 @@ const soonest = `${queueNow} + interval '200 milliseconds'`;
 
 /**
  * An order's mail waits until earlier ones were sent or have failed; an account's mail only for the first attempt of earlier ones, because the user
- * may have corrected an address that refuses them. Mails about accounts come first.
+ * may have corrected an address that refuses them, and not for those of another kind that are held, or wait behind one: others may cause a flood of one
+ * kind. Mails about accounts come first.
  */
 const takeDue: Statement = {
   name: 'mails-take-due',
@@ -124,11 +125,12 @@ const takeDue: Statement = {
       CASE WHEN earlier.due_at IS NOT NULL THEN greatest(${soonest}, earlier.due_at) END AS "blockedUntil",
       CASE WHEN m.order_id IS NULL AND m.attempts = 0 THEN (
         SELECT e.tried_at + interval '1 hour' FROM mails e
-        WHERE e.user_id = m.user_id AND e.order_id IS NULL AND e.tried_at > ${queueNow} - interval '1 hour' ORDER BY e.tried_at DESC OFFSET $2 - 1 LIMIT 1
+        WHERE e.user_id = m.user_id AND e.kind = m.kind AND e.tried_at > ${queueNow} - interval '1 hour' ORDER BY e.tried_at DESC OFFSET $2 - 1 LIMIT 1
       ) END AS "heldUntil"
     FROM due JOIN mails m USING (position) LEFT JOIN mail_recipients r ON m.order_id IS NOT NULL AND r.user_id = m.user_id
     CROSS JOIN LATERAL (SELECT CASE WHEN m.order_id IS NULL THEN (
       SELECT e.due_at FROM mails e WHERE e.user_id = m.user_id AND e.position < m.position AND e.order_id IS NULL AND e.ended_at IS NULL AND e.attempts = 0
+        AND (e.kind = m.kind OR e.lease IS NOT NULL OR e.due_at <= ${queueNow})
       ORDER BY e.position LIMIT 1
     ) ELSE (
       SELECT e.due_at FROM mails e WHERE e.order_id = m.order_id AND e.position < m.position AND e.ended_at IS NULL ORDER BY e.position LIMIT 1

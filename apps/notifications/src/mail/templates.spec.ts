@@ -36,6 +36,10 @@ describe('a text', () => {
     expect(templates.render('new-sign-in', { device: 'x'.repeat(1_000) }).text).toContain(`Device: ${'x'.repeat(200)}\n`);
   });
 
+  it('shows as it is what only looks like a time: whoever names a device or key so would keep its mail from being sent', () => {
+    for (const device of ['2027-99-99T99:99:99Z', '2027-03-01T08:00:00Z']) expect(templates.render('new-sign-in', { device }).text).toContain(`Device: ${device}\n`);
+  });
+
   it('needs a web address for its link', () => {
     for (const link of [undefined, '', 'javascript:alert(1)', '/verify']) expect(() => templates.render('recovery', { link })).toThrow(IncompleteMail);
   });

@@ -35,8 +35,8 @@ function fill(line: string, values: Values, show: (text: string) => string): str
   return shown.includes(undefined) ? undefined : shown.map((one) => show(one ?? '')).join('');
 }
 
-/** The times in events and in data, as RFC 3339. */
-const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+/** The values that are times, as RFC 3339. Others may look like one: users choose the names of keys and devices. */
+const times: ReadonlySet<string> = new Set(['at', 'reservedUntil']);
 
 /** Longest value in a text: names of users and devices may be any text. */
 const maxChars = 200;
@@ -44,12 +44,11 @@ const maxChars = 200;
 /** Writes times for people, in UTC, and makes other values short and one line. */
 function readable(values: Values, locale: string): Values {
   const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      value === undefined || name === 'link' ? value : instant.test(value) ? `${format.format(new Date(value))} UTC` : value.replaceAll(/\p{C}+/gu, ' ').slice(0, maxChars),
-    ]),
-  );
+  const shown = (name: string, value: string): string => {
+    const at = times.has(name) ? Date.parse(value) : Number.NaN;
+    return Number.isNaN(at) ? value.replaceAll(/\p{C}+/gu, ' ').slice(0, maxChars) : `${format.format(at)} UTC`;
+  };
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value === undefined || name === 'link' ? value : shown(name, value)]));
 }
 
 function linkIn(values: Values, name: string): string {

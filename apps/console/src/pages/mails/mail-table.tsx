@@ -68,7 +68,7 @@ function Happened({ mail: { state, endedAt, nextAttemptAt, lastError } }: { read
       {state === 'sent' && <Text size="sm">Sent <Time at={endedAt} /></Text>}
       {state === 'failed' && <Text size="sm">Given up <Time at={endedAt} /></Text>}
       {state === 'pending' && <Text size="sm">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} /></> : 'Is being sent'}</Text>}
-      {state === 'held' && <Text size="sm">Held: the user got many mails within an hour</Text>}
+      {state === 'held' && <Text size="sm">Held: the user got many of these within an hour</Text>}
       {lastError !== undefined && <Text size="sm" c="dimmed">{lastError}</Text>}
     </>
   );
