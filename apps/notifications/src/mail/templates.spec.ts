@@ -36,6 +36,10 @@ describe('a text', () => {
     expect(templates.render('new-sign-in', { device: 'x'.repeat(1_000) }).text).toContain(`Device: ${'x'.repeat(200)}\n`);
   });
 
+  it.each([['1', '1 minute'], ['15', '15 minutes'], ['119', '119 minutes'], ['1440', '24 hours'], ['1439', '23 hours']])('says of %s minutes: %s', (minutes, said) => {
+    expect(templates.render('recovery', { ...sampleValues, minutes }).text).toContain(`works once, for ${said}.`);
+  });
+
   it('needs a web address for its link', () => {
     for (const link of [undefined, '', 'javascript:alert(1)', '/verify']) expect(() => templates.render('recovery', { link })).toThrow(IncompleteMail);
   });

@@ -41,13 +41,15 @@ const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 /** Longest value in a text: names of users and devices may be any text. */
 const maxChars = 200;
 
-/** Writes times for people, in UTC, and makes other values short and one line. */
+/** Writes times for people, in UTC, durations in hours if they are long, and makes other values short and one line. */
 function readable(values: Values, locale: string): Values {
   const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+  const count = (unit: 'hour' | 'minute', value: number): string => new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(value);
+  const lasting = (minutes: number): string => (minutes < 120 ? count('minute', minutes) : count('hour', Math.floor(minutes / 60)));
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [
       name,
-      value === undefined || name === 'link' ? value : instant.test(value) ? `${format.format(new Date(value))} UTC` : value.replaceAll(/\p{C}+/gu, ' ').slice(0, maxChars),
+      value === undefined || name === 'link' ? value : name === 'minutes' && /^\d{1,6}$/.test(value) ? lasting(Number(value)) : instant.test(value) ? `${format.format(new Date(value))} UTC` : value.replaceAll(/\p{C}+/gu, ' ').slice(0, maxChars),
     ]),
   );
 }
