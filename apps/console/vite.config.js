@@ -4,7 +4,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
-const shop = process.env['SHOP_URL'] ?? 'http://127.0.0.1:8080';
+const shop = process.env['SHOP_URL'] ?? 'http://localhost:8080';
 
 export default defineConfig({
   base: '/console/',

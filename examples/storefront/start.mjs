@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { createShop } from '@plant-shop/client';
 import { createServer } from 'vite';
 
-const { SHOP_URL = 'http://127.0.0.1:8080', STREAM_URL = 'ws://127.0.0.1:8081', API_KEY = 'special-key', PORT = '5174' } = process.env;
+const { SHOP_URL = 'http://localhost:8080', STREAM_URL = 'ws://127.0.0.1:8081', API_KEY = 'special-key', PORT = '5174' } = process.env;
 
 const address = `http://127.0.0.1:${PORT}/`;
 const shop = createShop({ url: SHOP_URL, credential: { apiKey: API_KEY } });

@@ -10,7 +10,7 @@ import { Book } from './book.mjs';
 import { follow } from './follow.mjs';
 import { shipAll } from './ship.mjs';
 
-const { SHOP_URL = 'http://127.0.0.1:8080', STREAM_URL = 'ws://127.0.0.1:8081', API_KEY = 'special-key', WAREHOUSE_DIR = '.data/warehouse' } = process.env;
+const { SHOP_URL = 'http://localhost:8080', STREAM_URL = 'ws://127.0.0.1:8081', API_KEY = 'special-key', WAREHOUSE_DIR = '.data/warehouse' } = process.env;
 
 const shop = createShop({ url: SHOP_URL, streamUrl: STREAM_URL, credential: { apiKey: API_KEY } });
 const book = new Book(WAREHOUSE_DIR);

@@ -422,3 +422,34 @@ describe('shared manifests', () => {
     }
   });
 });
+
+describe('the commands of the documents', () => {
+  const kinds = /** @type {Record<string, string>} */ ({ deployment: 'Deployment', hpa: 'HorizontalPodAutoscaler', pdb: 'PodDisruptionBudget', service: 'Service', networkpolicy: 'NetworkPolicy', job: 'Job', cluster: 'Cluster' });
+  const commands = ['docs/operations.md', 'docs/operations/reconcile.md', 'deploy/README.md'].flatMap((page) => [...textOf(page).matchAll(/kubectl ([^`\n]*)/g)].map(([, text = '']) => text));
+  /** @param {RegExp} pattern with groups @returns {string[][]} of all commands */
+  const found = (pattern) => commands.flatMap((text) => [...text.matchAll(pattern)].map(([, ...groups]) => groups));
+  const production = () => [...rendered].flatMap(([folder, manifests]) => (/production|reconcile/.test(folder) ? manifests : []));
+
+  check('name parts of production', () => {
+    const named = [...found(/\b([a-z]+)\/([a-z-]+)(?=\s|$)/g), ...found(/(?:delete|patch) ([a-z,]+) ([a-z-]+)(?=\s|$)/g).flatMap(([list = '', name = '']) => list.split(',').map((kind) => [kind, name]))].filter(([kind = '']) => kind in kinds);
+    assert.ok(named.length > 10);
+    const missing = named.filter(([kind = '', name]) => !ofKind(production(), kinds[kind] ?? '').some(({ metadata }) => metadata.name === name));
+    assert.deepEqual(missing, []);
+  });
+  check('select what has the label', () => {
+    const selectors = found(/--selector ([\w./-]+)=([\w-]+)/g);
+    assert.ok(selectors.length > 1);
+    const labelled = production().flatMap(({ metadata, spec }) => [metadata.labels, spec?.template?.metadata.labels]);
+    assert.deepEqual(selectors.filter(([label = '', value]) => !labelled.some((one) => one?.[label] === value)), []);
+  });
+  test('apply folders that exist, and run programs that the images have', () => {
+    const folders = found(/(?:-k|kustomize) (deploy\/[\w/-]+)/g);
+    const programs = found(/exec deployment\/(\w+) -- node dist\/([\w-]+)\.js/g);
+    assert.ok(folders.length > 5 && programs.length > 3);
+    assert.deepEqual(folders.filter(([folder = '']) => !existsSync(join(ROOT, folder, 'kustomization.yaml'))), []);
+    assert.deepEqual(programs.filter(([service = '', name]) => !existsSync(join(ROOT, 'apps', service, 'src', `${name}.ts`))), []);
+  });
+  test('read the logs of all pods, of which `deployment/…` is one, and all their lines', () => {
+    assert.deepEqual(commands.filter((text) => /^logs .*deployment\//.test(text) || (/^logs .*grep/.test(text) && !text.includes('--tail=-1'))), []);
+  });
+});

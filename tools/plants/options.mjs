@@ -8,7 +8,7 @@ export const usage = `Imports plants from a file, or exports all plants to one.
   npm run plants -- import plants.ndjson   creates or replaces plants by id
   npm run plants -- export plants.csv      replaces the file when the export is complete
   npm run plants -- … --format csv         for file names that end in neither .csv nor .ndjson
-  npm run plants -- … --url <address>      another shop, such as http://127.0.0.1:8080
+  npm run plants -- … --url <address>      another shop, such as http://localhost:8080
   npm run plants -- … --key <key>          an API key other than the demo's (or API_KEY), with write:plants
 
 NDJSON has one plant per line, as in the API. The first line of CSV names the columns: id, name, status, category, tags,
@@ -58,7 +58,7 @@ export function parseOptions(args) {
  */
 export async function shopOf({ url, key }, env) {
   const address = URL.parse(url ?? (await ownGateway(env)));
-  if (!address || !/^https?:$/.test(address.protocol)) throw new StartError(`--url ${url}: expected an address like http://127.0.0.1:8080.`);
+  if (!address || !/^https?:$/.test(address.protocol)) throw new StartError(`--url ${url}: expected an address like http://localhost:8080.`);
   return { url: address.origin, key: key || env['API_KEY'] || DEMO_KEY };
 }
 

@@ -14,7 +14,7 @@ export const usage = `Receives webhooks on this machine, checks their signatures
   npm run receive -- --register --docker   for a shop in containers, which cannot reach 127.0.0.1: listens on all
                                         addresses, and registers host.docker.internal
   npm run receive -- --port 9000        a port other than 8090; the demo allows 8000 and 9000 too
-  npm run receive -- --url <address>    another shop, such as http://127.0.0.1:8080
+  npm run receive -- --url <address>    another shop, such as http://localhost:8080
   npm run receive -- --key <key>        an API key other than the demo's (or API_KEY)
 
 It finds the shop of npm start by RUN_FILE or DATA_DIR, or that of docker compose by GATEWAY_PORT and .env. Without

@@ -82,5 +82,5 @@ function listPage(mails) {
 /** The HTML stands in a frame that runs no scripts. @param {Mail} mail */
 const mailPage = ({ at, to, subject, text, html }) =>
   page(subject || '(no subject)', `<p>To ${escaped(to.join())}, ${at} · <a href="/">all mails</a></p>
-<iframe sandbox="allow-popups" title="HTML" srcdoc="${escaped(`<base target="_blank">${html}`)}"></iframe>
+<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" title="HTML" srcdoc="${escaped(`<base target="_blank">${html}`)}"></iframe>
 <h2>Plain text</h2><pre>${escaped(text)}</pre>`);

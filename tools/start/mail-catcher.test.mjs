@@ -35,7 +35,7 @@ test('mails are on the page, with text and HTML, and nothing of them runs there'
   assert.deepEqual([mail.to, mail.subject, mail.id], [['ann@shop.example'], '<b>Hello</b>', 1]);
   assert.match(await page('/'), /<a href="\/1">&#60;b&#62;Hello/);
   const shown = await page('/1');
-  assert.match(shown, /<iframe sandbox="allow-popups"/);
+  assert.match(shown, /<iframe sandbox="allow-popups allow-popups-to-escape-sandbox"/);
   assert.doesNotMatch(shown, /<script|<b>/);
   assert.equal((await fetch(`${catcher.url}/2`)).status, 404);
 });

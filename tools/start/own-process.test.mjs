@@ -39,6 +39,9 @@ test('a developer\'s own store replaces the one left out, accepts a debugger, an
 
   const report = /** @type {any} */ (await (await fetch(`${gateway}/readyz`)).json());
   assert.deepEqual(Object.keys(report.services).filter((name) => report.services[name] !== 'ready'), ['store']);
+  // Under that name browsers have passkeys; the address answers, too.
+  const { reference } = /** @type {any} */ (await (await fetch(gateway)).json());
+  assert.equal(reference, `${gateway.replace('127.0.0.1', 'localhost')}/docs`);
   const headers = { api_key: 'special-key', 'content-type': 'application/json' };
   const post = (/** @type {string} */ path, /** @type {object} */ body) => fetch(`${gateway}/v3${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   assert.equal((await post('/store/order', { plantId: 7, quantity: 1 })).status, 503);

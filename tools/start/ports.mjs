@@ -63,12 +63,14 @@ function parsePort(text, fallback) {
 
 /** @param {number} port @returns {Promise<string | undefined>} */
 async function whyNot(port) {
-  // Checks both: some systems allow a loopback listener beside one on all addresses.
-  for (const host of ['127.0.0.1', '0.0.0.0']) {
+  // Some systems allow a loopback listener beside one on all addresses. Browsers first look for `localhost` at ::1, where the shop does not listen.
+  for (const host of ['127.0.0.1', '0.0.0.0', '::1']) {
     try {
       await listenOnce(port, host);
     } catch (error) {
-      return /** @type {NodeJS.ErrnoException} */ (error).code ?? String(error);
+      const { code = String(error) } = /** @type {NodeJS.ErrnoException} */ (error);
+      const hasNoIpv6 = host === '::1' && code !== 'EADDRINUSE';
+      if (!hasNoIpv6) return code;
     }
   }
   return undefined;

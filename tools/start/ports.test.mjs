@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { claimPorts, freePort, nextFreePort } from './ports.mjs';
 
+const hasIpv6 = Object.values(networkInterfaces()).flat().some((one) => one?.address === '::1');
+
 /** @param {import('node:test').TestContext} t @returns {Promise<number>} a port that is in use */
-async function takenPort(t) {
+async function takenPort(t, host = '127.0.0.1') {
   const server = createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  await new Promise((resolve) => server.listen(0, host, () => resolve(undefined)));
   t.after(() => server.close());
   return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
 }
@@ -14,6 +17,11 @@ async function takenPort(t) {
 test('a taken port is refused with its number and its variable', async (t) => {
   const port = await takenPort(t);
   await assert.rejects(claimPorts({ GATEWAY_PORT: 8080 }, { GATEWAY_PORT: `${port}` }), { message: new RegExp(`Port ${port} \\(GATEWAY_PORT\\) is taken.*GATEWAY_PORT=`) });
+});
+
+test('so is one that another program has at ::1, where browsers look for `localhost` first', { skip: !hasIpv6 && 'this machine has no IPv6' }, async (t) => {
+  const port = await takenPort(t, '::1');
+  await assert.rejects(claimPorts({ GATEWAY_PORT: 8080 }, { GATEWAY_PORT: `${port}` }), { message: /is taken/ });
 });
 
 test('all refused ports are named at once', async (t) => {

@@ -32,7 +32,7 @@ export async function publishedShop(env, otherwise, root = ROOT) {
   } catch (error) {
     if (!(error instanceof StartError) || env['RUN_FILE'] || env['DATA_DIR']) throw error;
     const ports = composePorts(env, root);
-    const gatewayUrl = `http://127.0.0.1:${ports.gateway}`;
+    const gatewayUrl = `http://localhost:${ports.gateway}`;
     if (!(await answers(`${gatewayUrl}/readyz`))) throw new StartError(`${error.message} Docker Compose's shop does not respond at ${gatewayUrl}.`);
     return { gatewayUrl, streamUrl: `ws://127.0.0.1:${ports.stream}`, from: gatewayUrl, isInContainers: true };
   }

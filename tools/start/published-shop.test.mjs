@@ -40,7 +40,7 @@ test('a named run file must exist: no other shop takes its place', async (t) => 
 
 test('without a run file, the shop on the ports of Docker Compose is used', { skip: runsHere && 'npm start runs here' }, async (t) => {
   const port = await gateway(t);
-  const found = { gatewayUrl: `http://127.0.0.1:${port}`, streamUrl: 'ws://127.0.0.1:8081', from: `http://127.0.0.1:${port}`, isInContainers: true };
+  const found = { gatewayUrl: `http://localhost:${port}`, streamUrl: 'ws://127.0.0.1:8081', from: `http://localhost:${port}`, isInContainers: true };
   assert.deepEqual(await publishedShop({ GATEWAY_PORT: port }, '', folder), found);
   writeFileSync(join(folder, '.env'), `# moved\nGATEWAY_PORT=${port}\nSTREAM_PORT=9\n`);
   assert.deepEqual(await publishedShop({}, '', folder), { ...found, streamUrl: 'ws://127.0.0.1:9' });
@@ -49,5 +49,5 @@ test('without a run file, the shop on the ports of Docker Compose is used', { sk
 
 test('if no shop responds, the error names both places', { skip: runsHere && 'npm start runs here' }, async () => {
   const port = `${await freePort()}`;
-  await assert.rejects(publishedShop({ GATEWAY_PORT: port }, 'by --url'), new RegExp(`run\\.json.*by --url.*Docker Compose's.*http://127\\.0\\.0\\.1:${port}`));
+  await assert.rejects(publishedShop({ GATEWAY_PORT: port }, 'by --url'), new RegExp(`run\\.json.*by --url.*Docker Compose's.*http://localhost:${port}`));
 });

@@ -55,7 +55,8 @@ export async function openShop(options, means) {
   shutdown.add('lock', lock(dataDir));
   await endOrphans(dataDir, say);
   const ports = await claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, process.env);
-  const gatewayUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
+  // Not by the IP address: browsers have no passkeys there.
+  const gatewayUrl = `http://localhost:${ports.GATEWAY_PORT}`;
   const streamUrl = `ws://127.0.0.1:${ports.STREAM_PORT}`;
   const given = givenDatabases(process.env);
   if (options.fresh) dataDir.empty();
@@ -99,8 +100,8 @@ export async function openShop(options, means) {
   site.watch.isOpen = true;
   if (options.demo && isNew && leftOut.length === 0) say(`Demo data: ${await addDemoData(gatewayUrl, stop.signal)}.`);
   const seconds = (performance.now() - begun) / 1000;
-  const gatewayUrls = urlsOf(instances, 'gateway', 'http');
-  const streamUrls = urlsOf(instances, 'notifications', 'ws');
+  const gatewayUrls = urlsOf(instances, 'gateway', 'http://localhost');
+  const streamUrls = urlsOf(instances, 'notifications', 'ws://127.0.0.1');
   say(banner({ gatewayUrls, streamUrls, mailUrl: mail?.url, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
   if (leftOut.length === 0) return;
   say(await instructions(leftOut));
@@ -152,10 +153,10 @@ const missing = (body) => Object.entries(JSON.parse(body).services).flatMap(([se
 /**
  * @param {import('./services.mjs').Instance[]} instances
  * @param {import('./services.mjs').ServiceName} name
- * @param {string} scheme
+ * @param {string} address without the port
  */
-function urlsOf(instances, name, scheme) {
-  const urls = instances.filter(({ service }) => service === name).map(({ port }) => `${scheme}://127.0.0.1:${port}`);
+function urlsOf(instances, name, address) {
+  const urls = instances.filter(({ service }) => service === name).map(({ port }) => `${address}:${port}`);
   return /** @type {[string, ...string[]]} */ (urls);
 }
 

@@ -9,7 +9,7 @@ import { makeDocument } from './openapi/document.js';
 
 // `npm run openapi`: writes docs/api/openapi.json from the routes as a sandbox serves them at the default address.
 
-const publicUrl = 'http://127.0.0.1:8080';
+const publicUrl = 'http://localhost:8080';
 // Only the routes are read. Background loops start with the app, and find no other service.
 const listener = { stop: () => undefined, drain: async () => undefined };
 const nats = { isUp: false, listen: () => listener } satisfies Pick<Nats, 'isUp' | 'listen'> as unknown as Nats;

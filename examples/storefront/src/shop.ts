@@ -3,7 +3,7 @@ import { type components, createShop, ShopError, ShopProblem } from '@plant-shop
 const env = import.meta.env as Readonly<Record<string, string | undefined>>;
 
 /** Where the shop is. Both addresses must allow this page's origin (CORS). */
-export const address = { url: env['VITE_SHOP_URL'] ?? 'http://127.0.0.1:8080', streamUrl: env['VITE_STREAM_URL'] ?? 'ws://127.0.0.1:8081' };
+export const address = { url: env['VITE_SHOP_URL'] ?? 'http://localhost:8080', streamUrl: env['VITE_STREAM_URL'] ?? 'ws://127.0.0.1:8081' };
 /** Of the OAuth client that this page is. */
 export const clientId = env['VITE_CLIENT_ID'] ?? '';
 

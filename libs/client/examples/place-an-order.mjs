@@ -1,6 +1,6 @@
 // Places one order exactly once, even if the network, the shop or this program fails. After a crash, run it again to continue.
 //
-//   SHOP_URL=http://127.0.0.1:8080 API_KEY=special-key node place-an-order.mjs <plantId> <file>
+//   SHOP_URL=http://localhost:8080 API_KEY=special-key node place-an-order.mjs <plantId> <file>
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createShop, ShopError } from '@plant-shop/client';
 

@@ -119,7 +119,7 @@ describe('the guide', () => {
     const receiver = `127.0.0.1:${await freePort()}`;
     const blocksOf = (language: string) =>
       [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) =>
-        code.replaceAll('http://127.0.0.1:8080', gatewayUrl()).replaceAll("9000, '127.0.0.1'", receiver.split(':')[1]!).replaceAll('127.0.0.1:9000', receiver));
+        code.replaceAll('http://localhost:8080', gatewayUrl()).replaceAll("9000, '127.0.0.1'", receiver.split(':')[1]!).replaceAll('127.0.0.1:9000', receiver));
     const folder = join(shop.folder, 'guide');
     mkdirSync(join(folder, 'node_modules/@plant-shop'), { recursive: true });
     symlinkSync(fileURLToPath(new URL('../../../libs/client', import.meta.url)), join(folder, 'node_modules/@plant-shop/client'));

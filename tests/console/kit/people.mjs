@@ -1,6 +1,6 @@
 import { createShop } from '@plant-shop/client';
 
-const gatewayUrl = process.env['GATEWAY_URL'] ?? 'http://127.0.0.1:8080';
+const gatewayUrl = process.env['GATEWAY_URL'] ?? 'http://localhost:8080';
 const streamUrl = process.env['STREAM_URL'] ?? 'ws://127.0.0.1:8081';
 
 export const address = gatewayUrl;

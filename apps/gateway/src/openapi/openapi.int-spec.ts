@@ -17,7 +17,7 @@ interface Document {
 }
 
 /** The public address in the committed document. */
-const publicUrl = 'http://127.0.0.1:8080';
+const publicUrl = 'http://localhost:8080';
 const committed = JSON.parse(
   readFileSync(new URL('../../../../docs/api/openapi.json', import.meta.url), 'utf8'),
 ) as Document;

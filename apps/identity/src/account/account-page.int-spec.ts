@@ -216,7 +216,9 @@ describe('the page "Your account"', () => {
     expect((await open(browser)).text).toContain(`<strong>${email}</strong> <span class="badge">not verified</span>`);
     expect(locationOf(await send(browser, formOf(page, 'mails-on'), 'mails-on'))).toBe('303 /account?done=mails-on');
     expect((await sql('SELECT email, order_mails FROM users WHERE user_id = $1', [userId])).rows).toEqual([{ email, order_mails: true }]);
-    expect(formOf(await open(browser), 'mails-off')).toBeDefined();
+    const on = await open(browser);
+    expect(formOf(on, 'mails-off')).toBeDefined();
+    expect(on.text).toContain('You get mails about your orders once your address is verified.');
   });
 
   it('gives the user all their data in one document without secrets, as the reader takes it', async () => {

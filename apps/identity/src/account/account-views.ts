@@ -5,10 +5,10 @@ import type { ApiKeyRecord } from '../api-keys.repository.js';
 import { passkeyAttributes, passkeyFields } from '../oauth/factor-pages.js';
 import { accountPath, factorsPath } from '../oauth/oauth-client.js';
 import { alertOf, hidden, identityMeanings, invalidAfter, messagePage, type Page } from '../oauth/pages.js';
+import { deviceOf } from '../sessions/device.js';
 import type { SessionRecord } from '../sessions.repository.js';
 import type { UserRecord } from '../users/user.js';
 import type { Grant } from './applications.js';
-import { deviceOf } from './device.js';
 
 /** The parts of the page that can say that something was refused. */
 export type Section = 'factors' | 'sessions' | 'api-keys' | 'applications' | 'password' | 'email' | 'mails' | 'data' | 'deletion';
@@ -178,9 +178,10 @@ ${sensitiveForm(view, 'email', fields, html`<button class="main" name="action" v
 }
 
 function mailsSection(view: AccountView): Html {
-  const { orderMails } = view.user;
+  const { orderMails, emailVerifiedAt } = view.user;
+  const state = !orderMails ? 'You get no mails about your orders.' : emailVerifiedAt === null ? 'You get mails about your orders once your address is verified.' : 'You get a mail when an order is placed, paid, shipped or cancelled.';
   const button = orderMails ? html`<button name="action" value="mails-off">Stop mails about orders</button>` : html`<button name="action" value="mails-on">Get mails about orders</button>`;
-  return section(view, 'mails', 'Mails about orders', html`<p>${orderMails ? 'You get a mail when an order is placed, paid, shipped or cancelled.' : 'You get no mails about your orders.'}</p>
+  return section(view, 'mails', 'Mails about orders', html`<p>${state}</p>
 ${form(view, button)}`);
 }
 

@@ -10,7 +10,7 @@ import { readDatabaseTime } from '../database-clock.js';
 import { type Addressee, MailOutbox } from '../mail/outbox.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { newTotpSecret, OneTimeCodes, secretOf, stepOf } from './codes.js';
-import { deleteFactor, type FactorRecord, insertPasskey, insertTotp, listFactors } from './factors.repository.js';
+import { deleteFactor, type FactorRecord, findTotp, insertPasskey, insertTotp, listFactors } from './factors.repository.js';
 import { methodOf, type PasskeyProof, Passkeys } from './passkeys.js';
 
 /** Factors that a user may have. */
@@ -92,16 +92,26 @@ export class Factors {
     return secret === undefined ? {} : { secret, enrolled: await this.addTotp(enrolment, name, secret, fields.get('code') ?? '') };
   }
 
-  private addTotp(enrolment: Enrolment, name: string, secret: string, code: string): Promise<Enrolled | undefined> {
+  private async addTotp(enrolment: Enrolment, name: string, secret: string, code: string): Promise<Enrolled | undefined> {
     const { userId } = enrolment.user;
-    return this.add(enrolment, 'otp', async (tx) => {
+    const enrolled = await this.add(enrolment, 'otp', async (tx) => {
       const step = stepOf(secret, code.replaceAll(/\s/g, ''), await readDatabaseTime(tx));
       if (step === undefined) return undefined;
       const id = randomUUID();
-      const factor = await insertTotp(tx, { id, userId, name, secret: this.cipher.encrypt(secret, secretOf(id)), step });
-      if (!factor) throw new CodedError('invalid-input', 'The account has an authenticator app already. Remove it first.');
-      return factor;
+      return insertTotp(tx, { id, userId, name, secret: this.cipher.encrypt(secret, secretOf(id)), step });
     });
+    const present = enrolled ? undefined : await findTotp(this.database, userId);
+    if (!present) return enrolled;
+    if (this.cipher.decrypt(present.secret, secretOf(present.id)) === secret) return this.addedBefore(enrolment, present.id);
+    throw new CodedError('invalid-input', 'The account has an authenticator app already. Remove it first.');
+  }
+
+  /** Of a form that was sent twice: the browser shows only the second answer, so nobody has seen the recovery codes of the first. */
+  private async addedBefore({ user, actor }: Enrolment, id: string): Promise<Enrolled | undefined> {
+    const factors = await listFactors(this.database, user.userId);
+    const factor = factors.find((one) => one.id === id);
+    const codes = factors.length === 1 ? await this.newRecoveryCodes(user, actor) : undefined;
+    return factor && { factor, method: 'otp', ...(codes && { codes }) };
   }
 
   private async addPasskey(enrolment: Enrolment, name: string, answer: string): Promise<Enrolled | undefined> {

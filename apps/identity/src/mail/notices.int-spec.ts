@@ -43,7 +43,7 @@ describe('notices about an account', () => {
     ['key-added', ({ username, principal }) => shop.call(identity.createApiKey, { username, apiKey: { name: 'nightly' }, address: '203.0.113.7' }, principal), { keyName: 'nightly', network: '203.0.113.0/24' }],
     ['role-changed', ({ username }) => shop.call(identity.setUserRole, { username, assignment: { role: 'staff' } }, manager), { role: 'staff' }],
     ['address-changed', ({ username, principal }) => shop.call(identity.patchUser, { username, user: { email: null }, address: '203.0.113.7' }, principal), { network: '203.0.113.0/24' }],
-    ['new-sign-in', (one) => logIn(one, '198.51.100.7', 'curl/8'), { device: 'curl/8', network: '198.51.100.0/24' }],
+    ['new-sign-in', (one) => logIn(one, '198.51.100.7', 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'), { device: 'Firefox on Linux', network: '198.51.100.0/24' }],
   ];
 
   it.each(changes)('say %s, to a verified address only', async (kind, change, data) => {

@@ -11,6 +11,7 @@ import { EmailVerification, verificationPath } from '../users/email-verification
 import { newPasswordPath, Recovery } from '../users/recovery.service.js';
 import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, recoverySentPage, verifiedPage, verifyPage } from './account-pages.js';
 import { FormGuard, type PageContext } from './form-guard.js';
+import { accountPath } from './oauth-client.js';
 import { passkeyScript } from './passkey-script.js';
 import { type HostedPages, type Page, recoveryPath, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 
@@ -60,7 +61,7 @@ export class AccountForms implements HostedPages {
     new Map([
       [recoveryPath, { show: (_ctx, _code, proof) => askForRecoveryPage({ proof }), act: (ctx, fields, proof) => this.ask(ctx, fields, proof) }],
       [newPasswordPath, { show: (ctx, code, proof) => this.showNewPassword(ctx, code, proof), act: (ctx, fields, proof) => this.setPassword(ctx, fields, proof) }],
-      [verificationPath, { show: (ctx, code, proof) => this.showVerification(ctx, code, proof), act: (ctx, fields) => this.verify(ctx, fields) }],
+      [verificationPath, { show: (ctx, code, proof) => this.showVerification(ctx, code, proof), act: (ctx, fields, proof) => this.verify(ctx, fields, proof) }],
     ]);
 
   private async accept(ctx: PageContext, { act }: { readonly act: (ctx: PageContext, fields: Fields, proof: string) => Promise<Page> }): Promise<void> {
@@ -157,8 +158,8 @@ export class AccountForms implements HostedPages {
     return found ? verifyPage({ ...found, code, proof, action: verificationPath }) : deadVerification(ctx);
   }
 
-  private async verify(ctx: PageContext, fields: Fields): Promise<Page> {
-    const verified = await this.verification.verify(requestIdOf(ctx.req), fields.get('code') ?? '');
+  private async verify(ctx: PageContext, fields: Fields, proof: string): Promise<Page> {
+    const verified = await this.verification.verify(requestIdOf(ctx.req), fields.get('code') ?? '', proof);
     return verified ? verifiedPage(verified.email) : deadVerification(ctx);
   }
 }
@@ -173,5 +174,5 @@ function deadRecovery(ctx: PageContext): Page {
 
 function deadVerification(ctx: PageContext): Page {
   ctx.status = 400;
-  return deadLinkPage(html`If your address is not verified yet, ask for another mail in your account.`);
+  return deadLinkPage(html`If your address is not verified yet, ask for another mail in <a href="${accountPath}">your account</a>.`);
 }

@@ -1,6 +1,7 @@
 import { type Html, html } from '@plant-shop/platform/html/html';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import { passkeyAttributes, passkeyFields } from './factor-pages.js';
+import { accountPath } from './oauth-client.js';
 import { alertOf, hidden, type InteractionView, invalidAfter, messagePage, type Page, recoveryPath } from './pages.js';
 
 // Pages about an account: to create one, to verify its address, and to replace a forgotten password.
@@ -92,7 +93,7 @@ ${passkeyFields}`}` : undefined}
 export const passwordSetPage = (username: string): Page => ({
   title: 'The password is set',
   main: html`<h1>The password is set</h1>
-<p>Go back to the application, and log in as <strong>${username}</strong> with the new password.</p>`,
+<p>Go back to the application, or to <a href="${accountPath}">your account</a>, and log in as <strong>${username}</strong> with the new password.</p>`,
 });
 
 export const verifyPage = ({ proof, code, action, username, email }: LinkView & { readonly email: string }): Page => ({

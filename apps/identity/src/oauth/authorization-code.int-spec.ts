@@ -177,6 +177,16 @@ describe('OAuth 2.0 authorization code', () => {
       expect(decodeJwt(tokens.access_token).sub).toBe(other.userId);
     });
 
+    it('takes a name with the space that phones add, and says what to type instead of an e-mail address', async () => {
+      const user = await oauth.shop.registerAndLogin();
+      const browser = oauth.browser();
+      const login = expectPage(await browser.open((await oauth.request(client)).url));
+      const failed = expectPage(await browser.submit(login, 'action=login', { ...credentials(user), username: 'ada@shop.test' }));
+      expect([failed.status, failed.text]).toEqual([401, expect.stringContaining('type your username: the mail for a forgotten password names it.')]);
+      const known = expectPage(await browser.submit(failed, 'action=login', { ...credentials(user), username: `${user.username} ` }));
+      expect(known.text).toContain(`logged in as <strong>${user.username}</strong>`);
+    });
+
     it('fails with the same text for a wrong password and an unknown name, and failures are limited', async () => {
       const { username } = await oauth.shop.register();
       const tryAs = async (name: string): Promise<{ status: number; headers: Headers; text: string }> => {

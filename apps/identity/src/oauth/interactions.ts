@@ -1,8 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { isEmailAddress } from '@plant-shop/contracts/fields';
-import { NewUser } from '@plant-shop/contracts/identity';
+import { identity, NewUser } from '@plant-shop/contracts/identity';
 import { type Permission, permissions, permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
+import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { requestIdOf } from '@plant-shop/platform/http/request';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
@@ -32,6 +33,9 @@ const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})(?:/(sign-up|passkey|
 const logoutPath = `${interactionPath}/logout`;
 /** Where the browser resumes the authorization after login or consent. */
 const resumePath = /^\/oauth\/authorize\/([\w-]{1,64})$/;
+/** For people whose username is another text. It says nothing about accounts. */
+const notTheAddress = 'If you typed your e-mail address, type your username: the mail for a forgotten password names it.';
+
 /** Serves the login and consent pages, between an application's authorization request and the response. */
 @Injectable()
 export class Interactions implements HostedPages {
@@ -125,7 +129,7 @@ export class Interactions implements HostedPages {
 
   private async login(request: InteractionRequest, fields: Fields): Promise<void> {
     const { ctx } = request;
-    const [username = '', password = ''] = [fields.get('username'), fields.get('password')];
+    const [username = '', password = ''] = [fields.get('username')?.trim(), fields.get('password')];
     try {
       const stored = await this.sessions.verifyPassword(Deadline.in(loginDeadlineMs), {
         username: username.slice(0, maxTextLength),
@@ -137,19 +141,21 @@ export class Interactions implements HostedPages {
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       setErrorStatus(ctx, error);
-      sendPage(ctx, await this.loginPage(request, { username, error: error.message }));
+      const isAddress = error.code === 'login-failed' && username.includes('@');
+      sendPage(ctx, await this.loginPage(request, { username, error: isAddress ? `${error.message} ${notTheAddress}` : error.message }));
     }
   }
 
-  /** Registers a user, and logs in as that. */
+  /** Registers a user, and logs in as that. A form that is sent twice registers one: the browser shows only the second response. */
   private async signUp(request: InteractionRequest, fields: Fields): Promise<void> {
-    const { ctx } = request;
-    const [username = '', email = '', password = ''] = [fields.get('username'), fields.get('email')?.trim(), fields.get('password')];
+    const { ctx, interaction } = request;
+    const [username = '', email = '', password = ''] = [fields.get('username')?.trim(), fields.get('email')?.trim(), fields.get('password')];
     try {
       const user = validated(NewUser, { username, email, password });
       // Only here: the API accepts any text.
       if (!isEmailAddress(email)) throw invalidInput([{ pointer: '/email', detail: 'must be an e-mail address such as ada@example.com' }]);
-      await this.users.create(new RpcContext(requestIdOf(ctx.req), Deadline.in(loginDeadlineMs)), { user, address: ctx.ip });
+      const form = new IdempotencyKey(`sign-up ${interaction.uid}`, this.guard.proofOf(JSON.stringify(user)), identity.createUser.pattern, Buffer.alloc(0));
+      await this.users.create(new RpcContext(requestIdOf(ctx.req), Deadline.in(loginDeadlineMs), undefined, undefined, form), { user, address: ctx.ip });
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       setErrorStatus(ctx, error);

@@ -145,6 +145,15 @@ describe('second factors', () => {
       expect((await other.typeCode(await other.logIn(), codeOf(another, -1))).text).toContain(consent);
     });
 
+    it('that is sent twice logs in: the browser shows only the second answer', async () => {
+      const { one, secret } = await withApp();
+      const page = await one.logIn();
+      const { action, fields } = page.forms[0]!;
+      // Its answer is lost.
+      await one.browser.send('POST', action, { body: new URLSearchParams({ ...fields, code: codeOf(secret), action: 'code' }) });
+      expect((await one.typeCode(page, codeOf(secret))).text).toContain(consent);
+    });
+
     it('may be wrong five times, whatever the password', async () => {
       const { one, secret } = await withApp();
       for (let n = 0; n < 5; n++) expect((await one.typeCode(await one.logIn(), '000000')).status).toBe(401);
@@ -164,6 +173,17 @@ describe('second factors', () => {
       const { rows } = await oauth.shop.sql.query<{ secret: Buffer }>('SELECT secret FROM factors WHERE secret IS NOT NULL');
       expect(rows.map((row) => row.secret.toString('latin1')).join()).not.toContain(secret);
     });
+  });
+
+  it('show recovery codes that work, if the form that adds an app is sent twice', async () => {
+    const one = await person();
+    const page = await one.ownFactors();
+    // Its answer is lost.
+    const { secret } = await one.addApp(page);
+    const again = expectPage(await one.browser.submit(page, 'action=add-app', { code: codeOf(secret), name: 'Phone' }));
+    expect(codesIn(again)).toHaveLength(10);
+    const other = elsewhere(one);
+    expect((await other.typeCode(await other.logIn(), codesIn(again)[0] ?? '')).text).toContain(consent);
   });
 
   describe('a recovery code', () => {
@@ -310,6 +330,15 @@ describe('with REQUIRE_SECOND_FACTOR=staff', () => {
     expect((await one.reopen()).status).toBe(401);
     expect(expectPage(await one.browser.submit(page, 'action=continue')).text).toContain(consent);
     expect((await new FactorUser(oauth, client, one.user).logIn()).text).toContain(asked);
+  });
+
+  it('staff see recovery codes, and get in, if the form that adds an app is sent twice', async () => {
+    const one = await staff();
+    const enrol = await one.logIn();
+    await one.addApp(enrol);
+    const { page } = await one.addApp(enrol);
+    expect(codesIn(page)).toHaveLength(10);
+    expect(expectPage(await one.browser.submit(page, 'action=continue')).text).toContain(consent);
   });
 
   it('who knows only the password cannot add another factor', async () => {

@@ -88,7 +88,7 @@ export class LogInSteps {
     const { stage } = step;
     if (stage === 'factor' && action === 'code') await this.checkCode(request, step, user, fields);
     else if (stage === 'factor' && action === 'passkey') await this.checkPasskey(request, step, user, fields);
-    else if (stage === 'enrolment' && (action === 'add-passkey' || action === 'add-app')) await this.enrol(request, step, user, fields);
+    else if (stage !== 'factor' && (action === 'add-passkey' || action === 'add-app')) await this.enrol(request, step, user, fields);
     else if (stage === 'codes' && action === 'continue') await this.finish(request, { ...step, provedFactor: true }, ['pwd', step.method ?? 'otp', 'mfa']);
     else refuseForm(request.ctx);
   }
@@ -154,14 +154,15 @@ export class LogInSteps {
   }
 
   /**
-   * Returns the step that the interaction is at, or sends the browser back to the log-in when it is at none.
+   * Returns the step that the interaction is at, or sends the browser back to the log-in when it is at none, and on when it is through.
    * A factor that was added meanwhile must be proven, not another one added.
    */
   private async stepOf({ ctx, interaction }: InteractionRequest): Promise<{ step: Step; user: UserRecord } | undefined> {
     const step = interaction.result?.['step'] as Step | undefined;
     const user = step && (await findUserById(this.database, step.userId));
     if (!user) {
-      redirect(ctx, pathOf(interaction));
+      // Of a form that is sent twice, the first has logged in, but the browser shows the second response.
+      redirect(ctx, interaction.result?.login ? interaction.returnTo : pathOf(interaction));
       return undefined;
     }
     const isEnrolled = step.stage === 'enrolment' && (await findHasFactor(this.database, step.userId));

@@ -4,7 +4,7 @@ import { type Html, html } from '@plant-shop/platform/html/html';
 import { pagePolicy, type PageParts, pageText } from '@plant-shop/contracts/page';
 import { errors, type ErrorOut, type Provider } from 'oidc-provider';
 import type { PageContext } from './form-guard.js';
-import type { IdentityScope } from './oauth-client.js';
+import { accountPath, type IdentityScope } from './oauth-client.js';
 
 export interface Page {
   readonly title: string;
@@ -158,7 +158,7 @@ ${client === undefined ? undefined : html`<p><strong>${client}</strong> asks you
 </form>`,
 });
 
-export const messagePage = (title: string, text: string): Page => ({
+export const messagePage = (title: string, text: string | Html): Page => ({
   title,
   main: html`<h1>${title}</h1>
 <p>${text}</p>`,
@@ -194,7 +194,8 @@ const fieldNames: Readonly<Partial<Record<string, string>>> = { username: 'The u
 /** Refuses a form that is not from a page of the shop, or not for its present state. @param next what to do */
 export function refuseForm(ctx: PageContext, next = 'Go back to the application and start again.'): void {
   ctx.status = 403;
-  sendPage(ctx, messagePage('Request refused', `The form was not sent from a page of the shop. ${next}`));
+  // Names the address: people open a shop of this machine by another one, too.
+  sendPage(ctx, messagePage('Request refused', `The form was not sent from a page of ${ctx.protocol}://${ctx.host}. ${next}`));
 }
 
 const statuses: Readonly<Partial<Record<string, number>>> = {
@@ -236,7 +237,7 @@ function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
   // The interaction or the login has ended, or the client was deleted.
   if (error instanceof errors.OIDCProviderError) {
     ctx.status = 400;
-    sendPage(ctx, messagePage('This page has expired', 'Go back to the application and start again.'));
+    sendPage(ctx, messagePage('This page has expired', html`Go back to the application and start again, or open <a href="${accountPath}">your account</a>.`));
     return;
   }
   ctx.status = 500;

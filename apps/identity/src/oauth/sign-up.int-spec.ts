@@ -41,6 +41,19 @@ describe('the page to sign up', () => {
     expect(await oauth.shop.call(identity.getUser, { username: person.username }, manager)).toMatchObject({ email: person.email, emailVerified: false, role: 'customer' });
   });
 
+  it('creates one account from a form that is sent twice, and continues: the browser shows only the second answer', async () => {
+    const browser = oauth.browser();
+    const person = newPerson();
+    const page = await open(browser, await oauth.request(client));
+    const press = async (fields: object = {}): Promise<BrowserPage> => expectPage(await browser.submit(page, 'action=sign-up', { ...person, username: ` ${person.username} `, ...fields }));
+    const { action, fields } = page.forms[0]!;
+    // Its answer is lost.
+    await browser.send('POST', action, { body: new URLSearchParams({ ...fields, ...person, action: 'sign-up' }) });
+    expect((await press({ email: `${randomUUID()}@shop.test` })).text).toContain('The username is already taken');
+    expect((await press()).text).toContain(`logged in as <strong>${person.username}</strong>`);
+    expect(await count(person.username)).toBe(1);
+  });
+
   it('is linked with the page to log in and that for forgotten passwords, and shows names as text', async () => {
     const browser = oauth.browser();
     const login = expectPage(await browser.open((await oauth.request(client)).url));

@@ -28,6 +28,7 @@ import {
 } from '../sessions.repository.js';
 import { requireManageable } from '../users/user.js';
 import { LoginAttempts } from '../users/login-attempts.js';
+import { deviceOf } from './device.js';
 import { type Proof, RecentLogin } from '../users/recent-login.js';
 
 /** What a log-in has proven. */
@@ -119,7 +120,7 @@ export class SessionsService {
 
   private async reportNewDevice(tx: Transaction, userId: string, from: Device): Promise<void> {
     const user = await findUserById(tx, userId);
-    if (user) await this.outbox.notice(tx, user, 'new-sign-in', { from: from.address, ...(from.userAgent !== undefined && { device: from.userAgent }) });
+    if (user) await this.outbox.notice(tx, user, 'new-sign-in', { from: from.address, device: deviceOf(from.userAgent ?? null) });
   }
 
   async logout(digest: string): Promise<{ ended: boolean }> {

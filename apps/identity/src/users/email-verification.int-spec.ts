@@ -58,6 +58,27 @@ describe('e-mail addresses', () => {
     expect(await follow(code)).toContain('does not work');
   });
 
+  it('are verified by a form that its browser sends twice, as both answers say while that is true', async () => {
+    const email = newAddress();
+    const { username } = await shop.register({ email });
+    const browser = oauth.browser();
+    const page = expectPage(await browser.open(`/account/email?code=${await box.code(email, 'verify-address')}`));
+    const press = async (): Promise<string> => expectPage(await browser.submit(page, 'action=verify')).text;
+    const done = expect.stringContaining(`<strong>${email}</strong> is verified`);
+    expect([...(await Promise.all([press(), press()])), await press()]).toEqual([done, done, done]);
+    await shop.call(identity.patchUser, { username, user: { email: newAddress() } }, manager);
+    expect(await press()).toContain('does not work');
+  });
+
+  it('are verified only for the account that the link is for, whoever follows it', async () => {
+    const [mine, theirs] = [newAddress(), newAddress()];
+    const [{ username: me }, { username: they }] = [await shop.register({ email: mine }), await shop.register({ email: theirs })];
+    const browser = oauth.browser();
+    const page = expectPage(await browser.open(`/account/email?code=${await box.code(mine, 'verify-address')}`));
+    expectPage(await browser.submit(page, 'action=verify', { code: await box.code(theirs, 'verify-address'), username: me, email: mine }));
+    expect([await profile(me), await profile(they)]).toMatchObject([{ email: mine, emailVerified: false }, { email: theirs, emailVerified: true }]);
+  });
+
   it('are shown as verified only to the user and to callers with write:users', async () => {
     const { username, principal } = await verified();
     expect(await shop.call(identity.getUser, { username })).toEqual({ id: expect.any(Number), username });

@@ -4,6 +4,8 @@ import { isEmailAddress } from '@plant-shop/contracts/fields';
 import { identity } from '@plant-shop/contracts/identity';
 import type { SendEmailVerification } from '@plant-shop/contracts/identity.email';
 import { audit } from '@plant-shop/platform/patterns/audit-log';
+import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import { IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -12,7 +14,7 @@ import { MailOutbox } from '../mail/outbox.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { LoginAttempts } from './login-attempts.js';
 import { byMailLink, requireManageable, userNotFound, type UserRecord } from './user.js';
-import { auditUnlessSelf, findUser, lockUser, setVerified } from './users.repository.js';
+import { auditUnlessSelf, findUser, findUserById, lockUser, setVerified } from './users.repository.js';
 
 /** An address that can be mailed. */
 type Mailable = UserRecord & { readonly email: string };
@@ -68,15 +70,28 @@ export class EmailVerification {
     return findLink(this.database, 'verify-address', code);
   }
 
-  /** Verifies an address. @returns undefined if the link does not work */
-  async verify(requestId: string, code: string): Promise<{ username: string; email: string } | undefined> {
+  /**
+   * Verifies an address. A form that its browser sends again gets the same answer, as long as it is true.
+   * @param place the page and the browser
+   * @returns undefined if the link does not work
+   */
+  async verify(requestId: string, code: string, place: string): Promise<{ email: string } | undefined> {
+    const form = new IdempotencyKey(`verification ${place}`, code, 'identity.verifyEmail', Buffer.alloc(0));
     return this.database.transaction(async (tx) => {
+      const answers = await IdempotentResults.lockAndRead(tx, [form]);
+      const verified = answers.of(form)?.value as { userId: string; email: string } | undefined;
+      if (verified) {
+        const user = await findUserById(tx, verified.userId);
+        return user?.email === verified.email && user.emailVerifiedAt !== null ? verified : undefined;
+      }
       const found = await findLink(tx, 'verify-address', code);
       const before = found && (await lockUser(tx, found.userId));
       if (!found || !before || !(await useLink(tx, 'verify-address', code))) return undefined;
       const after = await setVerified(tx, before.userId);
       this.outbox.recipient(tx, before, after);
       audit(tx, byMailLink(requestId, before.userId), { pattern: 'identity.verifyEmail' }, before.userId);
+      answers.add(form, { userId: before.userId, email: found.email });
+      answers.write(tx);
       return found;
     });
   }

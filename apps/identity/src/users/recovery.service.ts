@@ -6,6 +6,8 @@ import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { audit } from '@plant-shop/platform/patterns/audit-log';
+import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import { IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline } from '@plant-shop/platform/rpc/context';
@@ -106,7 +108,7 @@ export class Recovery extends BackgroundLoop {
 
   /**
    * Sets a password, and ends all sessions of the user and all grants to applications. An account with a second factor needs it, too: a stolen
-   * mailbox is not enough.
+   * mailbox is not enough. A form that its browser sends again sets nothing more, and gets the same answer.
    * @param place the page and the browser that the passkey is for
    * @returns undefined if the link does not work; then it hashes nothing
    * @throws CodedError `invalid-input` for a password that the rules refuse, or a factor; DomainError `too-many-logins`: the link still works
@@ -115,15 +117,18 @@ export class Recovery extends BackgroundLoop {
     { requestId, deadline, address }: { readonly requestId: string; readonly deadline: Deadline; readonly address: string },
     { code, password, endApiKeys, factorCode, passkey, place }: NewPassword,
   ): Promise<{ username: string } | undefined> {
+    const form = new IdempotencyKey(`recovery ${place}`, this.cipher.fingerprint(JSON.stringify([code, password, endApiKeys])).toString('base64url'), 'identity.recoverAccount', Buffer.alloc(0));
     const found = await this.find(code);
-    if (!found) return undefined;
+    if (!found) return (await IdempotentResults.peek(this.database, form))?.value as { username: string } | undefined;
     this.users.checkPasswords([{ ...found, password, pointer: '' }]);
     const shown = { password: '', code: factorCode, passkey, place, address, requestId, deadline };
     if (found.hasFactor && !(await this.recentLogin.isShown(found, shown))) throw invalidInput([{ pointer: '/factor', detail: 'was refused; try again' }]);
     const passwordHash = await this.hasher.hash(password, deadline);
-    const isSet = await this.database.transaction(async (tx) => {
+    const outcome = await this.database.transaction(async (tx) => {
+      const answers = await IdempotentResults.lockAndRead(tx, [form]);
+      if (answers.of(form)) return 'repeated';
       const user = await lockUser(tx, found.userId);
-      if (!user || !(await useLink(tx, 'recovery', code))) return false;
+      if (!user || !(await useLink(tx, 'recovery', code))) return 'refused';
       // One that was added meanwhile was not asked for.
       if (!found.hasFactor && (await findHasFactor(tx, user.userId))) throw invalidInput([{ pointer: '/factor', detail: 'is needed now' }]);
       await changeUser(tx, user.userId, { passwordHash });
@@ -132,11 +137,15 @@ export class Recovery extends BackgroundLoop {
       await this.outbox.notice(tx, user, 'password-changed', { from: address });
       audit(tx, byMailLink(requestId, user.userId), { pattern: 'identity.recoverAccount' }, user.userId);
       await appendRevocations(tx, ended);
-      return true;
+      answers.add(form, { username: found.username });
+      answers.write(tx);
+      return 'set';
     });
-    if (!isSet) return undefined;
-    this.revocations.publish();
-    this.logger.info({ userId: found.userId, requestId }, 'account recovered');
+    if (outcome === 'refused') return undefined;
+    if (outcome === 'set') {
+      this.revocations.publish();
+      this.logger.info({ userId: found.userId, requestId }, 'account recovered');
+    }
     return found;
   }
 

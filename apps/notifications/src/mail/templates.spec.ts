@@ -36,6 +36,10 @@ describe('a text', () => {
     expect(templates.render('new-sign-in', { device: 'x'.repeat(1_000) }).text).toContain(`Device: ${'x'.repeat(200)}\n`);
   });
 
+  it.each([['1', '1 minute'], ['15', '15 minutes'], ['119', '119 minutes'], ['1440', '24 hours'], ['1439', '23 hours']])('says of %s minutes: %s', (minutes, said) => {
+    expect(templates.render('recovery', { ...sampleValues, minutes }).text).toContain(`works once, for ${said}.`);
+  });
+
   it('shows as it is what only looks like a time: whoever names a device or key so would keep its mail from being sent', () => {
     for (const device of ['2027-99-99T99:99:99Z', '2027-03-01T08:00:00Z']) expect(templates.render('new-sign-in', { device }).text).toContain(`Device: ${device}\n`);
   });

@@ -41,10 +41,13 @@ const times: ReadonlySet<string> = new Set(['at', 'reservedUntil']);
 /** Longest value in a text: names of users and devices may be any text. */
 const maxChars = 200;
 
-/** Writes times for people, in UTC, and makes other values short and one line. */
+/** Writes times for people, in UTC, durations in hours if they are long, and makes other values short and one line. */
 function readable(values: Values, locale: string): Values {
   const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+  const count = (unit: 'hour' | 'minute', value: number): string => new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(value);
+  const lasting = (minutes: number): string => (minutes < 120 ? count('minute', minutes) : count('hour', Math.floor(minutes / 60)));
   const shown = (name: string, value: string): string => {
+    if (name === 'minutes' && /^\d{1,6}$/.test(value)) return lasting(Number(value));
     const at = times.has(name) ? Date.parse(value) : Number.NaN;
     return Number.isNaN(at) ? value.replaceAll(/\p{C}+/gu, ' ').slice(0, maxChars) : `${format.format(at)} UTC`;
   };

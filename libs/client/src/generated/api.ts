@@ -1645,7 +1645,7 @@ export interface components {
         /**
          * @description RFC 9457. Problems may have more members than these.
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/plant-not-found",
+         *       "type": "http://localhost:8080/problems/plant-not-found",
          *       "title": "No such plant",
          *       "status": 404,
          *       "detail": "There is no plant with this id. Check the id. The plant may have been deleted.",
@@ -1660,7 +1660,7 @@ export interface components {
          *       ]
          *     }
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/plant-not-available",
+         *       "type": "http://localhost:8080/problems/plant-not-available",
          *       "title": "Plant not available",
          *       "status": 409,
          *       "detail": "Only plants with the status available can be ordered. Choose another plant, or wait until this one is available.",
@@ -1675,7 +1675,7 @@ export interface components {
          *       ]
          *     }
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/insufficient-stock",
+         *       "type": "http://localhost:8080/problems/insufficient-stock",
          *       "title": "Not enough stock",
          *       "status": 409,
          *       "detail": "The order asks for more units than are in stock. If few are left, or with the permission read:stock, the member available is their number. For a basket, the member lines names each line that lacks units; nothing was ordered. Order fewer units, or try again later: cancelled orders return their units to stock.",
@@ -1684,7 +1684,7 @@ export interface components {
          *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de"
          *     }
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/insufficient-stock",
+         *       "type": "http://localhost:8080/problems/insufficient-stock",
          *       "title": "Not enough stock",
          *       "status": 409,
          *       "detail": "The order asks for more units than are in stock. If few are left, or with the permission read:stock, the member available is their number. For a basket, the member lines names each line that lacks units; nothing was ordered. Order fewer units, or try again later: cancelled orders return their units to stock.",
@@ -1700,7 +1700,7 @@ export interface components {
          *       ]
          *     }
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/external-id-exists",
+         *       "type": "http://localhost:8080/problems/external-id-exists",
          *       "title": "External id taken",
          *       "status": 409,
          *       "detail": "Another resource of the same kind has this external id. The problem names it if you may see it. If that is the one you meant to create, use it. Otherwise choose another external id. To repeat a request safely, send an Idempotency-Key.",
@@ -1709,7 +1709,7 @@ export interface components {
          *       "requestId": "6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de"
          *     }
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/external-id-exists",
+         *       "type": "http://localhost:8080/problems/external-id-exists",
          *       "title": "External id taken",
          *       "status": 409,
          *       "detail": "Another resource of the same kind has this external id. The problem names it if you may see it. If that is the one you meant to create, use it. Otherwise choose another external id. To repeat a request safely, send an Idempotency-Key.",
@@ -1719,7 +1719,7 @@ export interface components {
          *       "basketId": 1000000003
          *     }
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/order-not-cancellable",
+         *       "type": "http://localhost:8080/problems/order-not-cancellable",
          *       "title": "Order can no longer be cancelled",
          *       "status": 409,
          *       "detail": "Only placed orders can be cancelled. This order was approved or delivered. For a basket, the member orders lists such orders; nothing was cancelled. Contact the shop to return it.",
@@ -1731,7 +1731,7 @@ export interface components {
          *       ]
          *     }
          * @example {
-         *       "type": "http://127.0.0.1:8080/problems/order-not-payable",
+         *       "type": "http://localhost:8080/problems/order-not-payable",
          *       "title": "Order cannot be paid",
          *       "status": 409,
          *       "detail": "The order, or one of the basket, is cancelled or already paid, so the payment came too late or twice. Return the money and complete the refund that was created for each order (GET /v3/store/refund?status=due).",

@@ -13,7 +13,7 @@ describe('the README of the client library', () => {
     const text = readFileSync(new URL('README.md', folder), 'utf8');
     const blocks = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
     expect(blocks.length).toBeGreaterThan(6);
-    const code = blocks.join('\n').replaceAll('http://127.0.0.1:8080', gatewayUrl()).replaceAll('ws://127.0.0.1:8081', streamUrl());
+    const code = blocks.join('\n').replaceAll('http://localhost:8080', gatewayUrl()).replaceAll('ws://127.0.0.1:8081', streamUrl());
     // Runs in the package's folder, in which Node resolves the package by its own name.
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], { cwd: fileURLToPath(folder), timeout: 60_000 });
     expect(stdout.split('\n')).toEqual([
