@@ -25,7 +25,7 @@ export async function readForm(request: Readable, maxBytes: number): Promise<str
  * Parses the fields of a form.
  * @returns undefined when a field is repeated or contains NUL: no page sends that, and Postgres text cannot hold NUL
  */
-export function fieldsOf(form: string): ReadonlyMap<string, string> | undefined {
+function fieldsOf(form: string): ReadonlyMap<string, string> | undefined {
   const fields = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(form)) {
     if (fields.has(name) || value.includes('\0')) return undefined;

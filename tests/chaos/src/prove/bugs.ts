@@ -105,8 +105,8 @@ export const bugs: readonly Bug[] = [
       // Delays or drops some messages, which the unmodified code tolerates.
       {
         file: 'libs/events/dist/feed.js',
-        find: 'this.nats.connection.publish(this.subject, bytes);\n',
-        replace: 'if (Math.random() < 0.7) setTimeout(() => this.nats.connection.publish(this.subject, bytes), Math.random() * 50);\n',
+        find: 'this.nats.announce(this.subject, message, { ...message, events: [] });\n',
+        replace: 'if (Math.random() < 0.7) setTimeout(() => this.nats.announce(this.subject, message, { ...message, events: [] }), Math.random() * 50);\n',
       },
     ],
     breaks: ['log', 'sockets', 'settled'],
