@@ -76,11 +76,11 @@ describe('the Today page', () => {
     const waiting = page.getByRole('region', { name: 'Awaiting payment' });
     await waiting.getByText('0', { exact: true }).waitFor();
     await page.context().setOffline(true);
-    await page.getByText('The shop cannot be reached', { exact: true }).waitFor();
+    await page.getByText('This computer has no network', { exact: true }).waitFor();
     await visit.assertAccessible();
     await shopOf(customer).POST('/store/order', { body: { plantId } });
     await page.context().setOffline(false);
-    await page.getByText('The shop cannot be reached', { exact: true }).waitFor({ state: 'detached' });
+    await page.getByText('This computer has no network', { exact: true }).waitFor({ state: 'detached' });
     await waiting.getByText('1', { exact: true }).waitFor();
     await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
   });

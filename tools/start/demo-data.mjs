@@ -1,8 +1,12 @@
 // Demo data: plants, customers, orders in every state and a webhook, made through the public API.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from './errors.mjs';
 
 const STAFF = { api_key: 'special-key' };
 const LIMIT_MS = 15_000;
+/** How often a request is sent that a busy machine answers with `unavailable` or `overloaded`: nothing has happened then. */
+const ATTEMPTS = 30;
+const PAUSE_MS = 1_000;
 const DAY_MS = 86_400_000;
 
 /** `name, category, tags, free units, status`; ids begin at 101, so that the tour's first plant can have id 7. */
@@ -117,13 +121,20 @@ function sender(base, stop) {
    */
   return async (method, path, credential, body, expected) => {
     const isList = Array.isArray(body);
-    const response = await fetch(base + path, {
-      method,
-      headers: { ...credential, ...(body && { 'content-type': isList ? 'application/x-ndjson' : 'application/json' }) },
-      ...(body && { body: isList ? body.map((one) => JSON.stringify(one)).join('\n') : JSON.stringify(body) }),
-      signal: AbortSignal.any([stop, AbortSignal.timeout(LIMIT_MS)]),
-    });
-    const text = await response.text();
+    const request = async () => {
+      const response = await fetch(base + path, {
+        method,
+        headers: { ...credential, ...(body && { 'content-type': isList ? 'application/x-ndjson' : 'application/json' }) },
+        ...(body && { body: isList ? body.map((one) => JSON.stringify(one)).join('\n') : JSON.stringify(body) }),
+        signal: AbortSignal.any([stop, AbortSignal.timeout(LIMIT_MS)]),
+      });
+      return { response, text: await response.text() };
+    };
+    let { response, text } = await request();
+    for (let attempt = 1; response.status === 503 && /"code":"(unavailable|overloaded)"/.test(text) && attempt < ATTEMPTS; attempt++) {
+      await sleep(PAUSE_MS, undefined, { signal: stop });
+      ({ response, text } = await request());
+    }
     const isExpected = expected === undefined ? response.ok : response.status === expected;
     if (!isExpected || (isList && !text.includes('"refused":0,'))) {
       throw new StartError(`The demo data could not be added: ${method} ${path} answered ${response.status}: ${text}`);

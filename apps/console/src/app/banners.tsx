@@ -7,13 +7,15 @@ import { isOutdated } from './new-release.js';
 
 /** Messages for all pages: the shop cannot be reached, or the console has a new version. */
 export function Banners(): ReactNode {
-  const connection = useCell(useSession().connection.state);
+  const { connection: shop } = useSession();
+  const connection = useCell(shop.state);
+  const isOnline = useCell(shop.isOnline);
   const outdated = useCell(isOutdated);
   return (
     <div aria-live="polite">
       {connection.isAway && (
-        <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title="The shop cannot be reached">
-          {whatIsAway(connection.services)} This page may be out of date. It refreshes when the shop is back.
+        <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title={isOnline ? 'The shop cannot be reached' : 'This computer has no network'}>
+          {isOnline && `${whatIsAway(connection.services)} `}This page may be out of date. It refreshes when the shop is back.
         </Alert>
       )}
       {outdated && (

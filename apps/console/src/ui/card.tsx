@@ -6,8 +6,8 @@ export function Card({ title, aside, children }: { readonly title: string; reado
   const id = useId();
   return (
     <Paper withBorder p="md" h="100%" component="section" aria-labelledby={id}>
-      <Group justify="space-between" mb="sm" wrap="nowrap">
-        <Title order={2} size="h5" id={id} style={{ whiteSpace: 'nowrap' }}>{title}</Title>
+      <Group justify="space-between" mb="sm">
+        <Title order={2} size="h5" id={id}>{title}</Title>
         {aside}
       </Group>
       {children}

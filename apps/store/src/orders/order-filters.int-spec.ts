@@ -61,7 +61,7 @@ const externalIdOf = (row: Row): string | null => (row.basketId === null ? row.e
 /** What the list must hold, found in memory. */
 function expected({ owner, plantId, status, placedFrom, placedBefore, externalId, metadata, shipped, refund, q, sort }: Partial<ListOrders>): number[] {
   const isSearched = (row: Row): boolean =>
-    q === undefined || [String(row.id), row.basketId && String(row.basketId), externalIdOf(row), row.carrier && row.trackingNumber].includes(q) || `user-${row.owner}`.startsWith(q);
+    q === undefined || [String(row.id), row.basketId && String(row.basketId), externalIdOf(row), row.carrier && row.trackingNumber].includes(q) || (row.carrier && row.trackingNumber === q.toUpperCase()) || `user-${row.owner}`.startsWith(q);
   const found = rows.filter(
     (row) =>
       (owner === '*' || owner === `user-${row.owner}`) &&
@@ -90,7 +90,7 @@ const filters = fc.record({
   metadata: maybe(fc.constantFrom({ channel: 'web' }, { channel: 'phone', campaign: '3' }, { campaign: '3', channel: 'web' }, { channel: 'none' })),
   shipped: maybe(fc.boolean()),
   refund: maybe(fc.constantFrom('due' as const, 'completed' as const)),
-  q: maybe(fc.constantFrom('1007', '1013', 'web-2', 'web-3', 'T3', 'user-', 'user-2', 'none')),
+  q: maybe(fc.constantFrom('1007', '1013', 'web-2', 'web-3', 'T3', 't3', 'user-', 'user-2', 'none')),
   sort: maybe(fc.constantFrom('placedAt' as const, '-placedAt' as const)),
 });
 const present = (value: object): Partial<ListOrders> => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));

@@ -249,7 +249,8 @@ class Reading {
   }
 
   private found({ text, orderId, ownerIds }: OrderSearch, ownerId: string | undefined): Reading['parts'] {
-    this.names.push('search', orderId === undefined ? 'text' : 'number');
+    const inCapitals = text.toUpperCase();
+    this.names.push('search', orderId === undefined ? 'text' : 'number', inCapitals === text ? 'capitals' : 'any case');
     const own = this.where('owner', 'owner_id = ?', ownerId);
     const asText = this.value(text);
     const conditions = [
@@ -257,6 +258,8 @@ class Reading {
       `external_id = ${asText}`,
       `basket_id IN (${basketsWith(asText)})`,
       `carrier IS NOT NULL AND tracking_number = ${asText}`,
+      // Carriers write them in capitals; people do not.
+      ...(inCapitals === text ? [] : [`carrier IS NOT NULL AND tracking_number = ${this.value(inCapitals)}`]),
     ];
     const statuses = this.value(this.filter.status ?? orderStatuses);
     const wanted = [`status = ANY(${statuses}::text[])`];

@@ -8,7 +8,7 @@ import { Card } from '../../ui/card.js';
 import { counted } from '../../ui/numbers.js';
 import { Time } from '../../ui/time.js';
 
-export function OrderFacts({ order: { plantId, quantity, owner, placedAt, reservedUntil, shipDate, carrier, trackingNumber, shipTo } }: { readonly order: Order }): ReactNode {
+export function OrderFacts({ order: { plantId, quantity, status, owner, placedAt, reservedUntil, shipDate, carrier, trackingNumber, shipTo } }: { readonly order: Order }): ReactNode {
   const plantName = usePlantName(plantId);
   const seesPlants = useMay('write:plants', 'write:stock');
   const facts: readonly (readonly [string, ReactNode])[] = [
@@ -19,7 +19,7 @@ export function OrderFacts({ order: { plantId, quantity, owner, placedAt, reserv
     ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} isPlanned />] as const]),
     ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} isPlanned />] as const]),
     ...(shipTo === undefined ? [] : [['Ship to', [shipTo.name, ...(shipTo.lines ?? []), shipTo.postalCode, shipTo.city, shipTo.country].filter((one) => one !== undefined).join(', ')] as const]),
-    ['Shipment', carrier === undefined ? 'none yet' : <>{carrier}, <Text span inherit ff="monospace">{trackingNumber}</Text></>],
+    ['Shipment', carrier === undefined ? (status === 'cancelled' ? 'none' : 'none yet') : <>{carrier}, <Text span inherit ff="monospace">{trackingNumber}</Text></>],
   ];
   return (
     <Card title="Details">

@@ -23,7 +23,7 @@ export const audited: Readonly<Record<string, string>> = {
   'catalog.reconcilePlants': 'Repaired a plant after a restoration',
   'catalog.replacePlant': 'Replaced a plant',
   'identity.advanceClock': 'Moved the clock of the sandbox',
-  'identity.createApiKey': 'Created an API key for somebody',
+  'identity.createApiKey': 'Created an API key',
   'identity.createOAuthClient': 'Registered an OAuth client',
   'identity.createUser': 'Added a user',
   'identity.createUsers': 'Added users',
@@ -114,7 +114,7 @@ export function targetOf({ operation, target, targetUsername }: Pick<AuditEntry,
   return { text: target };
 }
 
-const credentialKinds: Readonly<Record<string, string>> = { session: 'a session', apiKey: 'an API key', accessToken: 'an application' };
+const credentialKinds: Readonly<Record<string, string>> = { session: 'a session', apiKey: 'an API key', accessToken: 'an application', accountPage: 'their account page' };
 
 /** Names the credential that permitted it. @param applications names of OAuth clients by id */
 export const credentialText = ({ kind, id }: { readonly kind: string; readonly id?: string }, applications: ReadonlyMap<string, string>): string =>

@@ -44,7 +44,7 @@ function WhatFollows({ delivery: { state, nextAttemptAt, attemptsLeft, attempts 
   const left = attemptsLeft === undefined ? '' : ` ${counted(attemptsLeft, 'attempt is', 'attempts are')} left.`;
   if (state === 'held') return `Held until the webhook is enabled.${left}`;
   if (nextAttemptAt === undefined) return `${attempts.length === 0 ? 'It waits for its turn, or is being sent.' : 'It is being sent, or waits for its turn.'}${left}`;
-  return <>Next attempt <Time at={nextAttemptAt} />.{left}</>;
+  return <>Next attempt <Time at={nextAttemptAt} isPlanned />.{left}</>;
 }
 
 const Exchange = ({ no, attempt: { request, status }, answer }: { readonly no: number; readonly attempt: DetailedAttempt; readonly answer: Answer | undefined }): ReactNode => (
