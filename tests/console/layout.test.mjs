@@ -51,7 +51,7 @@ const states = {
     }),
   },
   'on its way': { begin: (page) => page.route(api, () => undefined) },
-  lost: { begin: (page) => page.context().setOffline(true), text: /^Offline$|cannot be reached|does not answer/ },
+  lost: { begin: (page) => page.context().setOffline(true), text: /^Offline$|has no network|cannot be reached/ },
 };
 
 describe('on every page, nothing overlaps, is cut or hidden', () => {
