@@ -38,8 +38,8 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 // transaction with its position, and reads on when no message comes. Enqueuers read event_log from positions of their own, every 2 s at the
 // latest, and write deliveries and position in one transaction. DeliveryWorker claims due deliveries by a lease and POSTs them, signed
 // (`signedHeaders`); those of one endpoint and order in their order. One without a recorded outcome becomes due again, for three days: each is
-// sent at least once. LogTail reads on from the end of its ring. `isVisibleTo` decides which streams show an event (the SQL of enqueuers and long reads says the same), `frameOf` what it looks like; a client
-// that comes back resumes with its cursor. `DeliveryNeeds` says for which kinds of endpoint there is something to enqueue.
+// sent at least once. LogTail reads on from the end of its ring. `isVisibleTo` decides which streams show an event (the SQL of enqueuers and
+// long reads says the same), `frameOf` what it looks like; a client that comes back resumes with its cursor. `DeliveryNeeds` says for which kinds of endpoint there is something to enqueue.
 //
 // LogTail publishes events to Fanout once its ring has them: at once, or after a read of the log. A replica without a stream has no
 // LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their

@@ -20,30 +20,16 @@ export async function medusa(folder, options) {
   await site.run([cli, 'db:migrate', '--execute-all-links'], env);
   await site.run([cli, 'exec', './seed.js'], env);
 
-  const variants = (await site.ask('SELECT id FROM product_variant ORDER BY substr(sku, 5)::int')).split('\n');
   const [region_id, option_id, key] = await Promise.all(
     ['SELECT id FROM region', 'SELECT id FROM shipping_option', `SELECT token FROM api_key WHERE title = 'Web'`].map((sql) => site.ask(sql)),
   );
   const headers = { 'x-publishable-api-key': key ?? '' };
   const processes = (/** @type {string} */ mode, /** @type {number} */ port) => ({ args: [cli, 'start', '--host', '127.0.0.1', '--port', `${port}`], env: { ...env, MEDUSA_WORKER_MODE: mode } });
-  const start = () => site.start({ server: processes('server', site.ports.http), worker: processes('worker', site.ports.second) }, '/health');
 
   const post = (/** @type {string} */ path, /** @type {object} */ body) => send('POST', `${site.url}/store${path}`, headers, body);
   return {
     title: `Medusa ${VERSION}`,
-    plants: variants.slice(0, plants),
-    scarce: variants.slice(plants),
-    async restart() {
-      await site.stop();
-      return start();
-    },
-    async crash() {
-      await site.stop(true);
-      await start();
-    },
-    stop: () => site.end(),
-    pids: () => site.pids,
-    ask: (sql) => site.ask(sql),
+    ...(await site.shop({ server: processes('server', site.ports.http), worker: processes('worker', site.ports.second) }, plants)),
     held: async (plant) =>
       Number(
         await site.ask(`SELECT coalesce(sum(i.quantity), 0) FROM order_item i JOIN order_line_item l ON l.id = i.item_id JOIN "order" o ON o.id = i.order_id

@@ -86,6 +86,31 @@ export class Site {
     return performance.now() - begun;
   }
 
+  /**
+   * What a shop does with its processes, and how its plants are found.
+   * @param {Parameters<Site['start']>[0]} processes
+   * @param {number} plants how many are not scarce
+   */
+  async shop(processes, plants) {
+    const variants = (await this.ask('SELECT id FROM product_variant ORDER BY substr(sku, 5)::int')).split('\n');
+    const start = () => this.start(processes, '/health');
+    return {
+      plants: variants.slice(0, plants),
+      scarce: variants.slice(plants),
+      restart: async () => {
+        await this.stop();
+        return start();
+      },
+      crash: async () => {
+        await this.stop(true);
+        await start();
+      },
+      stop: () => this.end(),
+      pids: () => this.pids,
+      ask: (/** @type {string} */ sql) => this.ask(sql),
+    };
+  }
+
   /** Stops its own processes, or kills them. @param {boolean} [isCrash] */
   async stop(isCrash = false) {
     const all = [...this.#own.values()];

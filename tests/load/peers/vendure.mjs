@@ -30,25 +30,10 @@ export async function vendure(folder, { plants, scarce, units, customers, ...nee
   const peer = { port: site.ports.http, databaseUrl: site.databaseUrl, redis: { host: '127.0.0.1', port: site.ports.redis }, csv, customers };
   const env = { PEER: JSON.stringify(peer) };
   await site.run([child, 'seed'], env);
-  const variants = (await site.ask(`SELECT id FROM product_variant ORDER BY substr(sku, 5)::int`)).split('\n');
-
-  const start = () => site.start({ server: { args: [child, 'server'], env }, worker: { args: [child, 'worker'], env } }, '/health');
   const graphql = (/** @type {Record<string, string>} */ headers, /** @type {string} */ query, /** @type {object} */ variables = {}) => send('POST', `${site.url}/shop-api`, headers, { query, variables });
   return {
     title: `Vendure ${VERSION}`,
-    plants: variants.slice(0, plants),
-    scarce: variants.slice(plants),
-    async restart() {
-      await site.stop();
-      return start();
-    },
-    async crash() {
-      await site.stop(true);
-      await start();
-    },
-    stop: () => site.end(),
-    pids: () => site.pids,
-    ask: (sql) => site.ask(sql),
+    ...(await site.shop({ server: { args: [child, 'server'], env }, worker: { args: [child, 'worker'], env } }, plants)),
     held: async (plant) => Number(await site.ask(`SELECT coalesce(sum(l.quantity), 0) FROM order_line l JOIN "order" o ON o.id = l."orderId" WHERE o.state IN ('PaymentAuthorized', 'PaymentSettled') AND l."productVariantId" = ${plant}`)),
     async customer(n) {
       const answer = await graphql({}, login, { user: `customer-${n}@example.com` });

@@ -13,6 +13,8 @@ const readAll = (pieces: readonly Buffer[]): (readonly [number, string])[] => {
   return [...lines, ...(rest ? [rest] : [])].map(({ number, bytes, tooLong }) => [number, tooLong ? 'too long' : bytes.toString()]);
 };
 
+const requestOf = (raw: Readable): FastifyRequest => ({ raw }) as unknown as FastifyRequest;
+
 describe('lines', () => {
   it('do not depend on how the bytes are split into pieces', () => {
     fc.assert(
@@ -55,14 +57,14 @@ describe('lines', () => {
     countTurns();
     const context = { publicUrl: 'http://shop.test', stop: new AbortController().signal } as ImportContext;
     const results: string[] = [];
-    for await (const one of importLines({ raw } as unknown as FastifyRequest, context)) results.push(one);
+    for await (const one of importLines(requestOf(raw), context)) results.push(one);
     isOver = true;
     expect(results).toHaveLength(1);
     expect(turns).toBeGreaterThanOrEqual(pieces);
   });
 
   it('that are not read do not hold up the connection', async () => {
-    const bodyOf = (): FastifyRequest => ({ raw: Readable.from(['{"id":1}\n'.repeat(300), ...Array.from({ length: 40 }, () => 'x'.repeat(64 * 1024))].map((text) => Buffer.from(text))) }) as unknown as FastifyRequest;
+    const bodyOf = (): FastifyRequest => requestOf(Readable.from(['{"id":1}\n'.repeat(300), ...Array.from({ length: 40 }, () => 'x'.repeat(64 * 1024))].map((text) => Buffer.from(text))));
     const refused = bodyOf();
     await expect(previewLines(refused, {} as ImportContext)).rejects.toMatchObject({ code: 'payload-too-large' });
     await once(refused.raw, 'end');
@@ -75,7 +77,7 @@ describe('lines', () => {
 
   it('of a preview that end with the connection are no defect', async () => {
     const raw = new Readable({ read: () => undefined });
-    const previewed = previewLines({ raw } as unknown as FastifyRequest, {} as ImportContext);
+    const previewed = previewLines(requestOf(raw), {} as ImportContext);
     raw.destroy(new Error('aborted'));
     await expect(previewed).rejects.toMatchObject({ code: 'malformed-request' });
   });
