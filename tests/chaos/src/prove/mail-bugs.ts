@@ -48,9 +48,9 @@ export const mailBugs: readonly Bug[] = [
           }, async () => (await clock`,
     }],
     breaks: ['mails'],
-    // Until late, since customers of a busy machine verify their addresses late.
-    faults: [...whileMailed, 21_000, 25_000].map((atMs) => ({ kind: 'kill', atMs, targets: ['notifications-1', 'notifications-2'] })),
-    workload: { ...workload, seconds: 28 },
+    // Late: a kill also delays the mails by which customers verify their addresses, and before that they get none about orders.
+    faults: [20_000, 24_000, 28_000, 32_000].map((atMs) => ({ kind: 'kill', atMs, targets: ['notifications-1', 'notifications-2'] })),
+    workload: { ...workload, seconds: 36 },
   },
   {
     id: 'older-recipient-wins',
