@@ -67,7 +67,7 @@ wait_for_migration() {
     esac
     why=$(obstacles "job-name=$job" | tail -n 1)
     if [ -z "$why" ]; then
-      why=$(kube get events --field-selector "involvedObject.name=$job,type=Warning" --output 'jsonpath={.items[-1:].message}')
+      why=$(kube get events --field-selector "involvedObject.name=$job,type=Warning" --output 'jsonpath={range .items[*]}{.message}{"\n"}{end}' | tail -n 1)
     fi
     consider "$why" "job-name=$job"
     [ "$(date +%s)" -lt "$deadline" ] || fail "its migration did not end within 15 minutes"
@@ -174,7 +174,7 @@ wait_for_pods() {
       *'successfully rolled out'*) return ;;
       *'exceeded its progress deadline'*)
         ask="fetch('http://127.0.0.1:9090/readyz').then((one) => one.text()).then(console.log)"
-        pod=$(kube get pods --selector "$pods" --output 'jsonpath={.items[-1:].metadata.name}')
+        pod=$(kube get pods --selector "$pods" --output name | tail -n 1)
         fail "its new pods are not ready in time: $(obstacles "$pods" | tail -n 1) $(kube exec "$pod" -- node --eval "$ask" 2>&1 | tail -n 1)"
         ;;
     esac
