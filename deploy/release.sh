@@ -138,11 +138,10 @@ read_counts() {
   done
 }
 
-# Has the rollout wait while the first new pods get their share of the traffic.
+# Compares the first new pods with the old ones while they get their share of the traffic.
 observe() {
   old=$(kube get pods --selector "$(echo "$pods" | sed 's/\(pod-template-hash\)=/\1!=/')" --output name)
   [ -n "$old" ] || return 0
-  kube rollout pause "deployment/$deployment" > /dev/null
   callers=
   [ "$service" = gateway ] || callers=$(kube get pods --selector app.kubernetes.io/name=gateway --output name)
   observed=$(($(date +%s) + ${OBSERVE_SECONDS:-120}))
@@ -161,23 +160,40 @@ observe() {
     sleep 2
   done
   echo "$deployment: its first new pods answered ${verdict:-no} requests as well as the old ones"
-  kube rollout resume "deployment/$deployment" > /dev/null
+}
+
+# Prints a field of the Deployment; nothing before its first release.
+field() { kube get "deployment/$deployment" --ignore-not-found --output "jsonpath={$1}"; }
+revision() { field '.metadata.annotations.deployment\.kubernetes\.io/revision'; }
+
+fail_late() {
+  ask="fetch('http://127.0.0.1:9090/readyz').then((one) => one.text()).then(console.log)"
+  pod=$(kube get pods --selector "$pods" --output name | tail -n 1)
+  fail "its new pods are not ready in time: $(obstacles "$pods" | tail -n 1) $(kube exec "$pod" -- node --eval "$ask" 2>&1 | tail -n 1)"
 }
 
 wait_for_pods() {
-  observed=
+  patience=
   while :; do
     status=$(kube rollout status "deployment/$deployment" --watch=false 2>&1) || true
     pods=$(new_pods)
-    if [ -z "$observed" ] && [ "$(kube get replicasets --selector "$pods" --output 'jsonpath={.items[*].status.readyReplicas}')" ]; then observed=0 && observe; fi
+    # The rollout stops before its first new pods are ready. Later, they might have replaced old ones between two looks.
+    if [ -n "$former" ] && [ "$(revision)" != "$former" ]; then
+      kube rollout pause "deployment/$deployment" > /dev/null
+      former=
+      # A paused rollout has no deadline of its own.
+      patience=$(($(date +%s) + $(field .spec.progressDeadlineSeconds)))
+    fi
+    if [ -n "$patience" ] && [ "$(kube get replicasets --selector "$pods" --output 'jsonpath={.items[*].status.readyReplicas}')" ]; then
+      observe
+      kube rollout resume "deployment/$deployment" > /dev/null
+      patience=
+    fi
     case $status in
       *'successfully rolled out'*) return ;;
-      *'exceeded its progress deadline'*)
-        ask="fetch('http://127.0.0.1:9090/readyz').then((one) => one.text()).then(console.log)"
-        pod=$(kube get pods --selector "$pods" --output name | tail -n 1)
-        fail "its new pods are not ready in time: $(obstacles "$pods" | tail -n 1) $(kube exec "$pod" -- node --eval "$ask" 2>&1 | tail -n 1)"
-        ;;
+      *'exceeded its progress deadline'*) fail_late ;;
     esac
+    [ -z "$patience" ] || [ "$(date +%s)" -lt "$patience" ] || fail_late
     consider "$(obstacles "$pods" | tail -n 1)" "$pods"
     sleep 1
   done
@@ -210,6 +226,7 @@ if [ -n "$job" ]; then
   kube apply --filename "$manifests" --selector release-phase=prepare || fail 'its settings were refused'
   wait_for_migration
 fi
+former=$(revision)
 kube apply --filename "$manifests" || fail 'its manifests were refused'
 wait_for_pods
 trap 'rm -rf "$work"' EXIT

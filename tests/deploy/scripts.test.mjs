@@ -124,6 +124,8 @@ END`,
   events: ':',
   status: 'echo deployment "store" successfully rolled out',
   said: 'echo a line',
+  // The revision of the Deployment. Another one: the release has new pods.
+  revision: 'echo 9',
   // How many new pods are ready.
   ready: ':',
   // The last ends of new pods.
@@ -139,13 +141,15 @@ END`,
  * @param {NodeJS.ProcessEnv} [env]
  */
 async function released(answers, what = ['store', 'production'], env = {}) {
-  const { rendered, dryRun, secrets, job, pods, events, status, said, ready, ended, counts } = { ...CLUSTER, ...answers };
+  const { rendered, dryRun, secrets, job, pods, events, status, said, revision, ready, ended, counts } = { ...CLUSTER, ...answers };
   const notes = mkdtempSync(join(folder, 'release-'));
   const kubectl = stand('kubectl', `
     [ "$1" = --namespace ] && shift 2
-    turns=${notes}/turns
+    notes=${notes} turns=${notes}/turns
     turn() { echo x >> "$turns"; turn=$(wc -l < "$turns" | tr -d ' '); }
     case "$*" in
+      # As kubectl does where there is none.
+      *'[-1'*) echo 'array index out of bounds: index -1, length 0' >&2; exit 1 ;;
       kustomize*) ${rendered}
         ;;
       *--dry-run=server) ${dryRun} ;;
@@ -153,10 +157,11 @@ async function released(answers, what = ['store', 'production'], env = {}) {
       'get --filename'*name) echo deployment.apps/store; [ ! -s ${notes}/changes ] || echo job.batch/store-migrate-0123456789ab ;;
       'get --filename'*) printf '{"kind":"Deployment"}\\n---\\n\\n---\\n' ;;
       'get job/'*) turn; ${job} ;;
+      'get deployment'*/revision}) ${revision} ;;
+      'get deployment'*progressDeadlineSeconds*) echo 2 ;;
       'get deployment'*) printf 'app.kubernetes.io/name=store,' ;;
       'get replicasets'*readyReplicas*) ${ready} ;;
       'get replicasets'*) printf '9 older\\n10 newer\\n' ;;
-      'get pods'*'.metadata.name}') echo store-newer-1 ;;
       'get pods'*restartCount*) ${ended} ;;
       'get pods'*'!=newer --output name') echo pod/old ;;
       'get pods'*'=gateway --output name') echo pod/gateway ;;
@@ -173,6 +178,8 @@ async function released(answers, what = ['store', 'production'], env = {}) {
   const changes = existsSync(join(notes, 'changes')) ? readFileSync(join(notes, 'changes'), 'utf8').trimEnd().split('\n') : [];
   return { code, lines: output.trimEnd().split('\n').filter(Boolean), changes };
 }
+
+const REVISED = 'grep -qx "apply --filename manifests.yaml" "$notes/changes" && echo 10 || echo 9';
 
 const UNDONE = ['apply {"kind":"Deployment"} --- --- ', 'delete --ignore-not-found --wait=false job.batch/store-migrate-0123456789ab', 'rollout status deployment/store --timeout=3m'];
 
@@ -216,6 +223,7 @@ const BAD = [
   ['whose image is missing', { job: ':', pods: 'echo "ErrImagePull: store:1 not found"' }, 'ErrImagePull: store:1 not found'],
   ['whose registry does not answer', { job: ':', pods: 'if [ $turn -lt 3 ]; then echo "ErrImagePull: timeout"; else echo "ImagePullBackOff: timeout"; fi' }, 'ImagePullBackOff: timeout'],
   ['whose pods exit at once', { status: 'echo Waiting', pods: 'if [ $turn -lt 4 ]; then echo ": "; else echo "CrashLoopBackOff: back-off 10s"; fi', said: 'case "$*" in *pod-template-hash=newer*) echo PUBLIC_URL is missing ;; esac' }, 'a new pod exits. Its last line: PUBLIC_URL is missing'],
+  ['whose first pods are not ready in time', { status: 'echo Waiting', revision: REVISED, said: 'echo "nats: not connected"' }, 'its new pods are not ready in time:  nats: not connected'],
   ['whose pods are not ready in time', { status: 'echo "exceeded its progress deadline"', said: 'echo "database: refused"' }, 'its new pods are not ready in time:  database: refused'],
 ];
 
@@ -256,7 +264,7 @@ async function observable(context, traits = {}) {
   );
   // exec <pod> -- node --input-type=module --eval <program>
   const counts = `case $2 in ${ports.join(' ')} esac; ${process.execPath} "$5" "$6" "$(printf %s "$7" | sed "s/9090/$port/")"`;
-  return { counts, ready: 'echo 1', status: 'if [ $turn -lt 4 ]; then echo Waiting; else echo successfully rolled out; fi' };
+  return { counts, revision: REVISED, ready: 'echo 1', status: 'if [ $turn -lt 4 ]; then echo Waiting; else echo successfully rolled out; fi' };
 }
 
 test('the first new pods of a release are compared with the old ones, then the others follow', { timeout: 60_000 }, async (context) => {
