@@ -56,7 +56,7 @@ async function prepare(url) {
   // Before it is an admin, who would need a second factor.
   const { message } = await ask('GET', `/v3/user/login?username=${username}&password=${encodeURIComponent(password)}`);
   await kubectl('exec', 'deployment/identity', '--', 'node', 'dist/set-role.js', username, 'admin');
-  const { key } = await ask('POST', `/v3/user/${username}/apiKeys`, { authorization: `Bearer ${message}` }, { name: 'check', permissions: ['write:orders', 'write:payments', 'write:plants', 'write:stock', 'webhooks'] });
+  const { key } = await ask('POST', `/v3/user/${username}/apiKeys`, { authorization: `Bearer ${message}` }, { name: 'check', permissions: ['write:orders', 'manage:orders', 'write:payments', 'write:plants', 'write:stock', 'webhooks'] });
   const { id: plantId } = await ask('POST', '/v3/plant', { api_key: key }, { name: 'Monstera', photoUrls: [], status: 'available' });
   await ask('PUT', `/v3/store/inventory/${plantId}`, { api_key: key }, { free: 1_000_000 });
   const { id: orderId } = await ask('POST', '/v3/store/order', { api_key: key }, { plantId });
