@@ -23,7 +23,7 @@ function wrapped(service, then) {
  * @type {Record<string, { pods?: (service: string) => string, migration?: string[], line: RegExp }>}
  */
 const BAD = {
-  failing: { pods: (service) => wrapped(service, 'if (Math.random() < 0.5) throw new Error("seeded"); return act();'), line: /failed \d+ of \d+ requests/ },
+  failing: { pods: (service) => wrapped(service, 'if (Math.random() < 0.5) throw new Error("seeded"); return act();'), line: /failed \d+ of \d+ requests|its probe failed/ },
   slow: { pods: (service) => wrapped(service, 'return new Promise((resolve) => setTimeout(resolve, 300)).then(act);'), line: /took \d+ ms a request|failed \d+ of \d+ requests|its probe failed/ },
   // Whoever checks an answer refuses it; what passes is found by the probe.
   wrong: {

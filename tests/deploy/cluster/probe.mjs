@@ -26,8 +26,8 @@ const ask = (path) =>
 
 const answers = await Promise.all(
   QUESTIONS.flatMap(([path, isRight]) => Array.from({ length: TIMES }, async () => {
-    const { status, text } = await ask(path);
-    return status === 200 && isRight(JSON.parse(text)) ? undefined : `GET ${path.replace(/\d+$/, '…')}: ${status} ${text.slice(0, 80)}`;
+    const { status, text } = await ask(path).catch((/** @type {Error} */ { message }) => ({ status: undefined, text: message }));
+    return status === 200 && isRight(JSON.parse(text)) ? undefined : `GET ${path.replace(/\d+$/, '…')}: ${status ?? 'no answer:'} ${text.slice(0, 80)}`;
   })),
 );
 const bad = answers.filter((one) => one !== undefined);
