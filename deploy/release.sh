@@ -28,14 +28,13 @@ refuse() {
 # Restores what `kubectl apply` knows of the former release, and deletes what it did not have.
 fail() {
   trap 'rm -rf "$work"' EXIT
-  echo "$deployment is not released: $1" | tr '\n' ' ' >&2
-  echo >&2
+  echo "$deployment is not released: $(echo "$1" | tr '\n' ' ')" >&2 || :
   if [ -s "$before" ]; then kube apply --filename "$before" > /dev/null; fi
   created=$(kube get --filename "$manifests" --ignore-not-found --output name | grep -Fxv -f "$work/names" || true)
   # shellcheck disable=SC2086
   if [ -n "$created" ]; then kube delete --ignore-not-found --wait=false $created > /dev/null; fi
   if grep -q '^deployment' "$work/names"; then kube rollout status "deployment/$deployment" --timeout=3m > /dev/null; fi
-  echo 'Undone: all is as before.' >&2
+  echo 'Undone: all is as before.' >&2 || :
   exit 1
 }
 
@@ -216,7 +215,9 @@ applied='{.metadata.annotations.kubectl\.kubernetes\.io/last-applied-configurati
 kube get --filename "$manifests" --ignore-not-found --output name > "$work/names"
 kube get --filename "$manifests" --ignore-not-found --output "jsonpath=$applied{range .items[*]}$applied{end}" | grep -v '^$' > "$before" || true
 grep -q '^{' "$before" || : > "$before"
-trap 'fail "it was interrupted"' INT TERM
+trap 'fail "it was interrupted"' INT TERM HUP
+# It is also undone if nobody reads its output any more.
+trap '' PIPE
 trap 'fail "a command of kubectl failed"' EXIT
 
 job=$(sed -n "s/^  name: \($service-migrate-[0-9a-f].*\)/\1/p" "$manifests")

@@ -294,11 +294,13 @@ for (const [what, traits, answers, probe, line] of HURTING) {
   });
 }
 
-test('a release that is interrupted is undone', { timeout: 60_000 }, async (context) => {
-  const { code, lines, changes } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '30', PROBE: 'kill -TERM $PPID' });
-  assert.deepEqual([code, lines[0]?.trimEnd()], [1, 'store is not released: it was interrupted']);
-  assert.deepEqual(changes.slice(-3), UNDONE);
-});
+for (const signal of ['TERM', 'HUP']) {
+  test(`a release that is interrupted by SIG${signal} is undone`, { timeout: 60_000 }, async (context) => {
+    const { code, lines, changes } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '30', PROBE: `kill -${signal} $PPID` });
+    assert.deepEqual([code, lines[0]?.trimEnd()], [1, 'store is not released: it was interrupted']);
+    assert.deepEqual(changes.slice(-3), UNDONE);
+  });
+}
 
 test('a release is undone if the cluster does not answer while its new pods are observed', { timeout: 60_000 }, async (context) => {
   const { code, lines, changes } = await released({ ...(await observable(context)), ended: 'echo connection refused >&2; false' }, undefined, { OBSERVE_SECONDS: '30' });
