@@ -155,7 +155,7 @@ async function released(answers, what = ['store', 'production'], env = {}) {
       *--dry-run=server) ${dryRun} ;;
       'get secrets'*) ${secrets} ;;
       'get --filename'*name) echo deployment.apps/store; [ ! -s ${notes}/changes ] || echo job.batch/store-migrate-0123456789ab ;;
-      'get --filename'*) printf '{"kind":"Deployment"}\\n---\\n\\n---\\n' ;;
+      'get --filename'*) printf '{"kind":"Deployment"}\\n---\\n\\n---\\n{"kind":"Job"}\\n---\\n' ;;
       'get job/'*) turn; ${job} ;;
       'get deployment'*/revision}) ${revision} ;;
       'get deployment'*progressDeadlineSeconds*) echo 2 ;;
@@ -181,7 +181,7 @@ async function released(answers, what = ['store', 'production'], env = {}) {
 
 const REVISED = 'grep -qx "apply --filename manifests.yaml" "$notes/changes" && echo 10 || echo 9';
 
-const UNDONE = ['apply {"kind":"Deployment"} --- --- ', 'delete --ignore-not-found --wait=false job.batch/store-migrate-0123456789ab', 'rollout status deployment/store --timeout=3m'];
+const UNDONE = ['apply {"kind":"Deployment"} --- --- --- ', 'delete --ignore-not-found --wait=false job.batch/store-migrate-0123456789ab', 'rollout status deployment/store --timeout=3m'];
 
 test('a release migrates before it starts new pods, and then removes the Job of the former one', async () => {
   assert.deepEqual(await released({}), {
@@ -282,6 +282,7 @@ const HURTING = [
   ['take more and more memory', {}, { counts: 'case $2 in *new) echo memory 400000000 0 0 ;; *) echo memory 100000000 0 0 ;; esac' }, '', /a new pod uses 381 MiB \(before: 95 MiB\)$/],
   ['end', {}, { ended: 'echo OOMKilled' }, '', /a new pod ended \(OOMKilled\)\. Its last line: a line$/],
   ['answer with wrong content', {}, {}, 'echo not a Monstera; exit 1', /its probe failed: not a Monstera$/],
+  ['end while they are asked', {}, { counts: 'echo exit code 137 >&2; false', ended: '[ ! -e $notes/asked ] || echo Error; : > $notes/asked' }, '', /a new pod ended \(Error\)\. Its last line: a line$/],
   ['cannot be asked', {}, { counts: 'echo no node >&2; false' }, '', /its new pods cannot be observed: no node$/],
 ];
 

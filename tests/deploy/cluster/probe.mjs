@@ -8,6 +8,8 @@ const TIMES = 10;
 /** @type {[path: string, isRight: (body: any) => boolean][]} */
 const QUESTIONS = [
   [`/v3/plant/${PROBE_PLANT}`, ({ name }) => name === 'Monstera'],
+  // The gateway keeps plants, but no answers to searches.
+  ['/v3/plant/search?q=Monstera', ([first]) => first?.name === 'Monstera'],
   // Nobody pays it, so it expires after a while.
   [`/v3/store/order/${PROBE_ORDER}`, ({ status }) => ['placed', 'cancelled'].includes(status)],
   [`/v3/user/${PROBE_USER}`, ({ username }) => username === PROBE_USER],
