@@ -84,7 +84,7 @@ export class OrderList {
   }
 
   async loadMore(): Promise<void> {
-    if (this.isEnd || !this.pages) return;
+    if (this.isEnd || !this.pages || this.abort.signal.aborted) return;
     await (this.loading ??= this.loadPage(this.pages));
   }
 
