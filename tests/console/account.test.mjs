@@ -72,6 +72,53 @@ describe('the page "Your account"', () => {
     }
   }
 
+  test('shows times in the zone of its reader', async () => {
+    const person = await newPerson('customer');
+    const program = shopOf(person);
+    await program.GET('/store/order');
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    await openAccount(page, person);
+    const times = page.getByRole('region', { name: 'Sessions' }).locator('time');
+    assert.ok((await times.count()) >= 2);
+    for (const time of await times.all()) {
+      const at = new Date((await time.getAttribute('datetime')) ?? '');
+      assert.equal(await time.textContent(), new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' }).format(at));
+    }
+    await visit.leave();
+  });
+
+  test('shows a new key and new recovery codes once: not after a reload, and not by Back', async () => {
+    const person = await newPerson('customer');
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    await openAccount(page, person);
+    await page.getByLabel('Name of the new key').fill('greenhouse');
+    await page.getByLabel('Place and cancel own orders').check();
+    await page.getByRole('button', { name: 'Make an API key' }).dblclick();
+    const key = (await page.locator('#key').textContent()) ?? '';
+    await page.reload();
+    await page.getByRole('status').getByText('The API key works.').waitFor();
+    assert.ok(!(await page.content()).includes(key));
+    await page.getByRole('link', { name: 'Passkeys, app and recovery codes' }).click();
+    await Authenticator.for(page);
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    const codes = page.getByRole('heading', { level: 1, name: 'Your recovery codes' });
+    await codes.waitFor();
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Your second factors' }).waitFor();
+    await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+    await codes.waitFor();
+    await page.getByRole('link', { name: 'Back to your second factors' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Your second factors' }).waitFor();
+    await page.goBack();
+    await page.waitForLoadState();
+    assert.equal(await codes.count(), 0);
+    const { data: keys } = await admin.GET('/user/{username}/apiKeys', { params: { path: { username: person.username } } });
+    assert.equal(keys.length, 1);
+    await visit.leave();
+  });
+
   test('asks for a passkey in place of an old log-in, and loses nothing typed', async () => {
     const person = await newPerson('customer');
     const visit = await chrome.newVisit({ viewport: phone });

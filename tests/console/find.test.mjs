@@ -145,27 +145,64 @@ describe('the palette', () => {
     await visit.leave();
   });
 
-  test('keeps what is chosen when later answers come above it', async () => {
-    const owner = await newPerson('customer');
-    const plantId = await newPlant(10, owner.username);
-    await shopOf(owner).POST('/store/order', { body: { plantId } });
-    const visit = await chrome.visit(staff, { path: '/stream' });
-    const { page } = visit;
+  /** Holds answers to a search until the test releases them. @param {Page} page @param {RegExp} url */
+  async function hold(page, url) {
     /** @type {() => void} */
     let release = () => undefined;
     const isReleased = new Promise((resolve) => {
       release = () => resolve(undefined);
     });
-    await page.route(/\/store\/order\?.*q=/, async (route) => {
+    await page.route(url, async (route) => {
       await isReleased;
-      await route.continue();
+      await route.continue().catch(() => undefined);
     });
-    await (await openPalette(page)).fill(owner.username);
-    await offer(page, 'Plants', new RegExp(owner.username)).and(page.locator('[aria-selected=true]')).waitFor();
-    release();
-    await offer(page, 'Orders', /^Order/).waitFor();
+    return release;
+  }
+
+  /** A customer whose name without its last letter is the beginning of no other's. */
+  async function newOwner() {
+    const owner = { username: `${fresh('owner')}-y`, password: 'a good password' };
+    await admin.POST('/user', { body: owner });
+    return { owner, begin: owner.username.slice(0, -1) };
+  }
+
+  test('opens what an arrow key chose, although later answers come above it; otherwise the first of all answers', async () => {
+    const { owner, begin } = await newOwner();
+    const plantId = await newPlant(10, owner.username);
+    const { data: { id } } = await shopOf(owner).POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(staff, { path: '/stream' });
+    const { page } = visit;
+    for (const [key = '', words = '', title = ''] of [['ArrowDown', begin, owner.username], ['Enter', begin.slice(0, -1), `Order ${id}`]]) {
+      const release = await hold(page, /\/store\/order\?.*q=/);
+      await (await openPalette(page)).fill(words);
+      await offer(page, 'Plants', new RegExp(owner.username)).and(page.locator('[aria-selected=true]')).waitFor();
+      await page.keyboard.press(key);
+      if (key === 'Enter') await page.getByText('Opens the best match once all is searched').waitFor();
+      release();
+      if (key !== 'Enter') {
+        await offer(page, 'Orders', /^Order/).first().waitFor();
+        await page.keyboard.press('Enter');
+      }
+      await heading(page, title).waitFor();
+      await page.unrouteAll({ behavior: 'wait' });
+      await page.goBack();
+      await heading(page, 'Stream').waitFor();
+    }
+    await visit.leave();
+  });
+
+  test('prefers what was typed exactly to what comes before it', async () => {
+    const { owner, begin } = await newOwner();
+    const plantId = await newPlant(10, begin);
+    await shopOf(owner).POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(staff, { path: '/stream' });
+    const { page } = visit;
+    const release = await hold(page, /\/plant\/search\?/);
+    await (await openPalette(page)).fill(begin.toUpperCase());
+    await offer(page, 'Orders', /^Order/).first().waitFor();
     await page.keyboard.press('Enter');
-    await heading(page, owner.username).waitFor();
+    release();
+    await heading(page, begin).waitFor();
     await visit.leave();
   });
 

@@ -79,7 +79,7 @@ describe('a file of plants', () => {
       `${id + 1},${word} new name,,,9,sold,`,
       `${id + 2},${word} fresh,,,3,,`,
       `${id + 3},,,,1.5,gone,`,
-      `,${word} twice,,,,,${word}`,
+      `${id + 4},${word} twice,,,,,${word}`,
       `x1,${'y'.repeat(201)},,,,,`,
     ];
     await choose(page, 'list.csv', Buffer.from(rows.join('\n')));
@@ -95,13 +95,77 @@ describe('a file of plants', () => {
     ]);
     await visit.assertAccessible();
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the report' }).click()]);
-    assert.match(readFileSync(await download.path(), 'utf8'), /\r\n5,\d+,"Name: Enter 1 to 200 characters\. Status: Choose available, pending or sold\. [^\r]*\r\n6,,/);
+    assert.match(readFileSync(await download.path(), 'utf8'), /\r\n5,\d+,"Name: Enter 1 to 200 characters\. Status: Choose available, pending or sold\. [^\r]*\r\n6,\d+,/);
     assert.deepEqual(await namesOf(word), [`${word} old`, `${word} same`]);
     await confirm(page, '3 plants');
     assert.deepEqual(await figuresOf(page), { Created: '1', Updated: '1', Unchanged: '1', Refused: '3' });
     assert.equal((await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId: id + 1 } } })).data.free, 9);
     // What the shop refuses, the browser logs.
     await visit.leave(/40[09] .*\/v3\/plant\)/);
+  });
+
+  test('of a supplier changes what it says when it comes again, and leaves the rest', async () => {
+    const word = fresh('Supplier').replaceAll('-', '');
+    const list = (/** @type {string[]} */ ...rows) => Buffer.from(['Product;SKU;Stock;Labels', ...rows].join('\r\n'));
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    const again = () => page.getByRole('button', { name: 'Import another file' }).click();
+    await choose(page, 'first.csv', list(`${word} one;${word}-1;5;shade, pet safe`, `${word} two;${word}-2;6;`));
+    await page.getByRole('button', { name: 'Import 2 plants' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '0' });
+    await confirm(page, '2 plants');
+    const { data: [plant] } = await admin.GET('/plant/search', { params: { query: { q: `${word} one` } } });
+    const id = plant?.id ?? 0;
+    assert.deepEqual(plant?.tags.map(({ name }) => name), ['shade', 'pet safe']);
+    // What staff add is not of the list.
+    await admin.PATCH('/plant/{plantId}', { params: { path: { plantId: id } }, body: { category: { name: 'Foliage' } } });
+    await again();
+    await choose(page, 'second.csv', list(`${word} one;${word}-1;5;shade, pet safe`, `${word} two;${word}-2;7;`, `${word} three;${word}-3;1;`));
+    await page.getByRole('button', { name: 'Import 3 plants' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '1', Changed: '1', Unchanged: '1', Refused: '0' });
+    await page.getByRole('table', { name: 'First plants' }).getByRole('row', { name: new RegExp(`^2 Unchanged ${word} one`) }).waitFor();
+    await confirm(page, '3 plants');
+    assert.deepEqual(await figuresOf(page), { Created: '1', Updated: '1', Unchanged: '1', Refused: '0' });
+    assert.equal((await admin.GET('/plant/{plantId}', { params: { path: { plantId: id } } })).data.category?.name, 'Foliage');
+    assert.deepEqual(await namesOf(word), [`${word} one`, `${word} three`, `${word} two`]);
+    await visit.leave();
+  });
+
+  test('says which rows have one name, and which plants have it already; the same file again adds nothing', async () => {
+    const word = fresh('Twins').replaceAll('-', '');
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    const file = Buffer.from(`name,stock\n${word} fern,1\n${word} moss,2\n${word.toUpperCase()} FERN,3\n`);
+    const notice = page.getByRole('alert').filter({ hasText: 'more than once' });
+    await choose(page, 'twins.csv', file);
+    await notice.getByText('1 name would be there more than once').waitFor();
+    await assertShows(notice.getByRole('listitem'), [`${word} fern: lines 2, 4`]);
+    await visit.assertAccessible();
+    await confirm(page, '3 plants');
+    assert.deepEqual(await figuresOf(page), { Created: '3', Updated: '0', Unchanged: '0', Refused: '0' });
+    const { data: [moss] } = await admin.GET('/plant/search', { params: { query: { q: `${word} moss` } } });
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    await choose(page, 'twins.csv', file);
+    await notice.getByText('2 names would be there more than once').waitFor();
+    await notice.getByRole('listitem').filter({ hasText: `${word} moss: line 3; plant ${moss?.id} has it already` }).getByRole('link').waitFor();
+    await visit.leave();
+  });
+
+  test('asks how its tags are separated where that is not to be seen', async () => {
+    const word = fresh('Tagged').replaceAll('-', '');
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    const cell = page.getByRole('table', { name: 'First plants' }).getByRole('row').nth(1).getByRole('cell').nth(2);
+    await choose(page, 'tags.csv', Buffer.from(`name;tags\n${word};"shade, pet safe"\n`));
+    await assertShows(cell, [`${word}Tags shade | pet safeStock: the shop’s default`]);
+    await page.getByRole('combobox', { name: 'Several tags are separated by' }).click();
+    await page.getByRole('option', { name: '|', exact: true }).click();
+    await assertShows(cell, [`${word}Tags shade, pet safeStock: the shop’s default`]);
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    // An export separates them by |, so a comma is part of a tag.
+    await choose(page, 'export.csv', Buffer.from(`id,name,status,category,tags,photoUrls,externalId\n,${word},,,"shade, pet safe",,\n`));
+    await assertShows(cell, [`${word}Tags shade, pet safeStock: the shop’s default`]);
+    await visit.leave();
   });
 
   test('is previewed as one file: lines follow from others that are more than a request before them', async () => {

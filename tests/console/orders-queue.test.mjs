@@ -143,6 +143,9 @@ describe('the orders as a work queue', () => {
     await page.goBack();
     await assertShows(status, ['4 selected']);
     assert.equal(await box(3).isChecked(), true);
+    await page.reload();
+    await assertShows(status, ['4 selected']);
+    assert.deepEqual([await box(0).isChecked(), await box(3).isChecked(), await box(4).isChecked()], [true, true, false]);
 
     await focusByKey(tableOf(page).getByRole('link', { name: String(ids[0]), exact: true }));
     await page.keyboard.press('ArrowDown');
@@ -237,6 +240,12 @@ describe('the orders as a work queue', () => {
     await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();
     await dialog.getByText('1 of 2 orders is shipped. 1 was not: each says why.').waitFor();
     await dialog.getByRole('listitem').filter({ hasText: `Order ${ids[1]} ` }).getByText('Not shipped. Something that you wrote is not accepted.').waitFor();
+    await dialog.getByRole('button', { name: 'Print for the 1 order shipped' }).click();
+    await page.getByRole('dialog', { name: 'Print for 1 order' }).waitFor();
+    const papers = page.locator('[data-papers]');
+    assert.match((await papers.textContent()) ?? '', new RegExp(`Order ${ids[0]}.*Green Post.*SCAN 1`));
+    assert.equal(await papers.getByRole('img', { includeHidden: true }).count(), 1);
+    await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
     await assertShows(selectedOf(page).getByRole('status'), ['1 selected']);
     await selectedOf(page).getByRole('button', { name: 'Ship' }).click();

@@ -83,7 +83,10 @@ describe('the orders pages', () => {
     const { page } = visit;
     const actions = page.getByRole('group', { name: 'Actions' }).getByRole('button');
     await actions.first().waitFor();
-    assert.deepEqual(await actions.allTextContents(), ['Correct the shipment', 'Report the delivery', 'Transfer']);
+    assert.deepEqual(await actions.allTextContents(), ['Correct the shipment', 'Report the delivery', 'Print', 'Transfer']);
+    await page.getByRole('button', { name: 'Print' }).click();
+    await page.getByRole('dialog', { name: 'Print for 1 order' }).waitFor();
+    assert.match((await page.locator('[data-papers]').textContent()) ?? '', new RegExp(`Order ${shipped}.*Green Post.*${plantId}`));
     await page.goto(`${address}/console/orders/${id}`);
     await page.getByRole('button', { name: 'Cancel the order' }).click();
     const dialog = page.getByRole('dialog');

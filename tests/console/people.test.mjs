@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { createShop, ShopProblem } from '@plant-shop/client';
 import { Chrome } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
-import { address, admin, fresh, newPerson, shopOf } from './kit/people.mjs';
+import { address, admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 /** @param {string} apiKey */
 const isValid = async (apiKey) => {
@@ -177,6 +177,14 @@ describe('people', () => {
     await row.getByRole('cell', { name: 'Changed a role' }).waitFor();
     await row.getByRole('link', { name: username, exact: true }).waitFor();
     assert.doesNotMatch(await page.getByRole('table', { name: 'Audit log' }).innerText(), /setUserRole/);
+    const plantId = await newPlant(5, fresh('Audited aloe'));
+    await shopOf(boss).POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId } }, body: { by: -2, reason: 'Frost' } });
+    await page.getByRole('combobox', { name: 'What' }).fill('adjusted');
+    await page.getByRole('option', { name: 'Adjusted the stock' }).click();
+    await page.getByRole('row', { name: /Audited aloe\S* 5 → 3/ }).waitFor();
+    await page.getByRole('combobox', { name: 'What' }).fill('role');
+    await page.getByRole('option', { name: 'Changed a role' }).click();
+    await row.waitFor();
     await page.getByRole('link', { name: boss.username }).first().waitFor();
     await visit.assertAccessible();
     const saving = page.waitForEvent('download');

@@ -97,6 +97,26 @@ describe('plants', () => {
     await visit.leave();
   });
 
+  test('are found by a tag that contains commas, and its tags are told apart', async () => {
+    const word = randomWord();
+    const tag = `${fresh('shade')}, deep`;
+    await newPlant({ name: `${word} one`, tags: [{ name: tag }, { name: 'sun' }] });
+    await newPlant({ name: `${word} two`, tags: [{ name: 'sun' }] });
+    const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}` });
+    const { page } = visit;
+    await page.getByText('2 plants', { exact: true }).waitFor();
+    await page.getByRole('checkbox', { name: `${tag} 1` }).check();
+    await page.getByText('1 plant', { exact: true }).waitFor();
+    await page.reload();
+    const link = page.getByRole('table', { name: 'Plants' }).getByRole('link', { name: `${word} one` });
+    await link.click();
+    await page.getByText(tag, { exact: true }).waitFor();
+    // It is a tag of the shop, not a list.
+    await page.waitForLoadState('networkidle');
+    assert.equal(await page.getByRole('button', { name: /^Make \d tags/ }).count(), 0);
+    await visit.leave();
+  });
+
   test('can be added, changed and deleted by keyboard alone', async () => {
     const name = fresh('Keyboard fern');
     const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
@@ -110,13 +130,17 @@ describe('plants', () => {
     await page.keyboard.press('Tab');
     await page.keyboard.type('wet, and shady');
     await page.keyboard.press('Enter');
+    await page.keyboard.type('sun, dry,pet safe');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Make 2 tags of “wet, and shady”' }).waitFor();
+    await pressEnterOn(page.getByRole('button', { name: 'Make 3 tags of “sun, dry,pet safe”' }));
     await focusByKey(page.getByLabel('Units in stock'));
     await page.keyboard.type('12');
     await page.keyboard.press('Enter');
     await heading(page, name).waitFor();
     const id = Number(new URL(page.url()).pathname.split('/').at(-1));
     const { category, tags, status } = await readPlant(id);
-    assert.deepEqual([category?.name, tags.map((tag) => tag.name), status], ['Foliage', ['wet, and shady'], 'pending']);
+    assert.deepEqual([category?.name, tags.map((tag) => tag.name), status], ['Foliage', ['wet, and shady', 'sun', 'dry', 'pet safe'], 'pending']);
     assert.equal((await stockOf(id)).free, 12);
 
     await focusByKey(page.getByLabel('Name'));

@@ -90,4 +90,33 @@ describe('a state that is not good', () => {
     await page.getByText('Offline', { exact: true }).waitFor();
     await visit.leave(/ERR_INTERNET_DISCONNECTED/);
   });
+
+  test('is said where it shows: offline, orders stay as they were, and a list that was never loaded says so', async () => {
+    const plantId = await newPlant();
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(demoAdmin, { path: `/orders?tab=awaiting&plantId=${plantId}` });
+    const { page } = visit;
+    const order = page.getByRole('table', { name: 'Orders' }).getByRole('link', { name: String(id), exact: true });
+    await order.waitFor();
+    // All pages are loaded ahead.
+    await page.waitForLoadState('networkidle');
+    await page.context().setOffline(true);
+    await page.getByText('This computer has no network', { exact: true }).waitFor();
+    await order.waitFor();
+    await page.getByRole('tab', { name: /^Shipped/ }).click();
+    await page.getByRole('heading', { name: 'These orders are not loaded yet' }).waitFor();
+    await visit.assertAccessible();
+    for (const name of ['Today', 'Plants', 'Stream', 'Webhooks', 'People', 'Mails', 'Orders']) {
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
+      await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
+      // Besides its heading and the banner, each says something of its own.
+      await page.locator('main').getByText(/could not be|not loaded|Offline|unknown|–/).first().waitFor();
+    }
+    await page.goBack();
+    await page.context().setOffline(false);
+    await page.getByText('This computer has no network', { exact: true }).waitFor({ state: 'detached' });
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders', exact: true }).click();
+    await page.getByRole('heading', { name: 'These orders are not loaded yet' }).waitFor({ state: 'detached' });
+    await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
+  });
 });

@@ -13,7 +13,7 @@ export interface SourceLine {
   readonly number: number;
   /** A plant's JSON; empty for a line or row without content. */
   readonly text: string;
-  /** The plant has no id: the shop gives it one. */
+  /** The plant has neither id nor external id: the shop adds one. */
   readonly isNew?: true;
   /** Why the row cannot be sent; `text` is its content. */
   readonly fault?: string;
@@ -29,13 +29,15 @@ export interface Reading {
   /** Its own if it has no byte order mark, instead of UTF-8. */
   readonly encoding?: string;
   readonly separator?: string;
+  /** What separates several tags, instead of |. */
+  readonly tagSeparator?: string;
 }
 /** Returns the byte order mark that a file begins with. */
 export declare function markOf(bytes: Uint8Array): { readonly name: string; readonly encoding: string; readonly mark: readonly number[] } | undefined;
 /** Yields the rows of a CSV file. @throws BadFile */
 export declare function rowsOf(bytes: AsyncIterable<Uint8Array>, reading?: Reading): AsyncGenerator<Row, void>;
 /** Yields the plants of rows, the first of which names the columns. @param columns instead of those that it names; null leaves one out @throws BadFile */
-export declare function plantsOf(rows: AsyncIterable<Row>, columns?: readonly (Column | null)[]): AsyncGenerator<SourceLine, void>;
+export declare function plantsOf(rows: AsyncIterable<Row>, columns?: readonly (Column | null)[], tagSeparator?: string): AsyncGenerator<SourceLine, void>;
 /** Returns the column that a header names, in any case. */
 export declare function columnOf(name: string): Column | undefined;
 /** Yields the lines of a file. @throws BadFile */

@@ -18,7 +18,7 @@ export class BadEncoding extends BadFile {}
 
 /**
  * A line of a file. `number` is that of the line in the file, as an editor shows it, where the row begins. `text` is a plant's JSON, and empty for a
- * line or row without content. `isNew`: the plant has no id, so the shop gives it one. `fault`: the row cannot be sent, and `text` is its content.
+ * line or row without content. `isNew`: the plant has neither id nor external id, so the shop adds one. `fault`: the row cannot be sent, and `text` is its content.
  * @typedef {{ number: number, text: string, isNew?: true, fault?: string }} SourceLine
  */
 
@@ -26,7 +26,8 @@ export class BadEncoding extends BadFile {}
 
 /**
  * What is known of a CSV file and not to be seen in it. `encoding`: its own if it has no byte order mark, instead of UTF-8.
- * @typedef {{ encoding?: string, separator?: string }} Reading
+ * `tagSeparator`: what separates several tags, instead of |.
+ * @typedef {{ encoding?: string, separator?: string, tagSeparator?: string }} Reading
  */
 
 /**
@@ -151,14 +152,14 @@ const SEPARATORS = /** @type {const} */ ({ ',': 'comma', ';': 'semicolon', '\t':
 
 /**
  * Yields the plants of rows, the first of which names the columns.
- * @param {AsyncIterable<Row>} rows @param {Header} [columns] instead of those that it names @returns {AsyncGenerator<SourceLine, void>}
+ * @param {AsyncIterable<Row>} rows @param {Header} [columns] instead of those that it names @param {string} [tagSeparator] @returns {AsyncGenerator<SourceLine, void>}
  */
-export async function* plantsOf(rows, columns) {
+export async function* plantsOf(rows, columns, tagSeparator) {
   /** @type {Header | undefined} */
   let names;
   for await (const { number, cells, separator } of rows) {
     if (cells.every((cell) => cell.trim() === '')) yield { number, text: '' };
-    else if (names) yield { number, ...readRow(names, cells, separator) };
+    else if (names) yield { number, ...readRow(names, cells, separator, tagSeparator) };
     else names = columns ?? readHeader(number, cells);
   }
   if (!names) throw new BadFile('The file is empty. Its first line must name the columns, name among them.');
@@ -285,8 +286,8 @@ function nearest(name) {
   return [...COLUMNS].sort((a, b) => alike(b) - alike(a))[0];
 }
 
-/** @param {Header} names @param {readonly string[]} cells @param {string} separator @returns {Omit<SourceLine, 'number'>} */
-function readRow(names, cells, separator) {
+/** @param {Header} names @param {readonly string[]} cells @param {string} separator @param {string} [tagSeparator] @returns {Omit<SourceLine, 'number'>} */
+function readRow(names, cells, separator, tagSeparator) {
   const refused = (/** @type {string} */ fault) => ({ text: cells.join(separator), fault });
   const extra = cells.findLastIndex((cell) => cell.trim() !== '') + 1;
   if (extra > names.length) {
@@ -304,22 +305,22 @@ function readRow(names, cells, separator) {
     else if (name === 'name' || name === 'externalId') plant[name] = value;
     else if (name === 'photoUrls') plant[name] = listOf(value);
     else {
-      const texts = name === 'tags' ? listOf(value) : [value];
+      const texts = name === 'tags' ? listOf(value, tagSeparator) : [value];
       const wrong = texts.find((text) => !LABEL.test(text) && NUMBERED.test(text));
       if (wrong !== undefined) return refused(`column ${name}: the id in “${wrong}” must be a whole number, without decimals, signs or leading zeros.`);
       const labels = texts.map(labelOf);
       plant[name] = name === 'tags' ? labels : labels[0];
     }
   }
-  return { text: JSON.stringify(plant), ...(plant['id'] === undefined && { isNew: true }) };
+  return { text: JSON.stringify(plant), ...(plant['id'] === undefined && plant['externalId'] === undefined && { isNew: true }) };
 }
 
 /** Leaves a value that is no whole number as text, for the shop to refuse. @param {string} value */
 const numberOf = (value) => (/^(0|[1-9]\d{0,15})$/.test(value.trim()) ? Number(value) : value);
 
-/** Splits a list separated by |. `\|` and `\\` stand for | and \. @param {string} value */
-const listOf = (value) =>
-  (value.match(/(?:\\[\\|]|[^|])+/g) ?? []).map((one) => one.trim().replace(/\\([\\|])/g, '$1')).filter((one) => one !== '');
+/** Splits a list separated by |, where `\|` and `\\` stand for | and \; or by something else. @param {string} value @param {string} [separator] */
+const listOf = (value, separator = '|') =>
+  (separator === '|' ? (value.match(/(?:\\[\\|]|[^|])+/g) ?? []).map((one) => one.trim().replace(/\\([\\|])/g, '$1')) : value.split(separator).map((one) => one.trim())).filter((one) => one !== '');
 
 /** An id and a name. */
 const LABEL = /^\s*(0|[1-9]\d{0,15}):([\s\S]*)$/;

@@ -72,8 +72,20 @@ test('a file with other names is read by its columns, in its encoding and with i
     const rows = () => rowsOf(cut(bytes, size), { encoding: 'windows-1252' });
     assert.deepEqual((await Array.fromAsync(rows())).map(({ cells }) => cells), [['Nr', 'Name; botanical', 'Price'], ['', 'Calathéa', '2,50'], ['7', 'a;b', '']]);
     assert.deepEqual(await Array.fromAsync(plantsOf(rows(), ['id', 'name', null])), [{ number: 2, text: '{"name":"Calathéa"}', isNew: true }, { number: 3, text: '{"id":7,"name":"a;b"}' }]);
+    // An external id names a plant, too.
+    assert.deepEqual(await Array.fromAsync(plantsOf(rows(), [null, 'name', 'externalId'])), [{ number: 2, text: '{"name":"Calathéa","externalId":"2,50"}' }, { number: 3, text: '{"name":"a;b"}', isNew: true }]);
     assert.deepEqual((await Array.fromAsync(rowsOf(cut('a;b,c;d\n', size), { separator: ',' }))).map(({ cells }) => cells), [['a;b', 'c;d']]);
   }
+});
+
+test('tags are separated by what the reader says', async () => {
+  const tagsBy = async (/** @type {string | undefined} */ separator, /** @type {string} */ cell) => {
+    const [{ text = '{}' } = {}] = await Array.fromAsync(plantsOf(rowsOf(cut(`name,tags\nFern,"${cell}"\n`, 7)), undefined, separator));
+    return JSON.parse(text).tags.map((/** @type {{ name: string }} */ { name }) => name);
+  };
+  assert.deepEqual(await tagsBy(undefined, 'shade, humid|a\\|b'), ['shade, humid', 'a|b']);
+  assert.deepEqual(await tagsBy(',', 'shade, humid,,a|b '), ['shade', 'humid', 'a|b']);
+  assert.deepEqual(await tagsBy(';', 'shade; humid, wet'), ['shade', 'humid, wet']);
 });
 
 test('lines are numbered as an editor shows them', async () => {

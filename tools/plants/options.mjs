@@ -14,7 +14,7 @@ export const usage = `Imports plants from a file, or exports all plants to one.
 NDJSON has one plant per line, as in the API. The first line of CSV names the columns: id, name, status, category, tags,
 photoUrls, externalId, quantity. Commas, semicolons or tabs separate them. tags and photoUrls are separated by |; category and tags may
 have an id before a colon (3:Foliage). quantity sets the free units; an empty one leaves those of an existing plant unchanged.
-A row without an id creates a plant, once for each version of a file.
+A row without an id changes the plant that has its externalId; without that too it creates one, once for each version of a file.
 Files are UTF-8, or UTF-16 with a byte order mark. Text that a spreadsheet would run as a formula begins with an apostrophe.
 An import that is cut off resumes at the first unprocessed line; importing a file again is safe.
 Exit code: 0 if all lines were accepted, otherwise 1.`;

@@ -60,7 +60,7 @@ const auditEntry = objectOf('AuditEntry', 'An operation that took effect and tha
   username: optional(described(text(64), 'The current name of the acting user. Absent: the user was deleted.')),
   credentials: described(listOf(usedCredential), 'Credentials of the acting user that the request carried.'),
   otherCredentials: optional(described(listOf(otherCredential), 'Credentials of other users that the request carried too.')),
-  target: described(text(200), 'The id of the affected resource.'),
+  target: described(text(200), 'The id of the affected resource. With a role or stock: `<id>: <before> to <after>`.'),
   targetUsername: optional(described(text(64), 'The current name of the user whose id begins `target`, if there is one.')),
 });
 

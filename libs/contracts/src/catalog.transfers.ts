@@ -13,7 +13,7 @@ import { Schema } from './schema.js';
 /** Maximum number of lines in one call. */
 export const maxImportLines = 256;
 
-/** Creates and replaces plants by their ids. Each line is the JSON of one `ImportedPlant`, and succeeds or fails alone. */
+/** Creates and replaces plants by their ids, or external ids. Each line is the JSON of one `ImportedPlant`, and succeeds or fails alone. */
 export class ImportPlants {
   @IsArray({ message: 'must be a list' })
   @ArrayMaxSize(maxImportLines)
@@ -57,10 +57,13 @@ export type PreviewedPlant = Omit<Plant, 'id' | 'updatedAt' | 'tags'> & {
   readonly tags: readonly { readonly id?: number; readonly name: string }[];
 };
 
-/** What importing a line would do. Without `id`: `POST /plant` would add a plant. Without `before`: both plants are larger than an answer. */
+/**
+ * What importing a line would do. Without `id`: the shop would assign it. Without `before`: both plants are larger than an answer. `namesake`: a plant
+ * that has the name of the new one already.
+ */
 export type ImportLinePreview =
-  | { readonly id?: number; readonly result: 'created'; readonly after: PreviewedPlant }
-  | { readonly id: number; readonly result: 'updated' | 'unchanged'; readonly before?: PreviewedPlant | undefined; readonly after: PreviewedPlant }
+  | { readonly id?: number; readonly result: 'created'; readonly after: PreviewedPlant; readonly namesake?: number }
+  | { readonly id?: number; readonly result: 'updated' | 'unchanged'; readonly before?: PreviewedPlant | undefined; readonly after: PreviewedPlant }
   | { readonly id?: number; readonly refused: ImportRefusal };
 
 /** A page of plants in order of creation. */
@@ -90,7 +93,8 @@ export const transferOperations = {
       weight: 'time',
       summary: 'Import plants',
       description:
-        'Creates or replaces plants by id, one `ImportedPlant` per line, in a stream of any length. The response is a stream too: a result ' +
+        'Creates or replaces plants by id, one `ImportedPlant` per line, in a stream of any length. A line with `externalId` and without `id` ' +
+        'is for the plant with that external id, and changes what it says; without such a plant it creates one. The response is a stream too: a result ' +
         'per line (`created`, `updated`, `unchanged`, or `refused` with a problem), then a line with totals. If the import ended early, ' +
         '`complete` is `false` in the totals and `lines` is the number of the last line that was processed; send the remaining lines, or ' +
         'all of them, again. Read the response while you send. Lines are limited to 512 KiB, and the request to the usual time limit ' +
@@ -118,7 +122,8 @@ export const transferOperations = {
       description:
         `What an import of up to ${maxImportLines} lines, together at most 256 KiB unless it is one, would do, each after the lines before it. ` +
         'Changes nothing. `complete` is `false` if the plants are too large for one answer: send the remaining lines again. The results are those of an import with the plant `before` and `after`, and with its `free` units if the line has ' +
-        'a quantity. A line without an `id` is read as `POST /v3/plant` reads a body. Ids that the shop would assign are absent.',
+        'a quantity. A line without `id` and `externalId` is read as `POST /v3/plant` reads a body. Ids that the shop would assign are absent. ' +
+        '`namesake` is the id of a plant that has the name of a new one.',
       body: { kind: 'lines' },
       answer: {
         kind: 'lines',

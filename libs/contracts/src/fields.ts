@@ -74,13 +74,9 @@ export const Text = ({ min = 1, max = 200 }: { min?: number; max?: number } = {}
   return applyDecorators(IsString({ message }), Length(min, max, { message }), WellFormed(), Schema(textSchema(min, max)));
 };
 
-/**
- * The name of something, as people see it: `Text` without white space around it and with something to see. Names that differ in nothing visible, or
- * have none, cannot be told apart; control characters other than tabs and line ends can change what a terminal or log shows.
- */
-export const Name = (length: { min?: number; max?: number } = {}): PropertyDecorator =>
+/** What somebody says, or refers to: `Text` with something to see. It is stored as it was sent. */
+export const VisibleText = (length: { min?: number; max?: number } = {}): PropertyDecorator =>
   applyDecorators(
-    Converted((value) => (typeof value === 'string' ? value.trim() : value)),
     Text(length),
     ValidateBy({
       name: 'visible',
@@ -89,6 +85,16 @@ export const Name = (length: { min?: number; max?: number } = {}): PropertyDecor
         defaultMessage: () => 'must have a character that can be seen',
       },
     }),
+  );
+
+/**
+ * The name of something, as people see it: `VisibleText` without white space around it. Names that differ in nothing visible, or have none, cannot be
+ * told apart; control characters other than tabs and line ends can change what a terminal or log shows.
+ */
+export const Name = (length: { min?: number; max?: number } = {}): PropertyDecorator =>
+  applyDecorators(
+    Converted((value) => (typeof value === 'string' ? value.trim() : value)),
+    VisibleText(length),
     ValidateBy({
       name: 'noControls',
       validator: {

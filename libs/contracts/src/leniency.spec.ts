@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { validated } from '@plant-shop/platform/rpc/validation';
 import { ChangePlant, CreatePlant, ImportedPlant } from './catalog.js';
 import { CreateApiKey } from './identity.api-keys.js';
-import { PlaceOrder } from './store.js';
+import { AddOrderNote, AdjustStock, CancelOrderByStaff, CompleteRefund, PlaceOrder, ReportPayment, ShipOrder } from './store.js';
 
 const shipDateOf = (shipDate: string): string | undefined => validated(PlaceOrder, { order: { plantId: 1, shipDate } }).order.shipDate;
 const categoryOf = (category: unknown): unknown => validated(CreatePlant, { plant: { name: 'Fern', category } }).plant.category;
@@ -47,6 +47,8 @@ describe('input of generated clients', () => {
   });
 });
 
+const invisible = [' ', '\t\n', '\u00a0', '\u200b', '\u00ad', '\u2060\u200d', '\u202e\u2066\u200f', '\u3164', '\u115f\u1160', '\uffa0', '\u2800', '\u{1d159}', '\u180e', '\u0301', '\ufe0f', '\u{e0041}', '\u034f'];
+
 describe('a name', () => {
   /** All members that are names of something. */
   const readings: readonly ((name: string) => string | undefined)[] = [
@@ -66,8 +68,27 @@ describe('a name', () => {
     for (const read of readings) expect(read(given)).toBe(given);
   });
 
-  const invisible = [' ', '\t\n', '\u00a0', '\u200b', '\u00ad', '\u2060\u200d', '\u202e\u2066\u200f', '\u3164', '\u115f\u1160', '\uffa0', '\u2800', '\u{1d159}', '\u180e', '\u0301', '\ufe0f', '\u{e0041}', '\u034f'];
   it.each([...invisible, '\u001b[31mred', 'a\u0007', 'a\u0085b', 'a\u009bb', 'a\u007f', `${'x'.repeat(200)}y`])('%j is refused', (given) => {
     for (const read of readings) expect(() => read(given)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+  });
+});
+
+describe('a text that staff write for others, or that refers to something', () => {
+  const readings: readonly ((text: string) => string | undefined)[] = [
+    (text) => validated(AddOrderNote, { orderId: 1, note: { text } }).note.text,
+    (reference) => validated(ReportPayment, { orderId: 1, payment: { outcome: 'succeeded', reference } }).payment.reference,
+    (reference) => validated(CompleteRefund, { refundId: 1, completion: { reference } }).completion.reference,
+    (carrier) => validated(ShipOrder, { orderId: 1, shipment: { carrier, trackingNumber: '1' } }).shipment.carrier,
+    (trackingNumber) => validated(ShipOrder, { orderId: 1, shipment: { carrier: 'c', trackingNumber } }).shipment.trackingNumber,
+    (reason) => validated(CancelOrderByStaff, { orderId: 1, cancellation: { reason, restock: true } }).cancellation.reason,
+    (reason) => validated(AdjustStock, { plantId: 1, adjustment: { by: 1, reason } }).adjustment.reason,
+  ];
+
+  it.each([...invisible, ''])('%j is refused', (given) => {
+    for (const read of readings) expect(() => read(given)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+  });
+
+  it.each([' two\nlines ', '\u001b[31mred'])('%j is taken as it is', (given) => {
+    for (const read of readings) expect(read(given)).toBe(given);
   });
 });

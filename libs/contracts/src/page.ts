@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Html, html } from '@plant-shop/platform/html/html';
 
 // The look that the shop's own HTML pages share with the console: colours and sizes are those of apps/console/src/app/theme.ts, and
-// tests/console/pages-of-services.test.mjs compares them in a browser. The pages load nothing, except those for passkeys a script.
+// tests/console/pages-of-services.test.mjs compares them in a browser. The pages load nothing, except some of identity's a script.
 
 const style = `
 :root {

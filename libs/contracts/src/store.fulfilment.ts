@@ -2,7 +2,7 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { permission } from './permissions.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { ExpectedVersion, Flag, Id, ObjectOf, Text } from './fields.js';
+import { ExpectedVersion, Flag, Id, ObjectOf, VisibleText } from './fields.js';
 import { Description } from './schema.js';
 import { type Order, orderAnswer } from './store.orders.js';
 
@@ -11,16 +11,16 @@ import { type Order, orderAnswer } from './store.orders.js';
 // Sent by clients
 
 export class Shipment {
-  @Text()
+  @VisibleText()
   carrier: string;
 
-  @Text()
+  @VisibleText()
   trackingNumber: string;
 }
 
 /** What staff say about an order that they cancel. */
 export class StaffCancellation {
-  @Text({ max: 500 })
+  @VisibleText({ max: 500 })
   @Description('Why. The timeline shows it, also to the owner.')
   reason: string;
 

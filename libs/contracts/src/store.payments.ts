@@ -4,7 +4,7 @@ import { permission } from './permissions.js';
 import { type AnswerOf, described, id, instant, listOf, objectOf, optional, text } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Id, ObjectOf, OneOf, PageRequest, Text } from './fields.js';
+import { Id, ObjectOf, OneOf, PageRequest, VisibleText } from './fields.js';
 import { Description } from './schema.js';
 import { type Order, orderAnswer, refundStatus, type RefundStatus, refundStatuses } from './store.orders.js';
 
@@ -16,13 +16,13 @@ export class Payment {
   @OneOf(['succeeded', 'failed'])
   outcome: 'succeeded' | 'failed';
 
-  @Text()
+  @VisibleText()
   @Description("The provider's reference of this payment, which is of one order or one basket. Reporting it twice has no further effect.")
   reference: string;
 }
 
 export class RefundCompletion {
-  @Text()
+  @VisibleText()
   @Description("The provider's reference of the transfer that returned the money of this refund, or of several of one basket. Reporting it twice has no further effect.")
   reference: string;
 }

@@ -4,7 +4,7 @@ import { type AnswerOf, described, id, instant, integer, listOf, objectOf, oneOf
 import type { PlantStatus } from './catalog.plants.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Clearable, ExpectedVersion, Id, Ids, Integer, ObjectOf, PageRequest, Text } from './fields.js';
+import { Clearable, ExpectedVersion, Id, Ids, Integer, ObjectOf, PageRequest, VisibleText } from './fields.js';
 import { Description } from './schema.js';
 
 // The units of each plant, as staff count them and as customers may know them.
@@ -28,7 +28,7 @@ export class StockAdjustment {
   @Description('Units to add to the free ones; below zero: to remove.')
   by: number;
 
-  @Text({ max: 500 })
+  @VisibleText({ max: 500 })
   @Description('Why, for the history: a delivery, a loss, a count.')
   reason: string;
 }

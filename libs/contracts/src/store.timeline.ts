@@ -2,14 +2,14 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { type AnswerOf, described, id, instant, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { forClientsUnder, jsonObject } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
-import { Id, ObjectOf, PageRequest, Text } from './fields.js';
+import { Id, ObjectOf, PageRequest, VisibleText } from './fields.js';
 import { orderReader, permission } from './permissions.js';
 import { orderStatus } from './store.orders.js';
 
 // What happened to an order, and what staff noted.
 
 export class NewOrderNote {
-  @Text({ max: 2_000 })
+  @VisibleText({ max: 2_000 })
   text: string;
 }
 

@@ -25,7 +25,7 @@ export interface PlantState extends PlantAttributes {
 }
 
 /** The attributes that clients send to create or replace a plant. */
-interface GivenAttributes extends Labelled {
+export interface GivenAttributes extends Labelled {
   readonly name: string;
   readonly photoUrls?: readonly string[];
   readonly status?: PlantStatus;

@@ -63,13 +63,11 @@ const drawFree = `
   )
   SELECT id FROM drawn WHERE (SELECT true FROM plants WHERE plants.id = drawn.id) IS NULL ORDER BY id`;
 
-/** Draws an id that no plant has at this moment. A client may still take it: claim it and insert. */
-export async function drawPlantId(tx: Transaction): Promise<number> {
-  const ids = await drawFreeIds({ count: 1 }, async (values) =>
-    (await tx.query<{ id: number }>(drawFree, [values])).map((row) => row.id),
-  );
-  return onlyRow(ids.slice(0, 1));
-}
+/** Draws at least so many ids that no plant has at this moment. A client may still take one: claim it and insert. */
+export const drawPlantIds = (db: Reader, count: number): Promise<number[]> =>
+  drawFreeIds({ count }, async (values) => (await db.query<{ id: number }>(drawFree, [values])).map((row) => row.id));
+
+export const drawPlantId = async (tx: Transaction): Promise<number> => onlyRow((await drawPlantIds(tx, 1)).slice(0, 1));
 
 /**
  * Takes an advisory lock on an id until the transaction ends. Without it, two creations of one id, with a deletion in between,

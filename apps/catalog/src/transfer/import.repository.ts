@@ -35,6 +35,19 @@ export async function findExternalIds(tx: Transaction, externalIds: readonly str
   return new Map(rows.map(({ externalId, id }) => [externalId, id]));
 }
 
+/** Returns a plant for each of the names that one has, in letters of any size. */
+export async function findNamesakes(tx: Transaction, names: readonly string[]): Promise<Map<string, number>> {
+  if (names.length === 0) return new Map();
+  const rows = await tx.query<{ name: string; id: number | null }>(
+    {
+      name: 'find-namesakes',
+      text: 'SELECT name, (SELECT min(id) FROM plants WHERE lower(plants.name) COLLATE "C" = lower(t.name) COLLATE "C") AS id FROM unnest($1::text[]) AS t (name)',
+    },
+    [names],
+  );
+  return new Map(rows.flatMap(({ name, id }) => (id === null ? [] : [[name, id]])));
+}
+
 function rowOf({ id, ...plant }: PlantAttributes & { readonly id: number }): object {
   const { nameWords, labelWords } = wordsOfPlant(plant);
   return {

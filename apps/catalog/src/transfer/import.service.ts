@@ -9,11 +9,12 @@ import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { leaseMsOf } from '@plant-shop/platform/patterns/saga/intent-table';
 import { idsOfLabels, knownIdsOfLabels, type Label, labelKey, labelsToFill } from '../labels/labels.js';
+import { drawPlantIds } from '../plants/plants.repository.js';
 import { findPendingPlants, intendToList, intendToOpen } from '../plants/stock-intents.repository.js';
 import { type PendingPlant } from '../plants/stock-intent.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
-import { changeOf, fitting, type PlantChange, PreviewedPlants, previewOf, readPreviewed, refuseTakenExternalIds, resultOf, rounds, validateLines, type ValidLine } from './import.js';
-import { claimPlants, findExternalIds, findPlants, insertPlants, writePlants } from './import.repository.js';
+import { changeOf, fitting, identified, type PlantChange, PreviewedPlants, previewOf, readPreviewed, refuseTakenExternalIds, resultOf, rounds, type ValidatedLines, validateLines, type ValidLine } from './import.js';
+import { claimPlants, findExternalIds, findNamesakes, findPlants, insertPlants, writePlants } from './import.repository.js';
 
 interface Written {
   readonly changes: PlantChange[];
@@ -50,7 +51,7 @@ async function creationsOf(tx: Transaction, context: RpcContext, lines: readonly
 }
 
 const labelsIn = (lines: readonly ValidLine[]): Label[] => [...new Map(lines.flatMap(({ plant }) => labelsToFill(plant)).map((label) => [labelKey(label), label])).values()];
-const externalIdsIn = (lines: readonly ValidLine[]): string[] => lines.flatMap(({ plant }) => plant.externalId ?? []);
+const externalIdsIn = (lines: readonly Pick<ValidLine, 'plant'>[] | ValidatedLines['valid']): string[] => lines.flatMap(({ plant }) => plant.externalId ?? []);
 
 @Injectable()
 export class ImportService {
@@ -60,13 +61,13 @@ export class ImportService {
   ) {}
 
   /**
-   * Creates and replaces plants by id. Leaves equal plants untouched. Resolves when the store has acknowledged all of them, including
+   * Creates and replaces plants by id, or changes them by external id. Leaves equal plants untouched. Resolves when the store has acknowledged all of them, including
    * those that an earlier call wrote.
    */
   async import(context: RpcContext, lines: readonly string[]): Promise<ImportLineResult[]> {
     const { valid, refused } = validateLines(lines);
     const results = new Map<number, ImportLineResult>(refused);
-    for (const round of rounds(valid)) {
+    for (const round of rounds(await this.withIds(valid))) {
       const { changes, pending } = await this.write(context, round);
       for (const change of changes) results.set(change.line, resultOf(change));
       await this.intents.syncAll(context, pending);
@@ -74,18 +75,35 @@ export class ImportService {
     return lines.flatMap((_, line) => results.get(line) ?? []);
   }
 
+  /** Draws ids for the plants of lines that have none, and whose external ids no plant has. */
+  private async withIds(lines: ValidatedLines['valid']): Promise<ValidLine[]> {
+    const named = lines.filter(({ plant }) => plant.id === undefined);
+    if (named.length === 0) return identified(lines, new Map(), () => 0);
+    const { owners, ids } = await this.database.transaction(async (tx) => {
+      const known = await findExternalIds(tx, externalIdsIn(named));
+      const missing = new Set(externalIdsIn(named).filter((one) => !known.has(one))).size;
+      return { owners: known, ids: missing === 0 ? [] : await drawPlantIds(tx, missing) };
+    });
+    let next = 0;
+    return identified(lines, owners, () => ids[next++] ?? 0);
+  }
+
   /** What importing these lines would do, each after those before it: of as many of the first lines as an answer holds. Changes nothing. */
   async preview(context: RpcContext, lines: readonly string[]): Promise<ImportLinePreview[]> {
-    const { valid, refused } = validateLines(lines, readPreviewed);
+    const { valid: read, refused } = validateLines(lines, readPreviewed);
     const results = new Map<number, ImportLinePreview>(refused);
     await this.database.transaction(async (tx) => {
+      const owners = await findExternalIds(tx, externalIdsIn(read));
+      // No plant has an id below zero.
+      const valid = identified(read, owners, (line) => -1 - line);
       const creations = await creationsOf(tx, context, valid);
       const labels = await knownIdsOfLabels(tx, labelsIn(valid));
-      const known = new PreviewedPlants(await findPlants(tx, valid.map(({ plant }) => plant.id)), await findExternalIds(tx, externalIdsIn(valid)));
+      const known = new PreviewedPlants(await findPlants(tx, valid.map(({ plant }) => plant.id)), owners);
+      const namesakes = await findNamesakes(tx, valid.flatMap(({ plant: { id, name } }) => (known.plants.has(id) ? [] : name)));
       for (const round of rounds(valid)) {
         const wanted = round.map((one) => changeOf(one, known.plants.get(one.plant.id), labels, context.has('write:stock'), creations.of(one.line)));
         for (const change of refuseTakenExternalIds(wanted, known.owners)) {
-          results.set(change.line, previewOf(change, known.plants));
+          results.set(change.line, previewOf(change, known.plants, namesakes));
           known.apply(change);
         }
       }
@@ -111,6 +129,8 @@ export class ImportService {
     return this.database.transaction(async (tx) => {
       const creations = await creationsOf(tx, context, lines);
       const before = await claimPlants(tx, plantIds);
+      // Another client chose the id meanwhile.
+      if (lines.some(({ isDrawn, plant }) => isDrawn && before.has(plant.id))) throw unavailable('The catalog');
       const wanted = lines.map((one) => changeOf(one, before.get(one.plant.id), ids, context.has('write:stock'), creations.of(one.line)));
       const changes = refuseTakenExternalIds(wanted, await findExternalIds(tx, externalIdsIn(lines)));
       const incarnations = await this.writeChanges(tx, context, changes);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PlantState } from '../plants/plant.js';
-import { changeOf, refuseTakenExternalIds, resultOf, rounds, validateLines } from './import.js';
+import { changeOf, identified, refuseTakenExternalIds, resultOf, rounds, validateLines } from './import.js';
 
 const monstera: PlantState = {
   id: 7,
@@ -71,6 +71,18 @@ describe('a line of an import', () => {
     const decided = refuseTakenExternalIds(changes, new Map([['E-7', 7]])).map(resultOf);
     expect(decided.map((one) => ('refused' in one ? one.refused.code : one.result))).toEqual(['created', 'external-id-exists', 'external-id-exists', 'created', 'updated']);
     expect(decided[2]).toMatchObject({ id: 3, refused: { detail: 'The external id E-7 is that of plant 7.' } });
+  });
+
+  it('without an id is for the plant with its external id, and changes only what it says', () => {
+    const named = (plant: object) => ({ ...line({ externalId: 'E-7', ...plant }), isNamed: true as const });
+    expect(changeOf(named({}), monstera, labels, true).kind).toBe('unchanged');
+    expect(changeOf(named({ name: 'Other', tags: [] }), monstera, labels, true)).toMatchObject({ kind: 'updated', after: { ...monstera, name: 'Other', tags: [] } });
+    const { valid, refused } = validateLines(['{"name":"a","externalId":"E-7"}', '{"name":"b","externalId":"E-8"}', '{"name":"c","externalId":"E-8"}', '{"id":3,"name":"d","externalId":"E-9"}', '{"name":"e","externalId":"E-9"}', '{"name":"f","externalId":null}', '{"name":"","externalId":"E-1"}']);
+    expect([...refused.keys()]).toEqual([5, 6]);
+    let drawn = 100;
+    expect(identified(valid, new Map([['E-7', 7]]), () => ++drawn).map(({ plant, isNamed, isDrawn }) => [plant.id, isNamed, isDrawn])).toEqual([
+      [7, true, undefined], [101, true, true], [101, true, undefined], [3, undefined, undefined], [3, true, undefined],
+    ]);
   });
 
   it('is applied after earlier lines with the same id', () => {

@@ -2,19 +2,27 @@ import { isDeepStrictEqual } from 'node:util';
 import { ImportedPlant, type ImportLinePreview, type ImportLineResult, type ImportRefusal, NewPlant, type PreviewedPlant } from '@plant-shop/contracts/catalog';
 import { CodedError } from '@plant-shop/platform/errors';
 import { validated } from '@plant-shop/platform/rpc/validation';
-import { attributesOf, externalIdExists, ofNewPlant, type PlantAttributes, type PlantState } from '../plants/plant.js';
+import { attributesOf, externalIdExists, type GivenAttributes, ofNewPlant, type PlantAttributes, type PlantState } from '../plants/plant.js';
 import type { LabelIds } from '../labels/labels.js';
 
 /** A line that can be imported. */
-export interface ValidLine {
+interface ReadLine {
   /** The line's index in the batch. */
   readonly line: number;
   readonly text: string;
+  readonly plant: ImportedPlant | NewPlant;
+}
+
+export interface ValidLine extends ReadLine {
   readonly plant: ImportedPlant;
+  /** Whether the line itself has no id: its external id names the plant, and what it does not say stays. */
+  readonly isNamed?: true;
+  /** Whether its id was drawn for it. */
+  readonly isDrawn?: true;
 }
 
 export interface ValidatedLines {
-  readonly valid: readonly ValidLine[];
+  readonly valid: readonly ReadLine[];
   /** Results of invalid lines, by the line's index. */
   readonly refused: ReadonlyMap<number, { readonly refused: ImportRefusal }>;
 }
@@ -23,12 +31,12 @@ export interface ValidatedLines {
  * Validates each line separately: an invalid line does not affect the others.
  * @param read returns the plant of a line's value @throws CodedError
  */
-export function validateLines(lines: readonly string[], read: (value: unknown, line: number) => ImportedPlant = (value) => validated(ImportedPlant, value)): ValidatedLines {
-  const valid: ValidLine[] = [];
+export function validateLines(lines: readonly string[], read: (value: unknown) => ReadLine['plant'] = readImported): ValidatedLines {
+  const valid: ReadLine[] = [];
   const refused = new Map<number, { readonly refused: ImportRefusal }>();
   lines.forEach((text, line) => {
     try {
-      valid.push({ line, text, plant: read(parse(text), line) });
+      valid.push({ line, text, plant: read(parse(text)) });
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       const { errors } = error.details;
@@ -44,10 +52,31 @@ export function validateLines(lines: readonly string[], read: (value: unknown, l
   return { valid, refused };
 }
 
-/** Reads a line that may lack an id: such a plant gets one below zero, which no plant has, until the shop assigns it one. */
-export function readPreviewed(value: unknown, line: number): ImportedPlant {
-  if (typeof value !== 'object' || value === null || 'id' in value) return validated(ImportedPlant, value);
-  return Object.assign(validated(NewPlant, value), { id: -1 - line });
+const lacksId = (value: unknown): value is object => typeof value === 'object' && value !== null && !('id' in value);
+
+/** Reads a line that has an id, or else an external id. */
+function readImported(value: unknown): ReadLine['plant'] {
+  const plant = lacksId(value) && 'externalId' in value ? validated(NewPlant, value) : undefined;
+  return plant?.externalId ? plant : validated(ImportedPlant, value);
+}
+
+/** Reads a line that may lack both: importing it creates a plant. */
+export const readPreviewed = (value: unknown): ReadLine['plant'] => (lacksId(value) ? validated(NewPlant, value) : validated(ImportedPlant, value));
+
+/**
+ * Gives each line the id of its plant.
+ * @param owners ids of plants by their external ids
+ * @param draw returns an id for the plant of a line that names none yet
+ */
+export function identified(lines: readonly ReadLine[], owners: ReadonlyMap<string, number>, draw: (line: number) => number): ValidLine[] {
+  const known = new Map(owners);
+  return lines.map(({ line, text, plant }) => {
+    const { id: given, externalId } = plant;
+    const owner = typeof externalId === 'string' ? known.get(externalId) : undefined;
+    const id = given ?? owner ?? draw(line);
+    if (typeof externalId === 'string' && owner === undefined) known.set(externalId, id);
+    return { line, text, plant: Object.assign(plant, { id }), ...(given === undefined && (owner === undefined ? { isNamed: true, isDrawn: true } : { isNamed: true })) };
+  });
 }
 
 function parse(text: string): unknown {
@@ -101,7 +130,7 @@ export function refuseTakenExternalIds(changes: readonly PlantChange[], owners: 
  * @param maySetStock whether the line may have a quantity for an existing plant, which the gateway then sets in the store
  * @param created the incarnation of the plant that the caller created by the same line before; undefined: it created none
  */
-export function changeOf({ line, plant }: Omit<ValidLine, 'text'>, before: PlantState | undefined, labels: LabelIds, maySetStock: boolean, created?: number): PlantChange {
+export function changeOf({ line, plant, isNamed }: Omit<ValidLine, 'text'>, before: PlantState | undefined, labels: LabelIds, maySetStock: boolean, created?: number): PlantChange {
   const { id, quantity } = plant;
   if (!before) return { kind: 'created', line, id, attributes: attributesOf(plant, labels, ofNewPlant), units: quantity ?? null };
   if (quantity !== undefined && !maySetStock) {
@@ -110,9 +139,15 @@ export function changeOf({ line, plant }: Omit<ValidLine, 'text'>, before: Plant
     const detail = `Plant ${id} exists, and setting its stock needs the permission write:stock. Omit the quantity, or use another credential.`;
     return { kind: 'refused', line, id, refused: { code: 'forbidden', detail } };
   }
-  const attributes = attributesOf(plant, labels, before);
+  const attributes = attributesOf(isNamed ? withKept(plant, before) : plant, labels, before);
   if (isSame(before, attributes)) return { kind: 'unchanged', line, before };
   return { kind: 'updated', line, before, after: { ...before, ...attributes } };
+}
+
+/** Fills in what a line does not say, beyond what stays anyway. */
+function withKept(given: GivenAttributes, before: PlantAttributes): GivenAttributes {
+  const { category = before.category ?? undefined, photoUrls = before.photoUrls, tags = [...before.tags] } = given;
+  return { ...given, ...(category && { category }), photoUrls, tags };
 }
 
 export function resultOf(change: PlantChange): ImportLineResult {
@@ -139,21 +174,22 @@ export class PreviewedPlants {
   }
 }
 
-export function previewOf(change: PlantChange, plants: ReadonlyMap<number, PlantState>): ImportLinePreview {
+/** @param namesakes ids of plants by their names */
+export function previewOf(change: PlantChange, plants: ReadonlyMap<number, PlantState>, namesakes: ReadonlyMap<string, number>): ImportLinePreview {
   switch (change.kind) {
     case 'refused':
       return { ...assigned(change.id), refused: change.refused };
     case 'created':
-      return { ...assigned(change.id), result: 'created', after: toPreviewed({ ...change.attributes, id: change.id }) };
+      return { ...assigned(change.id), result: 'created', after: toPreviewed({ ...change.attributes, id: change.id }), ...namesakeOf(change.attributes, namesakes) };
     case 'repeated': {
       const plant = plants.get(change.id);
       if (!plant) throw new Error(`plant ${change.id} was not read`);
       return { id: change.id, result: 'created', after: toPreviewed(plant) };
     }
     case 'updated':
-      return { id: change.after.id, result: 'updated', before: toPreviewed(change.before), after: toPreviewed(change.after) };
+      return { ...assigned(change.after.id), result: 'updated', before: toPreviewed(change.before), after: toPreviewed(change.after) };
     case 'unchanged':
-      return { id: change.before.id, result: 'unchanged', before: toPreviewed(change.before), after: toPreviewed(change.before) };
+      return { ...assigned(change.before.id), result: 'unchanged', before: toPreviewed(change.before), after: toPreviewed(change.before) };
   }
 }
 
@@ -167,6 +203,11 @@ export function fitting(previews: readonly ImportLinePreview[]): ImportLinePrevi
   const [first] = previews;
   if (end === 0 && first && 'before' in first) return [{ ...first, before: undefined }];
   return end === -1 ? [...previews] : previews.slice(0, Math.max(end, 1));
+}
+
+function namesakeOf({ name }: PlantAttributes, namesakes: ReadonlyMap<string, number>): { readonly namesake?: number } {
+  const namesake = namesakes.get(name);
+  return namesake === undefined ? {} : { namesake };
 }
 
 /** Without an id that the shop would assign. */

@@ -74,6 +74,18 @@ describe('an import', () => {
     expect(await shop.caller.call(catalog.searchPlants, { metadata: { colour: 'blue' } })).toMatchObject([{ id: 115 }]);
   });
 
+  it('by external id creates plants with ids of the shop, which take orders, and changes them when repeated', async () => {
+    const list = [{ name: 'Listed one', externalId: 'L-1', tags: [{ name: 'listed' }], quantity: 4 }, { name: 'Listed two', externalId: 'L-2' }];
+    const created = await shop.caller.call(catalog.importPlants, { lines: list.map((one) => JSON.stringify(one)) }, staff);
+    expect(created).toEqual([expect.objectContaining({ result: 'created' }), expect.objectContaining({ result: 'created' })]);
+    const [one, two] = created.map(({ id = 0 }) => id);
+    expect(one).toBeGreaterThan(1_000_000_000);
+    expect(two).toBeGreaterThan(one!);
+    await until(async () => (await shop.disagreements()).length === 0);
+    expect(await results([{ name: 'Listed one', externalId: 'L-1' }, { name: 'Renamed', externalId: 'L-2' }, { name: 'Listed two', externalId: 'L-2' }])).toEqual(['unchanged', 'updated', 'updated']);
+    expect(await get(one!)).toMatchObject({ name: 'Listed one', tags: [{ name: 'listed' }] });
+  });
+
   it('that races for an external id with others has its other lines written', async () => {
     const batches = await Promise.all(Array.from({ length: 6 }, (_, n) => results([{ id: 1_160 + 2 * n, name: 'Racing', externalId: 'E-race' }, { id: 1_161 + 2 * n, name: 'Beside' }])));
     expect(batches.map(([, beside]) => beside)).toEqual(batches.map(() => 'created'));
@@ -141,6 +153,8 @@ describe('an import', () => {
       { id: 163, name: 'Newer' },
       { name: 'Without an id', externalId: 'E-161' },
       { name: 'Without an id', externalId: 'E-164' },
+      { name: 'Renamed', externalId: 'E-164' },
+      { name: 'SAME' },
       { id: 165, name: 'Late', externalId: 'E-164' },
       { id: 0, name: 'Zero' },
       { name: '' },
@@ -153,8 +167,10 @@ describe('an import', () => {
       { id: 162, result: 'unchanged', before: { ...plain, id: 162, name: 'Same' }, after: { ...plain, id: 162, name: 'Same' } },
       { id: 163, result: 'created', after: { ...plain, id: 163, name: 'New', category: known, externalId: 'E-163' } },
       { id: 163, result: 'updated', before: { ...plain, id: 163, name: 'New', category: known, externalId: 'E-163' }, after: { ...plain, id: 163, name: 'Newer', externalId: 'E-163' } },
-      { refused: { code: 'external-id-exists', detail: 'The external id E-161 is that of plant 161.', errors: [{ pointer: '/externalId', detail: 'is that of plant 161' }] } },
+      { id: 161, result: 'updated', before: { ...plain, id: 161, name: 'After', tags: [{ name: 'unheard of' }], externalId: 'E-161', metadata: { colour: 'red' } }, after: { ...plain, id: 161, name: 'Without an id', tags: [{ name: 'unheard of' }], externalId: 'E-161', metadata: { colour: 'red' } } },
       { result: 'created', after: { ...plain, name: 'Without an id', externalId: 'E-164' } },
+      { result: 'updated', before: { ...plain, name: 'Without an id', externalId: 'E-164' }, after: { ...plain, name: 'Renamed', externalId: 'E-164' } },
+      { result: 'created', after: { ...plain, name: 'SAME' }, namesake: 162 },
       { id: 165, refused: { code: 'external-id-exists', detail: 'The external id E-164 is that of another plant.', errors: [{ pointer: '/externalId', detail: 'is that of another plant' }] } },
       { refused: expect.objectContaining({ code: 'invalid-input', errors: [expect.objectContaining({ pointer: '/id' })] }) },
       { refused: expect.objectContaining({ code: 'invalid-input', errors: [expect.objectContaining({ pointer: '/name' })] }) },
@@ -162,8 +178,8 @@ describe('an import', () => {
     ]);
     expect(await rows()).toEqual(before);
     // The import does what was told.
-    const told = previews.slice(0, 4).map((one) => ('result' in one ? one.result : one.refused.code));
-    expect(await results(lines.slice(0, 4).map((one) => JSON.parse(one) as object))).toEqual(told);
+    const told = previews.slice(0, 7).map((one) => ('result' in one ? one.result : one.refused.code));
+    expect(await results(lines.slice(0, 7).map((one) => JSON.parse(one) as object))).toEqual(told);
     const gardener = { subject: 'gardener', permissions: ['write:plants'], shown: ['apiKey'] };
     expect(await shop.caller.call(catalog.previewImport, { lines: ['{"id":162,"name":"Same","quantity":1}'] }, gardener)).toMatchObject([{ id: 162, refused: { code: 'forbidden' } }]);
   });

@@ -212,22 +212,23 @@ interface PreviewedStock {
 /** Returns the free units that lines would set, by their indexes. Changes the previews as `setStocks` would the results. */
 async function previewStocks(request: FastifyRequest, forwarder: RpcForwarder, lines: readonly CheckedLine[], previews: ImportLinePreview[]): Promise<Map<number, PreviewedStock>> {
   const stocks = new Map<number, PreviewedStock>();
-  const created = new Map<number, unknown>();
+  const created = new Map<PlantKey, unknown>();
   for (const [n, { quantity }] of lines.entries()) {
     const preview = previews[n];
     if (!preview || !('result' in preview) || preview.result !== 'created') continue;
     if (quantity !== undefined) stocks.set(n, { after: quantity });
-    if (preview.id !== undefined) created.set(preview.id, quantity);
+    const key = keyOf(preview);
+    if (key !== undefined) created.set(key, quantity);
   }
-  await Promise.all([...linesThatSetStock(lines, previews)].map(async ([plantId, n]) => {
+  await Promise.all([...linesThatSetStock<PlantKey>(lines, previews)].map(async ([plantId, n]) => {
     const preview = previews[n];
     const after = lines[n]?.quantity;
     try {
-      const before = created.has(plantId) ? created.get(plantId) : (await forwarder.call(request, store.getStock, { plantId })).free;
+      const before = typeof plantId === 'string' || created.has(plantId) ? created.get(plantId) : (await forwarder.call(request, store.getStock, { plantId })).free;
       stocks.set(n, { before, after });
       if (before !== after && preview && 'result' in preview && preview.result === 'unchanged') previews[n] = { ...preview, result: 'updated' };
     } catch (error) {
-      previews[n] = refusalOf(plantId, error);
+      previews[n] = refusalOf(Number(plantId), error);
     }
   }));
   return stocks;
@@ -309,7 +310,7 @@ async function repeatedly<T>({ stop }: ImportContext, call: () => Promise<T>): P
  * set it. Changes the results. Of two lines with the same id, the later one wins.
  */
 async function setStocks(request: FastifyRequest, parts: ImportContext, lines: readonly CheckedLine[], results: ImportLineResult[]): Promise<void> {
-  await Promise.all([...linesThatSetStock(lines, results)].map(async ([plantId, n]) => {
+  await Promise.all([...linesThatSetStock<number>(lines, results)].map(async ([plantId, n]) => {
     try {
       const free = lines[n]?.quantity;
       const before = await repeatedly(parts, () => parts.forwarder.call(request, store.getStock, { plantId }));
@@ -322,14 +323,20 @@ async function setStocks(request: FastifyRequest, parts: ImportContext, lines: r
   }));
 }
 
-/** Returns the lines that set the stock of an existing plant, as indexes by its id. */
-function linesThatSetStock(lines: readonly CheckedLine[], results: readonly (ImportLineResult | ImportLinePreview)[]): Map<number, number> {
-  const indexes = new Map<number, number>();
+/** A plant's id; in a preview, the external id of one that an earlier line would create. */
+type PlantKey = number | string;
+
+const keyOf = (result: ImportLineResult | ImportLinePreview): PlantKey | undefined => result.id ?? ('after' in result ? result.after.externalId : undefined);
+
+/** Returns the lines that set the stock of an existing plant, as indexes by its key. */
+function linesThatSetStock<Key extends PlantKey>(lines: readonly CheckedLine[], results: readonly (ImportLineResult | ImportLinePreview)[]): Map<Key, number> {
+  const indexes = new Map<PlantKey, number>();
   for (const [n, { quantity }] of lines.entries()) {
     const result = results[n];
-    if (quantity !== undefined && result && 'result' in result && result.result !== 'created') indexes.set(result.id, n);
+    const key = result && keyOf(result);
+    if (quantity !== undefined && key !== undefined && result && 'result' in result && result.result !== 'created') indexes.set(key, n);
   }
-  return indexes;
+  return indexes as Map<Key, number>;
 }
 
 /** A plant that was deleted meanwhile. @throws any other error */

@@ -49,8 +49,9 @@ describe('import and export', () => {
           fake(catalog.importPlants, importBatch),
           fake(catalog.previewImport, ({ lines }) =>
             lines.filter((line) => !line.includes('"after the end"')).map((line): ImportLinePreview => {
-              const { id, name = 'Fern' } = JSON.parse(line) as { id?: number; name?: string };
-              const after = { name, photoUrls: [], tags: [], status: 'available' as const };
+              const { id, name = 'Fern', externalId } = JSON.parse(line) as { id?: number; name?: string; externalId?: string };
+              const after = { name, photoUrls: [], tags: [], status: 'available' as const, ...(externalId !== undefined && { externalId }) };
+              if (name === 'again') return { result: 'unchanged', before: after, after };
               return id !== undefined && id >= 700 ? { id, result: 'unchanged', before: after, after } : { ...(id !== undefined && { id }), result: 'created', after };
             }),
           ),
@@ -162,6 +163,13 @@ describe('import and export', () => {
       { lines: 10, created: 2, updated: 2, unchanged: 3, refused: 2, complete: true },
     ]);
     expect([stocks, batches]).toEqual([[], []]);
+    // A plant without an id, that an earlier line would create.
+    const named = { before: expect.any(Object), after: expect.any(Object) };
+    expect(await previewed('{"externalId":"E","quantity":5}\n{"externalId":"E","name":"again","quantity":6}\n')).toEqual([
+      { line: 1, result: 'created', after: expect.any(Object), free: { after: 5 } },
+      { line: 2, result: 'updated', ...named, free: { before: 5, after: 6 } },
+      { lines: 2, created: 1, updated: 1, unchanged: 0, refused: 0, complete: true },
+    ]);
   });
 
   it('is previewed by 256 lines, and ends before plants that are too large', async () => {

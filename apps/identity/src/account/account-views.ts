@@ -42,6 +42,7 @@ export interface AccountView {
   readonly permissions: readonly Permission[];
   /** Ends of a new key that are offered. */
   readonly keyEnds: readonly { readonly label: string; readonly at: string }[];
+  readonly script: NonNullable<Page['script']>;
   /** Names the creation of a key, so that a form sent twice creates one. */
   readonly once: string;
   readonly grants: readonly Grant[];
@@ -56,7 +57,6 @@ interface Again {
   readonly hasFactor: boolean;
   /** Of the visitor's passkeys; undefined if none can be used. */
   readonly options: PublicKeyCredentialRequestOptionsJSON | undefined;
-  readonly script: NonNullable<Page['script']>;
 }
 
 /** Why a form was refused, and what it contained. */
@@ -67,12 +67,12 @@ export interface Refusal {
 }
 
 export function accountPage(view: AccountView): Page {
-  const { user, done, refused, again } = view;
+  const { user, done, refused, script } = view;
   const doneText = doneTexts.get(done ?? '');
   return {
     title: refused ? 'Error: Your account' : 'Your account',
     layout: 'document',
-    ...(again?.options && { script: again.script }),
+    script,
     main: html`<h1>Your account</h1>
 <p class="dimmed">You are logged in as <strong>${user.username}</strong>.</p>
 ${doneText === undefined ? undefined : html`<p class="done" role="status">${doneText}</p>\n`}${form(view, html`<button name="action" value="log-out">Log out of this browser</button>`)}
@@ -239,14 +239,16 @@ function deletionSection(view: AccountView): Html {
 ${sensitiveForm(view, 'deletion', fields, html`<button name="action" value="delete">Delete the account permanently</button>`)}`);
 }
 
+const keyMade = `${accountPath}?done=key-made#api-keys`;
+
 /** Shows a new key, once. */
 export const newKeyPage = ({ name, key }: { readonly name: string; readonly key: string }): Page => ({
   title: 'Your new API key',
   main: html`<h1>Your new API key</h1>
 <p>The key <strong>${name}</strong> is:</p>
 <p><code id="key">${key}</code></p>
-<p>Copy it now. The shop does not show it again.</p>
-<p><a href="${accountPath}?done=key-made#api-keys">Back to your account</a></p>`,
+<p data-loads-as="${keyMade}">Copy it now. The shop does not show it again.</p>
+<p><a href="${keyMade}">Back to your account</a></p>`,
 });
 
 /** Ends the use of the page. @param text why */
@@ -257,5 +259,5 @@ export const endPage = (title: string, text: string): Page => {
 
 const dayForm = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 
-/** The pages have no script, so times are not the reader's. */
+/** The script shows it in the reader's zone. */
 const time = (at: Date): Html => html`<time datetime="${at.toISOString()}">${dayForm.format(at)} UTC</time>`;

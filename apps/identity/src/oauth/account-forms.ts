@@ -12,7 +12,7 @@ import { newPasswordPath, Recovery } from '../users/recovery.service.js';
 import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, recoverySentPage, verifiedPage, verifyPage } from './account-pages.js';
 import { FormGuard, type PageContext } from './form-guard.js';
 import { accountPath } from './oauth-client.js';
-import { passkeyScript } from './passkey-script.js';
+import { pageScript } from './page-script.js';
 import { type HostedPages, type Page, recoveryPath, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 
 type Fields = ReadonlyMap<string, string>;
@@ -134,7 +134,7 @@ export class AccountForms implements HostedPages {
     if (!found) return undefined;
     const { username, hasFactor, userId } = found;
     const options = hasFactor ? await this.passkeys.requestOptions(proof, userId) : undefined;
-    return newPasswordPage({ username, hasFactor, options, script: passkeyScript(this.publicUrl), code, proof, action: newPasswordPath, ...(error !== undefined && { error }) });
+    return newPasswordPage({ username, hasFactor, options, script: pageScript(this.publicUrl), code, proof, action: newPasswordPath, ...(error !== undefined && { error }) });
   }
 
   private async setPassword(ctx: PageContext, fields: Fields, proof: string): Promise<Page> {

@@ -19,7 +19,7 @@ import { FormGuard, type PageContext } from './form-guard.js';
 import { type Fields, loginDeadlineMs } from './interaction.js';
 import { accountPath, factorsPath } from './oauth-client.js';
 import { type HostedPages, type Page, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
-import { passkeyScript } from './passkey-script.js';
+import { pageScript } from './page-script.js';
 
 /** A request of a user who is logged in with this browser. */
 interface OwnRequest {
@@ -82,7 +82,7 @@ export class FactorForms implements HostedPages {
     if (confirmations.has(action)) return this.confirm(request, fields);
     if (!mayChange(request)) sendPage(ctx, await this.pageOf(request, 'Nothing was changed: show first that it is you.'));
     else if (action === 'remove') await this.remove(request, fields.get('factor') ?? '');
-    else if (action === 'new-codes') sendPage(ctx, codesPage(await this.factors.newRecoveryCodes(request.user, actorOf(request)), back));
+    else if (action === 'new-codes') this.sendCodes(ctx, await this.factors.newRecoveryCodes(request.user, actorOf(request)));
     else if (action === 'add-passkey' || action === 'add-app') await this.add(request, fields);
     else refuseForm(ctx, 'Open the page again.');
   }
@@ -115,8 +115,12 @@ export class FactorForms implements HostedPages {
     }
     // The user has just shown to have it.
     await this.browserSessions.confirm(session.id, true);
-    if (enrolled.codes) sendPage(ctx, codesPage(enrolled.codes, back));
+    if (enrolled.codes) this.sendCodes(ctx, enrolled.codes);
     else await this.showAgain(request);
+  }
+
+  private sendCodes(ctx: PageContext, codes: readonly string[] | undefined): void {
+    sendPage(ctx, { ...codesPage(codes, back), script: pageScript(this.options.publicUrl) });
   }
 
   private async remove(request: OwnRequest, factorId: string): Promise<void> {
@@ -138,7 +142,7 @@ export class FactorForms implements HostedPages {
   private async pageOf(request: OwnRequest, error?: string, secret?: string): Promise<Page> {
     const { user, factors, place } = request;
     const { username, userId } = user;
-    const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error, script: passkeyScript(this.options.publicUrl) };
+    const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error, script: pageScript(this.options.publicUrl) };
     if (!mayChange(request)) return confirmPage({ ...view, hasFactor: factors.length > 0, options: await this.passkeys.requestOptions(place, userId) });
     const isFull = factors.length >= maxFactors;
     return ownFactorsPage({
@@ -157,7 +161,7 @@ const mayChange = ({ session, factors }: OwnRequest): boolean => session.isRecen
 
 const actorOf = ({ ctx, user, session }: OwnRequest) => ({ requestId: requestIdOf(ctx.req), subject: user.userId, credentials: [{ kind: 'session', id: session.id }] });
 
-const back = html`<p><a href="${factorsPath}">Back to your second factors</a></p>`;
+const back = html`<p data-loads-as="${factorsPath}"><a href="${factorsPath}">Back to your second factors</a></p>`;
 
 const logInFirst: Page = {
   title: 'Log in first',

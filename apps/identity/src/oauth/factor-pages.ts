@@ -5,7 +5,7 @@ import type { FactorRecord } from '../factors/factors.repository.js';
 import { maxFactorName } from '../factors/factors.service.js';
 import { alertOf, hidden, invalidAfter, type Page } from './pages.js';
 
-// Pages about second factors: steps of a log-in, and the list of a user's own. Only those with passkeys have a script.
+// Pages about second factors: steps of a log-in, and the list of a user's own. Those with passkeys, or with codes that are shown once, have a script.
 
 type Script = NonNullable<Page['script']>;
 

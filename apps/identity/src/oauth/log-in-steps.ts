@@ -15,7 +15,7 @@ import { codesPage, continueForm, enrolmentPage, factorPage, passkeyPage } from 
 import { FormGuard } from './form-guard.js';
 import { forgetLogIn, type Fields, type InteractionRequest, pathOf, proofText, redirect, save, userAgentOf, viewOf } from './interaction.js';
 import { type Page, refuseForm, refuseLogIn, sendPage, setErrorStatus, textOfErrors } from './pages.js';
-import { passkeyScript } from './passkey-script.js';
+import { pageScript } from './page-script.js';
 import { acrOf } from './provider.js';
 
 /** A log-in whose password is right, in its interaction. */
@@ -186,8 +186,8 @@ export class LogInSteps {
     return factorPage({ ...view, options: await this.passkeys.requestOptions(place, user.userId) });
   }
 
-  private get script(): ReturnType<typeof passkeyScript> {
-    return passkeyScript(this.options.publicUrl);
+  private get script(): ReturnType<typeof pageScript> {
+    return pageScript(this.options.publicUrl);
   }
 }
 

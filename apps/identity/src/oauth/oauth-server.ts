@@ -25,7 +25,7 @@ import { Adapters } from './adapters.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { ClientSecrets } from './client-secrets.js';
 import { HOSTED_PAGES, type HostedPages } from './pages.js';
-import { servePasskeyScriptOn } from './passkey-script.js';
+import { servePageScriptOn } from './page-script.js';
 import { createProvider } from './provider.js';
 import type { KeyRing } from './signing-key.js';
 import { SigningKeysService } from './signing-keys.service.js';
@@ -124,7 +124,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
       clock: this.clock,
     });
     for (const pages of this.pages) pages.serveOn(provider);
-    servePasskeyScriptOn(provider);
+    servePageScriptOn(provider);
     this.reportErrors(provider);
     this.served = { keys, handle: handlerOf(provider) };
     this.logger.info({ signing: keys.signingKid, verifying: keys.jwks.map(({ kid }) => kid) }, 'signing keys');

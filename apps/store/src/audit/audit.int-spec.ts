@@ -22,20 +22,36 @@ describe('the audit log of the store', () => {
     return (await entries()).slice(0, -before || undefined).map(({ operation, target }) => ({ operation, target }));
   }
 
-  it('records who did what, when and in which request, but not the values', async () => {
-    const plantId = await shop.plant();
-    await shop.caller.call(store.setStock, { plantId, stock: { free: 4_711 } }, staff);
-    const [entry] = await entries({ operation: 'store.setStock' });
+  it('records who did what, when and in which request', async () => {
+    const { id: orderId } = await placed();
+    await shop.caller.call(store.addOrderNote, { orderId, note: { text: 'Not to be retained' } }, staff);
+    const [entry] = await entries({ operation: 'store.addOrderNote' });
     expect(entry).toEqual({
       id: expect.any(Number),
       at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      operation: 'store.setStock',
+      operation: 'store.addOrderNote',
       requestId: 'test',
       subject: staff.subject,
       credentials: [{ kind: 'session' }],
-      target: String(plantId),
+      target: String(orderId),
     });
     expect(Math.abs(Date.parse(entry!.at) - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('records the stock before and after a change', async () => {
+    const plantId = await shop.plant(5);
+    const done = await entriesBy(async () => {
+      await shop.caller.call(store.setStock, { plantId, stock: { free: 4_711 } }, staff);
+      await shop.caller.call(store.adjustStock, { plantId, adjustment: { by: -11, reason: 'Frost' } }, staff);
+      await shop.caller.call(store.setStock, { plantId, stock: { free: 4_700, lowStockAt: 3 } }, staff);
+      await shop.caller.call(store.setStock, { plantId, stock: { free: 4_701, lowStockAt: null } }, staff);
+    });
+    expect(done.reverse()).toEqual([
+      { operation: 'store.setStock', target: `${plantId}: 5 to 4711` },
+      { operation: 'store.adjustStock', target: `${plantId}: 4711 to 4700` },
+      { operation: 'store.setStock', target: `${plantId}: 4700 to 4700, low at default to 3` },
+      { operation: 'store.setStock', target: `${plantId}: 4700 to 4701, low at 3 to default` },
+    ]);
   });
 
   it('is read from a time on, and before another', async () => {
@@ -43,7 +59,7 @@ describe('the audit log of the store', () => {
     for (const plantId of plantIds) await shop.caller.call(store.setStock, { plantId, stock: { free: 1 } }, staff);
     const operation = 'store.setStock';
     const [second, first] = await entries({ operation, limit: 2 });
-    const targets = async (asked: { from?: string; to?: string }) => (await entries({ operation, ...asked })).map(({ target }) => target);
+    const targets = async (asked: { from?: string; to?: string }) => (await entries({ operation, ...asked })).map(({ target }) => target.split(':')[0]);
     if (first!.at !== second!.at) expect(await targets({ from: second!.at })).toEqual([String(plantIds[1])]);
     expect(await targets({ from: first!.at })).toEqual(plantIds.map(String).reverse());
     expect(await targets({ to: first!.at })).not.toContain(String(plantIds[0]));

@@ -81,7 +81,7 @@ export class StockService {
     const set = await this.database.transaction(async (tx) => {
       const before = await this.lock(tx, plantId, ifVersion);
       const after = { ...before, free, lowStockAt: lowStockAt === undefined ? before.lowStockAt : lowStockAt };
-      audit(tx, actorOf(context), store.setStock, plantId);
+      audit(tx, actorOf(context), store.setStock, auditedChange(before, after));
       return writeByStaff(tx, { before, after }, context);
     });
     this.feed.notify();
@@ -99,8 +99,9 @@ export class StockService {
         const free = before.free + by;
         if (free < 0) throw new DomainError('insufficient-stock', `Only ${before.free} units are free.`, { available: before.free });
         if (free > maxFree) throw invalidInput([{ pointer: '/adjustment/by', detail: `must leave at most ${maxFree} free units` }]);
-        audit(tx, actorOf(context), store.adjustStock, plantId);
-        return writeByStaff(tx, { before, after: { ...before, free } }, context, reason);
+        const after = { ...before, free };
+        audit(tx, actorOf(context), store.adjustStock, auditedChange(before, after));
+        return writeByStaff(tx, { before, after }, context, reason);
       }),
     );
     this.feed.notify();
@@ -205,6 +206,10 @@ async function writeByStaff(tx: Transaction, { before, after }: Change, context:
   if (by !== 0 || reason !== undefined) appendStockChange(tx, { plantId: after.plantId, by, free: after.free, reason, actor: context.principal.subject });
   return versioned(after, versions.get(after.plantId) ?? before.version);
 }
+
+/** The free units before and after, and the threshold of low stock if it changes. */
+const auditedChange = ({ plantId, ...before }: StockState, after: StockState): string =>
+  `${plantId}: ${before.free} to ${after.free}${before.lowStockAt === after.lowStockAt ? '' : `, low at ${before.lowStockAt ?? 'default'} to ${after.lowStockAt ?? 'default'}`}`;
 
 const versioned = ({ plantId, free, reserved, sold, writtenOff, lowStockAt }: StockState, version: number): Versioned<Stock> =>
   new Versioned({ plantId, free, reserved, sold, ...(writtenOff > 0 && { writtenOff }), ...(lowStockAt !== null && { lowStockAt }) }, version);

@@ -165,7 +165,7 @@ export interface paths {
         put?: never;
         /**
          * Import plants
-         * @description Creates or replaces plants by id, one `ImportedPlant` per line, in a stream of any length. The response is a stream too: a result per line (`created`, `updated`, `unchanged`, or `refused` with a problem), then a line with totals. If the import ended early, `complete` is `false` in the totals and `lines` is the number of the last line that was processed; send the remaining lines, or all of them, again. Read the response while you send. Lines are limited to 512 KiB, and the request to the usual time limit (120 s by default).
+         * @description Creates or replaces plants by id, one `ImportedPlant` per line, in a stream of any length. A line with `externalId` and without `id` is for the plant with that external id, and changes what it says; without such a plant it creates one. The response is a stream too: a result per line (`created`, `updated`, `unchanged`, or `refused` with a problem), then a line with totals. If the import ended early, `complete` is `false` in the totals and `lines` is the number of the last line that was processed; send the remaining lines, or all of them, again. Read the response while you send. Lines are limited to 512 KiB, and the request to the usual time limit (120 s by default).
          */
         post: operations["importPlants"];
         delete?: never;
@@ -185,7 +185,7 @@ export interface paths {
         put?: never;
         /**
          * Preview an import
-         * @description What an import of up to 256 lines, together at most 256 KiB unless it is one, would do, each after the lines before it. Changes nothing. `complete` is `false` if the plants are too large for one answer: send the remaining lines again. The results are those of an import with the plant `before` and `after`, and with its `free` units if the line has a quantity. A line without an `id` is read as `POST /v3/plant` reads a body. Ids that the shop would assign are absent.
+         * @description What an import of up to 256 lines, together at most 256 KiB unless it is one, would do, each after the lines before it. Changes nothing. `complete` is `false` if the plants are too large for one answer: send the remaining lines again. The results are those of an import with the plant `before` and `after`, and with its `free` units if the line has a quantity. A line without `id` and `externalId` is read as `POST /v3/plant` reads a body. Ids that the shop would assign are absent. `namesake` is the id of a plant that has the name of a new one.
          */
         post: operations["previewImport"];
         delete?: never;
@@ -2931,7 +2931,7 @@ export interface components {
             credentials: components["schemas"]["UsedCredential"][];
             /** @description Credentials of other users that the request carried too. */
             otherCredentials?: components["schemas"]["OtherCredential"][];
-            /** @description The id of the affected resource. */
+            /** @description The id of the affected resource. With a role or stock: `<id>: <before> to <after>`. */
             target: string;
             /** @description The current name of the user whose id begins `target`, if there is one. */
             targetUsername?: string;

@@ -9,6 +9,8 @@ export interface Offer {
   readonly label: string;
   readonly detail?: string;
   readonly status?: string;
+  /** Whether its whole number, name or other id was typed. */
+  readonly isExact?: boolean;
   readonly icon: ComponentType<IconProps>;
   readonly run: () => void;
 }
@@ -26,5 +28,8 @@ export function isMeant(text: string, typed: string): boolean {
   const known = wordsOf(text);
   return wordsOf(typed).every((word) => known.some((one) => one.startsWith(word)));
 }
+
+/** Whether one of the texts is what is typed, in letters of any size. */
+export const isSame = (typed: string, ...texts: readonly (string | number | undefined)[]): boolean => texts.some((text) => text !== undefined && String(text).toLowerCase() === typed.toLowerCase());
 
 const wordsOf = (text: string): readonly string[] => text.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');

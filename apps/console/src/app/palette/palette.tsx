@@ -21,8 +21,9 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
   const [text, setText] = useState(() => early.current);
   const [asksForPlant, setAsksForPlant] = useState(false);
   const [dialog, setDialog] = useState<ReactNode>();
+  /** The offer that an arrow key chose. */
   const [chosen, setChosen] = useState<string>();
-  /** What Enter was pressed for before the answer came: a scanner does not wait for it. */
+  /** What Enter was pressed for before all answers came: a scanner does not wait for them. */
   const [awaited, setAwaited] = useState<string>();
   // People write #7 for order 7.
   const typed = text.trim().replace(/^#/, '');
@@ -48,19 +49,20 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
   const found = useFound(words, { go, onPlant: asksForPlant ? ({ id, name }) => setDialog(<AdjustStock plantId={id} name={name} onClose={onClose} />) : undefined });
   // Answers to what was typed before would be taken for those to what is typed now.
   const isCurrent = words === typed;
-  const groups = [...(asksForPlant ? [] : own), ...(isCurrent ? found.groups : [])].filter(({ offers }) => offers.length > 0);
+  const known = asksForPlant ? [] : own;
+  const groups = [...known, ...(isCurrent ? found.groups : [])].filter(({ offers }) => offers.length > 0);
   const isSearching = typed !== '' && (!isCurrent || found.isSearching);
   const offers = groups.flatMap((group) => group.offers);
-  // What is chosen stays so when answers put others above it.
-  const active = offers.find(({ key }) => key === chosen) ?? offers[0];
-  const activeKey = active?.key;
-  useEffect(() => setChosen(activeKey), [activeKey]);
-  const [only] = offers.length === 1 ? offers : [];
+  // What an arrow key chose stays so when answers put others above it, and no answer comes before a page or an action.
+  const settled = offers.find(({ key }) => key === chosen) ?? known.flatMap((group) => group.offers)[0];
+  const active = settled ?? offers.find(({ isExact }) => isExact) ?? offers[0];
+  const isDoubtful = found.failed.length > 0 && active?.isExact !== true;
   useEffect(() => {
     if (awaited === undefined || isSearching) return;
     setAwaited(undefined);
-    if (awaited === typed) only?.run();
-  }, [awaited, isSearching, typed, only]);
+    // What could not be searched may have had it.
+    if (awaited === typed && !isDoubtful) active?.run();
+  }, [awaited, isSearching, typed, active, isDoubtful]);
 
   const onKeyDown = (event: KeyboardEvent): void => {
     const at = active ? offers.indexOf(active) : -1;
@@ -68,10 +70,11 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
     if (to !== undefined) {
       event.preventDefault();
       setChosen(offers[to]?.key);
+      setAwaited(undefined);
     } else if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
       event.preventDefault();
-      if (active) active.run();
-      else if (isSearching) setAwaited(typed);
+      if (settled || !isSearching) active?.run();
+      else setAwaited(typed);
     } else if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       onClose();
@@ -109,7 +112,7 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
             onKeyDown={onKeyDown}
           />
           {offers.length > 0 && <Offers id={listId} groups={groups} active={active} />}
-          <Result typed={typed} count={offers.length} isSearching={isSearching} found={found} />
+          <Result typed={typed} count={offers.length} isSearching={isSearching} isAwaited={awaited !== undefined} found={found} />
         </Modal.Body>
       </Modal.Content>
     </Modal.Root>
@@ -150,7 +153,7 @@ const Row = ({ id, offer: { label, detail = '', status, icon: Icon, run }, isAct
   </div>
 );
 
-function Result({ typed, count, isSearching, found: { failed, isMore } }: { readonly typed: string; readonly count: number; readonly isSearching: boolean; readonly found: Found }): ReactNode {
+function Result({ typed, count, isSearching, isAwaited, found: { failed, isMore } }: { readonly typed: string; readonly count: number; readonly isSearching: boolean; readonly isAwaited: boolean; readonly found: Found }): ReactNode {
   const isNothing = count === 0 && !isSearching && typed !== '';
   return (
     <div className={classes['result']}>
@@ -161,7 +164,7 @@ function Result({ typed, count, isSearching, found: { failed, isMore } }: { read
         </Fragment>
       ))}
       <Group justify="space-between" gap="xs" role="status">
-        {isSearching ? <Text size="sm" c="dimmed">Searching …</Text> : isNothing ? <Text size="sm">{failed.length > 0 ? 'Nothing else matches.' : 'Nothing matches.'}</Text> : <VisuallyHidden>{typed === '' ? '' : `${counted(count, 'result')}${isMore ? ', and there are more' : ''}`}</VisuallyHidden>}
+        {isSearching ? <Text size="sm" c="dimmed">{isAwaited ? 'Opens the best match once all is searched …' : 'Searching …'}</Text> : isNothing ? <Text size="sm">{failed.length > 0 ? 'Nothing else matches.' : 'Nothing matches.'}</Text> : <VisuallyHidden>{typed === '' ? '' : `${counted(count, 'result')}${isMore ? ', and there are more' : ''}`}</VisuallyHidden>}
       </Group>
       {typed === '' && <Text size="xs" c="dimmed" visibleFrom="sm">Arrow keys choose, Enter opens, Esc closes.</Text>}
     </div>

@@ -8,7 +8,7 @@ import type { Webhook } from '../../pages/webhooks/webhook-reads.js';
 import { type Order, stateOf } from '../../shop/day.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import { wholeNumber } from '../../ui/whole-number.js';
-import { type Go, isMeant, type Offer, type OfferGroup } from './offers.js';
+import { type Go, isMeant, isSame, type Offer, type OfferGroup } from './offers.js';
 
 /** Shown of each kind. */
 const most = 5;
@@ -51,21 +51,21 @@ export function useFound(words: string, { go, onPlant }: {
       {
         name: 'Plants',
         offers: [
-          ...(plants.found?.rows ?? []).map((plant) => ({ key: `plant ${plant.id}`, label: plant.name, detail: String(plant.id), status: plant.status, icon: IconLeaf, run: () => (onPlant ? onPlant(plant) : go({ to: '/plants/$plantId', params: { plantId: String(plant.id) } })) })),
+          ...(plants.found?.rows ?? []).map((plant) => ({ key: `plant ${plant.id}`, label: plant.name, detail: String(plant.id), status: plant.status, isExact: isSame(words, plant.id, plant.name, plant.externalId), icon: IconLeaf, run: () => (onPlant ? onPlant(plant) : go({ to: '/plants/$plantId', params: { plantId: String(plant.id) } })) })),
           ...all('plants', 'all plants', plants.found?.isMore, () => go({ to: '/plants', search: { q: words } })),
         ],
       },
       {
         name: 'People',
         offers: [
-          ...(users.found?.rows ?? []).map(({ username, firstName = '', lastName = '', email = '', role }) => ({ key: `user ${username}`, label: username, detail: [`${firstName} ${lastName}`.trim(), email, role ?? ''].filter((one) => one !== '').join(' · '), icon: IconUser, run: () => go({ to: '/people/$username', params: { username } }) })),
+          ...(users.found?.rows ?? []).map(({ username, firstName = '', lastName = '', email = '', role }) => ({ key: `user ${username}`, label: username, detail: [`${firstName} ${lastName}`.trim(), email, role ?? ''].filter((one) => one !== '').join(' · '), isExact: isSame(words, username, email), icon: IconUser, run: () => go({ to: '/people/$username', params: { username } }) })),
           ...all('people', 'all people', users.found?.isMore, () => go({ to: '/people', search: { q: words } })),
         ],
       },
       {
         name: 'Webhooks',
         offers: [
-          ...hooks.slice(0, most).map(({ id, url, name, description = '' }) => ({ key: `webhook ${id}`, label: name ?? url, detail: name === undefined ? description : url, icon: IconWebhook, run: () => go({ to: '/webhooks/$webhookId', params: { webhookId: id } }) })),
+          ...hooks.slice(0, most).map(({ id, url, name, description = '' }) => ({ key: `webhook ${id}`, label: name ?? url, detail: name === undefined ? description : url, isExact: isSame(words, name, url), icon: IconWebhook, run: () => go({ to: '/webhooks/$webhookId', params: { webhookId: id } }) })),
           ...all('webhooks', 'all webhooks', hooks.length > most, () => go({ to: '/webhooks' })),
         ],
       },
@@ -125,5 +125,5 @@ function offerOfOrder(order: Order, words: string, go: Go): Offer {
   // What tells why it was found.
   const found = [[carrier, trackingNumber].filter((one) => one !== undefined).join(' '), externalId ?? ''].filter((one) => one.toLowerCase().includes(words.toLowerCase()));
   const detail = [`${quantity} × ${plant?.name ?? `plant ${plantId}`}`, owner ?? '', ...found].filter((one) => one !== '').join(' · ');
-  return { key: `order ${id}`, label: `Order ${id}`, detail, status: stateOf(order), icon: IconPackage, run: () => go({ to: '/orders/$orderId', params: { orderId: String(id) } }) };
+  return { key: `order ${id}`, label: `Order ${id}`, detail, status: stateOf(order), isExact: isSame(words, id, trackingNumber, externalId), icon: IconPackage, run: () => go({ to: '/orders/$orderId', params: { orderId: String(id) } }) };
 }

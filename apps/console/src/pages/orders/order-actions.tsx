@@ -1,7 +1,7 @@
 import { Button, Checkbox, Group, Modal, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { IconArrowRight, IconCash, IconCircleCheck, IconTruckDelivery, IconX } from '@tabler/icons-react';
+import { IconArrowRight, IconCash, IconCircleCheck, IconPrinter, IconTruckDelivery, IconX } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FocusEvent, type ReactNode, useState } from 'react';
+import { type FocusEvent, type ReactNode, Suspense, useState } from 'react';
 import { useMay, usePerson, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
@@ -12,8 +12,9 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { UserField } from '../../ui/user-field.js';
+import { PrintDialog } from './bulk/bulk-bar.js';
 
-type Action = 'pay' | 'ship' | 'deliver' | 'transfer' | 'cancel';
+type Action = 'pay' | 'ship' | 'deliver' | 'print' | 'transfer' | 'cancel';
 
 /** Actions for an order of this status, as far as the user may. The API checks again: the order may have changed. */
 export function OrderActions({ order }: { readonly order: Order }): ReactNode {
@@ -35,11 +36,13 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
           <Button variant={order.carrier === undefined ? 'default' : 'filled'} leftSection={<IconCircleCheck size={16} />} onClick={() => setOpen('deliver')}>Report the delivery</Button>
         </>
       )}
+      {mayShip && isOpen && <Button variant="default" leftSection={<IconPrinter size={16} />} onClick={() => setOpen('print')}>Print</Button>}
       {mayManage && isOpen && <Button variant="default" leftSection={<IconArrowRight size={16} />} onClick={() => setOpen('transfer')}>Transfer</Button>}
       {isCancellable && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
       {open === 'pay' && <PayDialog order={order} onClose={close} />}
       {open === 'ship' && <ShipDialog order={order} onClose={close} />}
       {open === 'deliver' && <DeliverDialog order={order} onClose={close} />}
+      {open === 'print' && <Suspense><PrintDialog orders={[order]} onClose={close} /></Suspense>}
       {open === 'transfer' && <TransferDialog order={order} onClose={close} />}
       {open === 'cancel' && order.status === 'placed' && <CancelDialog order={order} onClose={close} />}
       {open === 'cancel' && order.status === 'approved' && <CancelPaidDialog order={order} onClose={close} />}

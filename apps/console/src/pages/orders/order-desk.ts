@@ -1,10 +1,11 @@
 import type { Session } from '../../auth/session.js';
 import { Cell } from '../../shop/cell.js';
 import type { Order } from '../../shop/day.js';
+import { prefix } from '../../ui/drafts.js';
 import type { BulkRun } from './bulk/bulk-run.js';
 import { OrderList } from './order-list.js';
 import type { TabFilter } from './order-query.js';
-import { nothingSelected, type Selection } from './selection.js';
+import type { Selection } from './selection.js';
 
 /** Lists that are kept: those of the tabs, and one more. */
 const mostLists = 6;
@@ -41,10 +42,24 @@ export class OrderDesk {
     return [...this.lists.values()].flatMap((list) => list.state.get().rows.find((row) => row.id === id) ?? []).at(-1);
   }
 
+  /** The tab keeps it as it keeps drafts: it outlasts a reload. */
   selectionOf(key: string): Cell<Selection> {
-    const known = this.selections.get(key) ?? new Cell(nothingSelected);
+    const known = this.selections.get(key) ?? this.keptSelection(`${prefix}${this.session.person.get().username} selected orders ${key}`);
     this.selections.set(key, known);
     return known;
+  }
+
+  private keptSelection(name: string): Cell<Selection> {
+    const cell = new Cell<Selection>({ ids: new Set(JSON.parse(sessionStorage.getItem(name) ?? '[]') as number[]) });
+    let kept = cell.get().ids;
+    cell.subscribe(() => {
+      const { ids } = cell.get();
+      if (ids === kept) return;
+      kept = ids;
+      if (ids.size === 0) sessionStorage.removeItem(name);
+      else sessionStorage.setItem(name, JSON.stringify([...ids]));
+    });
+    return cell;
   }
 }
 

@@ -34,6 +34,8 @@ export class OrderList {
   private abort = new AbortController();
   private stop: (() => void) | undefined;
   private isResting = false;
+  /** Whether the rows are of an earlier reading, and shown until the next one answers. */
+  private isOld = false;
 
   constructor(
     private readonly shop: Shop,
@@ -67,11 +69,13 @@ export class OrderList {
     clearTimeout(this.timers.publish);
     clearTimeout(this.timers.read);
     this.timers = {};
+    this.loading = undefined;
+    this.publish();
   }
 
   /** From the beginning. */
   start(): void {
-    this.rows = [];
+    this.isOld = true;
     this.isEnd = false;
     this.loading = undefined;
     this.incoming.clear();
@@ -80,7 +84,7 @@ export class OrderList {
   }
 
   async loadMore(): Promise<void> {
-    if (this.isEnd || !this.pages) return;
+    if (this.isEnd || !this.pages || this.abort.signal.aborted) return;
     await (this.loading ??= this.loadPage(this.pages));
   }
 
@@ -102,6 +106,8 @@ export class OrderList {
       }
       if (pages !== this.pages) return;
       this.isEnd = isEnd;
+      if (this.isOld) this.rows = [];
+      this.isOld = false;
       const known = new Set(this.rows.map(({ id }) => id));
       this.rows = [...this.rows, ...more.filter(({ id }) => !known.has(id))];
       this.error = undefined;
@@ -123,7 +129,7 @@ export class OrderList {
     }
     const { orderId } = message.data;
     const index = this.rows.findIndex(({ id }) => id === orderId);
-    const row = this.rows[index];
+    const row = this.isOld ? undefined : this.rows[index];
     if (row) {
       const changed = changedRow(row, message);
       const isLeft = mayMatch(this.filter, { refund: undefined, ...changed, isShipped: changed.carrier !== undefined });
@@ -147,7 +153,7 @@ export class OrderList {
   private async readIncoming(): Promise<void> {
     const ids = [...this.incoming];
     this.incoming.clear();
-    if (ids.length > mostSingle || this.filter.q !== undefined || this.rows.length === 0) {
+    if (ids.length > mostSingle || this.filter.q !== undefined || this.rows.length === 0 || this.isOld) {
       await this.readFirst();
       return;
     }

@@ -1,5 +1,5 @@
 import { Button, Text } from '@mantine/core';
-import { IconPackage, IconRefresh } from '@tabler/icons-react';
+import { IconPackage, IconPlugConnectedX, IconRefresh } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
@@ -70,6 +70,7 @@ export function OrdersPage(): ReactNode {
           </>
         )}
         {rows.length === 0 && isLoading && <Loading />}
+        {rows.length === 0 && !isLoading && !isEnd && isAway && <EmptyState icon={IconPlugConnectedX} title="These orders are not loaded yet" text="They appear as soon as the shop can be reached." />}
         {rows.length === 0 && !isLoading && isEnd && error === undefined && (
           isFiltered ? (
             <EmptyState icon={IconPackage} title="No order matches" text="Remove a filter to see more.">

@@ -25,7 +25,7 @@ export function useOrder(id: number): UseQueryResult<Order> {
     [client, live, id],
   );
   // What the list has is shown until the answer comes.
-  return useQuery({ queryKey: ['order', id], placeholderData: () => deskOf(session).orderOf(id), queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}', { params: { path: { orderId: id } }, signal })).data });
+  return useQuery({ queryKey: ['order', id], placeholderData: () => deskOf(session).orderOf(id), queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}', { params: { path: { orderId: id }, query: { expand: ['plant'] } }, signal })).data });
 }
 
 export function useTimeline(id: number): UseQueryResult<readonly TimelineEntry[]> {

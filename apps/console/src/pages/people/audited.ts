@@ -99,16 +99,18 @@ interface AuditTarget {
 export function targetOf({ operation, target, targetUsername }: Pick<AuditEntry, 'operation' | 'target' | 'targetUsername'>, applications: ReadonlyMap<string, string>): AuditTarget {
   const kind = operation.startsWith('catalog.') ? 'plant' : kinds[operation];
   const [number = ''] = /^\d+/.exec(target) ?? [];
+  // `<id>: 5 to 7, low at 10 to 3`
+  const [, changed] = /^[\w-]+: (.+ to .+)$/.exec(target) ?? [];
+  const change = changed !== undefined && { change: changed.replaceAll(' to ', ' → ') };
   if (kind === 'application') return { text: applications.get(target) ?? 'an application that was deleted' };
   if (kind === 'refund') return { text: `refund ${number}` };
   // A basket has the number of its first order.
-  if (kind !== undefined) return { text: `${kind} ${number}`, path: kind === 'plant' ? `/plants/${number}` : `/orders/${number}` };
+  if (kind !== undefined) return { text: `${kind} ${number}`, path: kind === 'plant' ? `/plants/${number}` : `/orders/${number}`, ...change };
   if (/^[\da-f]{8}-[\da-f-]{27}/.test(target)) {
-    const [, before, after] = /: (\w+) to (\w+)$/.exec(target) ?? [];
     return {
       text: targetUsername ?? 'a deleted user',
       ...(targetUsername !== undefined && { path: `/people/${encodeURIComponent(targetUsername)}` }),
-      ...(before !== undefined && after !== undefined && { change: `${before} → ${after}` }),
+      ...change,
     };
   }
   return { text: target };

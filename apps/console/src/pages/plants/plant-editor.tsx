@@ -69,6 +69,6 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
 
 function textOf(form: PlantFormValues, field: keyof PlantFormValues): string {
   const value = form[field];
-  const text = typeof value === 'string' ? value : value.join(', ');
+  const text = typeof value === 'string' ? value : value.join(' | ');
   return text === '' ? '–' : text;
 }

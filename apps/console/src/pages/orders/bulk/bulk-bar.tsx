@@ -1,6 +1,6 @@
 import { Button, Group, Text } from '@mantine/core';
 import { IconCircleCheck, IconPrinter, IconTruckDelivery, IconX } from '@tabler/icons-react';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { useCell, useMay, useShop } from '../../../auth/session.js';
 import type { Cell } from '../../../shop/cell.js';
 import type { Order } from '../../../shop/day.js';
@@ -11,7 +11,7 @@ import type { OrderList } from '../order-list.js';
 import { nothingSelected, type Selection } from '../selection.js';
 import { type BulkKind, BulkRun, isEligible } from './bulk-run.js';
 
-const PrintDialog = lazy(() => import('../print/print-dialog.js').then(({ PrintDialog: component }) => ({ default: component })));
+export const PrintDialog = lazy(() => import('../print/print-dialog.js').then(({ PrintDialog: component }) => ({ default: component })));
 
 /** The most orders that are changed or printed together. */
 const most = 1_000;
@@ -34,6 +34,11 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
   const [isPrinting, setPrinting] = useState(false);
   const orders = rows.filter(({ id }) => ids.has(id));
   const known = isEnd ? rows.length : total;
+  // After a reload, what is selected may be on later pages.
+  const isMissing = !isEnd && orders.length < ids.size && rows.length < most;
+  useEffect(() => {
+    if (isMissing) void list.loadMore();
+  }, [isMissing, list, rows.length]);
   const isMore = known === undefined || known > orders.length;
   const selectAll = async (): Promise<void> => {
     setLoading(true);

@@ -1,10 +1,12 @@
 import { Button, Checkbox, Group, Modal, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { IconPrinter } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { type KeyboardEvent, memo, type ReactNode, useCallback, useRef, useState } from 'react';
+import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useRef, useState } from 'react';
 import { useCell } from '../../../auth/session.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { RestoredDraft, useDraft } from '../../../ui/use-draft.js';
 import { useStayHere } from '../../../ui/use-stay-here.js';
+import { PrintDialog } from './bulk-bar.js';
 import classes from './bulk-dialog.module.css';
 import type { BulkChange, BulkKind, BulkRow, BulkRun } from './bulk-run.js';
 import { readTrackingList } from './tracking-list.js';
@@ -40,7 +42,9 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
     latestType.current({ trackingNumbers: trackingNumbers.current });
   }, []);
   useStayHere(isRunning);
-  const done = rows.filter(({ state }) => state === 'done').length;
+  const [isPrinting, setPrinting] = useState(false);
+  const changed = rows.filter(({ state }) => state === 'done').map(({ order }) => order);
+  const done = changed.length;
   const failed = rows.filter(({ state }) => state === 'failed').length;
   const open = rows.filter(({ state }) => state !== 'done').map(({ order }) => order.id);
   const all = counted(rows.length, 'order');
@@ -52,6 +56,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const send = (): void => {
     void run.run({ ...change, trackingNumbers: Object.fromEntries(rows.map((row) => [row.order.id, numberOf(row)])) }).then(() => client.invalidateQueries({ queryKey: ['orders'] }));
   };
+  if (isPrinting) return <Suspense><PrintDialog orders={changed} onClose={() => setPrinting(false)} /></Suspense>;
   return (
     <Modal opened onClose={close} title={words[kind].title(all)} size="xl" closeOnClickOutside={!isBegun} centered>
       <form onSubmit={(event) => { event.preventDefault(); send(); }}>
@@ -79,6 +84,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           </ul>
           <Group justify="flex-end">
             {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
+            {kind === 'ship' && done > 0 && !isRunning && <Button {...(open.length > 0 && { variant: 'default' })} leftSection={<IconPrinter size={16} />} onClick={() => setPrinting(true)}>Print for {done === rows.length ? all : `the ${counted(done, 'order')} shipped`}</Button>}
             {(open.length > 0 || isRunning) && <Button type="submit" color={kind === 'cancel' ? 'red' : 'green'} loading={isRunning}>{isBegun ? `Try ${counted(open.length, 'order')} again` : words[kind].action(all)}</Button>}
           </Group>
         </Stack>

@@ -14,6 +14,7 @@ export interface BulkChange {
 }
 
 export interface BulkRow {
+  /** As it was selected; once it is shipped, with the shipment. */
   readonly order: Order;
   readonly state: 'waiting' | 'running' | 'done' | 'failed';
   /** Why it failed. */
@@ -67,9 +68,9 @@ export class BulkRun extends RowRun<BulkRow> {
 
   private async rowOf(order: Order, change: BulkChange): Promise<BulkRow> {
     try {
-      await this.change(order, change);
+      const shipment = await this.change(order, change);
       this.unknown.delete(order.id);
-      return { order, state: 'done' };
+      return { order: { ...order, ...shipment }, state: 'done' };
     } catch (error) {
       if (error instanceof ShopError && error.outcome !== 'unknown') this.unknown.delete(order.id);
       const { what, faults, requestId } = problemText(error);
@@ -78,12 +79,17 @@ export class BulkRun extends RowRun<BulkRow> {
     }
   }
 
-  private async change({ id }: Order, { carrier, trackingNumbers, reason, restock }: BulkChange): Promise<unknown> {
+  /** @returns the shipment, if that is the change */
+  private async change({ id }: Order, { carrier, trackingNumbers, reason, restock }: BulkChange): Promise<Pick<Order, 'carrier' | 'trackingNumber'> | undefined> {
     const path = { orderId: id };
-    if (this.kind === 'deliver') return this.shop.POST('/store/order/{orderId}/delivery', { params: { path }, idempotencyKey: this.sentOf(id, '').idempotencyKey });
+    if (this.kind === 'deliver') {
+      await this.shop.POST('/store/order/{orderId}/delivery', { params: { path }, idempotencyKey: this.sentOf(id, '').idempotencyKey });
+      return undefined;
+    }
     if (this.kind === 'cancel') {
       const body = { reason: reason.trim(), restock };
-      return this.shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body, idempotencyKey: this.sentOf(id, JSON.stringify(body)).idempotencyKey });
+      await this.shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body, idempotencyKey: this.sentOf(id, JSON.stringify(body)).idempotencyKey });
+      return undefined;
     }
     const body = { carrier: carrier.trim(), trackingNumber: (trackingNumbers[id] ?? '').trim() };
     const text = JSON.stringify(body);
@@ -91,13 +97,14 @@ export class BulkRun extends RowRun<BulkRow> {
     let etag = before?.text === text ? before.etag : undefined;
     if (etag === undefined) {
       const { data, response } = await this.shop.GET('/store/order/{orderId}', { params: { path } });
-      if (data.carrier === body.carrier && data.trackingNumber === body.trackingNumber) return data;
+      if (data.carrier === body.carrier && data.trackingNumber === body.trackingNumber) return body;
       // A second shipment would replace the first one without a word.
       if (data.carrier !== undefined) throw new Error(`It is shipped already, with ${data.carrier}, ${data.trackingNumber ?? ''}.`);
       etag = response.headers.get('etag') ?? undefined;
     }
     const { idempotencyKey } = this.sentOf(id, text, etag);
-    return this.shop.POST('/store/order/{orderId}/shipment', { params: { path, header: etag === undefined ? {} : { 'If-Match': etag } }, body, idempotencyKey });
+    await this.shop.POST('/store/order/{orderId}/shipment', { params: { path, header: etag === undefined ? {} : { 'If-Match': etag } }, body, idempotencyKey });
+    return body;
   }
 
   private sentOf(id: number, text: string, etag?: string): Sent {

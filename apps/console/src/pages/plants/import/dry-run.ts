@@ -28,6 +28,8 @@ export interface DryRun {
   /** Existing plants whose free units would be set. */
   readonly stocks: number;
   readonly blank: number;
+  /** New plants that would share a name with others. */
+  readonly sameNames: readonly SameName[];
   /** The first lines. */
   readonly lines: readonly DryLine[];
   /** The first lines that would be refused. */
@@ -36,12 +38,22 @@ export interface DryRun {
   readonly report: Blob;
 }
 
+/** A name that several plants would have. */
+export interface SameName {
+  readonly name: string;
+  /** Lines that would create a plant of this name. */
+  readonly lines: readonly number[];
+  /** A plant that has it already. */
+  readonly plantId?: number;
+}
+
 /** What the shop says of a line. */
 interface Answer {
   readonly result?: Outcome;
   readonly before?: PlantValues;
   readonly after?: PlantValues;
   readonly free?: { readonly before?: number; readonly after: number };
+  readonly namesake?: number;
   readonly problem?: LineProblem;
 }
 
@@ -87,6 +99,8 @@ class Run {
   private readonly plants = new Map<string, PlantValues>();
   /** Keys of `plants` by external id. */
   private readonly owners = new Map<unknown, string>();
+  /** New plants, by their names in small letters. */
+  private readonly names = new Map<string, { readonly name: string; readonly lines: number[]; plantId?: number }>();
 
   constructor(
     private readonly shop: Shop,
@@ -113,7 +127,8 @@ class Run {
 
   result(): DryRun {
     const { counts, stocks, blank, lines, refused } = this;
-    return { counts, stocks, blank, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
+    const sameNames = [...this.names.values()].filter((one) => one.lines.length > 1 || one.plantId !== undefined);
+    return { counts, stocks, blank, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
   }
 
   /** As many lines as the shop previews at once, with the plants before that they depend on. */
@@ -145,7 +160,7 @@ class Run {
       return;
     }
     const given = fault === undefined ? valuesOf(text) : {};
-    const { result = 'refused', before, after, free, problem } = answer ?? {};
+    const { result = 'refused', before, after, free, namesake, problem } = answer ?? {};
     this.counts[result] += 1;
     if (result === 'refused') {
       const faults = fault === undefined ? faultsOfLine(problem ?? {}) : [ofRow(fault)];
@@ -156,8 +171,9 @@ class Run {
       return;
     }
     // Otherwise the shop, or an earlier line, has it as it is.
-    if (after && result !== 'unchanged') this.remember(keyOf(after.id) ?? `line ${String(number)}`, { ...after, quantity: free?.after });
+    if (after && result !== 'unchanged') this.remember(keyOf(after.id) ?? this.owners.get(after.externalId) ?? `line ${String(number)}`, { ...after, quantity: free?.after });
     if (free && result !== 'created') this.stocks += 1;
+    if (result === 'created' && typeof after?.name === 'string') this.addName(after.name, number, namesake);
     if (this.lines.length >= mostShownLines) return;
     const changed = before && after ? COLUMNS.filter((column) => JSON.stringify(before[column]) !== JSON.stringify(after[column])) : [];
     this.lines.push({
@@ -169,6 +185,14 @@ class Run {
       ...(before && { before: { ...before, quantity: free?.before } }),
       ...(after && { after: { ...after, quantity: free?.after } }),
     });
+  }
+
+  private addName(name: string, number: number, namesake: number | undefined): void {
+    const key = name.toLowerCase();
+    const known = this.names.get(key) ?? { name, lines: [] };
+    known.lines.push(number);
+    if (namesake !== undefined) known.plantId = namesake;
+    this.names.set(key, known);
   }
 
   private remember(key: string, after: PlantValues): void {

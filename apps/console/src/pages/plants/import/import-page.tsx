@@ -32,7 +32,7 @@ export function ImportPage(): ReactNode {
   return (
     <>
       <AnchorLink to="/plants" size="sm">All plants</AnchorLink>
-      <PageHeader title="Import plants" text="Creates the plants of a file, and replaces existing ones with the same ids. The stock of existing plants changes only where the file has a quantity." />
+      <PageHeader title="Import plants" text="Creates the plants of a file, and replaces existing ones with the same ids. Rows without an id change what they say of the plant with their external id. The stock of existing plants changes only where the file has a quantity." />
       {current instanceof ImportPreview && <PreviewPage preview={current} onImport={() => begin(current)} onAnother={end} />}
       {current instanceof PlantImport && <ImportProgress import={current} onAnother={end} />}
       {!current && <ChooseFile />}
@@ -62,7 +62,7 @@ function ChooseFile(): ReactNode {
       </FileDropZone>
       <Card title="File format">
         <List size="sm" spacing={4}>
-          <List.Item><b>Excel (.xlsx) and CSV</b>: the first row names the columns. Only a name is needed. A row without an id becomes a new plant. Several tags are separated by <Code>|</Code>.</List.Item>
+          <List.Item><b>Excel (.xlsx) and CSV</b>: the first row names the columns. Only a name is needed. A row with neither id nor external id becomes a new plant.</List.Item>
           <List.Item><b>NDJSON</b> has one plant a line: <Code>{'{"id":7,"name":"Fern","tags":[{"name":"shade"}],"quantity":12}'}</Code></List.Item>
           <List.Item>An export of plants can be imported as it is.</List.Item>
         </List>

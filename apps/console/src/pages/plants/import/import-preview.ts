@@ -1,6 +1,6 @@
 import type { Shop } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
-import { BadEncoding, BadFile, type Column, type Reading, type Row } from '../../../../../../tools/plants/csv.mjs';
+import { BadEncoding, BadFile, type Column, EXPORTED, type Reading, type Row } from '../../../../../../tools/plants/csv.mjs';
 import { type DryRun, dryRun } from './dry-run.js';
 import { guessColumns, PlantFile, type PlantReading } from './plant-file.js';
 
@@ -17,6 +17,8 @@ export interface PreviewState {
   readonly file: PlantFile | undefined;
   readonly encoding: string;
   readonly separator: string;
+  /** What separates several tags. */
+  readonly tagSeparator: string;
   /** None for NDJSON. */
   readonly columns: readonly FileColumn[];
   /** Part of the file that was checked, from 0 to 1. */
@@ -28,6 +30,8 @@ export interface PreviewState {
 /** What Excel saves in Western Europe and America, unless told to write UTF-8. */
 const usualEncoding = 'windows-1252';
 const mostExamples = 3;
+/** Rows from which the separator of tags is guessed. */
+const mostRead = 200;
 
 /** A file before it is imported: how it is read, and what importing it would do. */
 export class ImportPreview {
@@ -38,7 +42,7 @@ export class ImportPreview {
     private readonly shop: Shop,
     readonly source: File,
   ) {
-    this.state = new Cell<PreviewState>({ file: undefined, encoding: 'utf-8', separator: '', columns: [], part: 0, result: undefined });
+    this.state = new Cell<PreviewState>({ file: undefined, encoding: 'utf-8', separator: '', tagSeparator: '|', columns: [], part: 0, result: undefined });
   }
 
   /** Reads the file, in the encoding and with the separator that it seems to have or that were chosen. */
@@ -53,11 +57,13 @@ export class ImportPreview {
         const [header, ...rows] = await firstRows(file, chosen, signal);
         if (!header) throw new BadFile('The file is empty.');
         const names = header.cells.map((cell) => cell.trim());
-        const { columns: before, separator } = this.state.get();
+        const before = this.state.get();
         // What was chosen by hand stays, unless these are other columns.
-        const guessed = before.length === names.length && separator === header.separator ? before.map(({ holds }) => holds) : guessColumns(names);
-        const columns = names.map((name, n) => ({ name, examples: rows.map(({ cells }) => cells[n]?.trim() ?? '').filter((cell) => cell !== ''), holds: guessed[n] ?? null }));
-        this.change({ columns, separator: header.separator });
+        const isSame = before.columns.length === names.length && before.separator === header.separator;
+        const guessed = isSame ? before.columns.map(({ holds }) => holds) : guessColumns(names);
+        const columns = names.map((name, n) => ({ name, examples: rows.slice(0, mostExamples).map(({ cells }) => cells[n]?.trim() ?? '').filter((cell) => cell !== ''), holds: guessed[n] ?? null }));
+        const tagSeparator = isSame ? before.tagSeparator : tagSeparatorOf(names, rows.map(({ cells }) => cells[columns.findIndex(({ holds }) => holds === 'tags')] ?? ''));
+        this.change({ columns, separator: header.separator, tagSeparator });
       }
       await this.check(signal);
     } catch (error) {
@@ -68,14 +74,22 @@ export class ImportPreview {
   }
 
   /** Says what a column holds. Another one that held it is left out. */
-  async hold(position: number, column: Column | null): Promise<void> {
-    this.restart();
-    this.change({
+  hold(position: number, column: Column | null): Promise<void> {
+    return this.checkAgain({
       columns: this.state.get().columns.map((one, n) => {
         if (n === position) return { ...one, holds: column };
         return one.holds === column ? { ...one, holds: null } : one;
       }),
     });
+  }
+
+  separateTagsBy(tagSeparator: string): Promise<void> {
+    return this.checkAgain({ tagSeparator });
+  }
+
+  private async checkAgain(changed: Partial<PreviewState>): Promise<void> {
+    this.restart();
+    this.change(changed);
     const { signal } = this.checking;
     try {
       await this.check(signal);
@@ -89,8 +103,8 @@ export class ImportPreview {
   }
 
   get reading(): PlantReading {
-    const { columns, encoding, separator } = this.state.get();
-    return { columns: columns.map(({ holds }) => holds), encoding, ...(separator !== '' && { separator }) };
+    const { columns, encoding, separator, tagSeparator } = this.state.get();
+    return { columns: columns.map(({ holds }) => holds), encoding, tagSeparator, ...(separator !== '' && { separator }) };
   }
 
   private restart(): void {
@@ -114,12 +128,18 @@ export class ImportPreview {
   }
 }
 
+/** An export separates tags by |, others seldom do. */
+function tagSeparatorOf(names: readonly string[], cells: readonly string[]): string {
+  if (EXPORTED.every((column) => names.includes(column)) || cells.some((cell) => cell.includes('|'))) return '|';
+  return cells.some((cell) => cell.includes(';')) ? ';' : ',';
+}
+
 /** The header and the rows after it. */
 async function firstRows(file: PlantFile, reading: Reading, signal: AbortSignal): Promise<readonly Row[]> {
   const found: Row[] = [];
   for await (const row of file.rows(reading, signal, () => undefined)) {
     if (row.cells.some((cell) => cell.trim() !== '')) found.push(row);
-    if (found.length > mostExamples) break;
+    if (found.length > mostRead) break;
   }
   return found;
 }

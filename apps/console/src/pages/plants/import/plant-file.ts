@@ -43,8 +43,8 @@ export class PlantFile {
   }
 
   /** @param onPart called with the part of the file that was read, from 0 to 1 @throws BadFile */
-  lines({ columns, ...reading }: PlantReading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<SourceLine, void> {
-    return this.format === 'ndjson' ? withNew(sourceLines('ndjson', this.bytes(signal, onPart))) : plantsOf(this.rows(reading, signal, onPart), columns);
+  lines({ columns, tagSeparator, ...reading }: PlantReading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<SourceLine, void> {
+    return this.format === 'ndjson' ? withNew(sourceLines('ndjson', this.bytes(signal, onPart))) : plantsOf(this.rows(reading, signal, onPart), columns, tagSeparator);
   }
 
   async *rows(reading: Reading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<Row, void> {
@@ -70,15 +70,15 @@ export class PlantFile {
   }
 }
 
-/** Marks the lines that name no id, as rows without one are: the shop gives the plant its own. */
+/** Marks the lines that name no plant, as such rows are: the shop adds one. */
 async function* withNew(lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine, void> {
-  for await (const line of lines) yield lacksId(line.text) ? { ...line, isNew: true } : line;
+  for await (const line of lines) yield namesNone(line.text) ? { ...line, isNew: true } : line;
 }
 
-function lacksId(text: string): boolean {
+function namesNone(text: string): boolean {
   try {
     const plant: unknown = JSON.parse(text);
-    return typeof plant === 'object' && plant !== null && !Array.isArray(plant) && !('id' in plant);
+    return typeof plant === 'object' && plant !== null && !Array.isArray(plant) && !('id' in plant) && !('externalId' in plant);
   } catch {
     // The shop refuses it.
     return false;

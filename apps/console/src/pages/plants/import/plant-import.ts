@@ -45,6 +45,8 @@ export class PlantImport {
   readonly state: Cell<ImportState>;
   private readonly reportParts: Blob[] = [];
   private stopping = new AbortController();
+  /** Numbers of rows without an id that were sent. */
+  private readonly sent = new Set<number>();
 
   constructor(
     private readonly shop: Shop,
@@ -145,19 +147,23 @@ export class PlantImport {
     const outcomes = await Promise.allSettled(lines.map((line) => this.create(line)));
     const failed = outcomes.findIndex(({ status }) => status === 'rejected');
     const taken = failed === -1 ? lines.length : failed;
-    const refused = outcomes.slice(0, taken).flatMap((outcome) => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []));
-    this.count(lines[taken - 1]?.number, { created: taken - refused.length, updated: 0, unchanged: 0, refused: refused.length }, refused);
+    const results = outcomes.slice(0, taken).flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    const refused = results.filter((one) => typeof one === 'object');
+    const created = results.filter((one) => one === 'created').length;
+    this.count(lines[taken - 1]?.number, { created, updated: 0, unchanged: taken - created - refused.length, refused: refused.length }, refused);
     const first = outcomes[failed];
     return { taken, problem: first?.status === 'rejected' ? first.reason : undefined };
   }
 
-  /** Creates the plant of a row without an id. Repeated for the same row of the same file, it creates no other. @returns its refusal */
-  private async create({ number, text }: SourceLine): Promise<RefusedLine | undefined> {
+  /** Creates the plant of a row without an id. Repeated for the same row of the same file, also by another import, it creates no other. @returns its refusal */
+  private async create({ number, text }: SourceLine): Promise<'created' | 'unchanged' | RefusedLine> {
     const { size, lastModified } = this.file.file;
+    const isRepeated = this.sent.has(number);
+    this.sent.add(number);
     try {
       const body = JSON.parse(text) as NewPlant;
-      await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}-${hashOf(text)}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
-      return undefined;
+      const { response } = await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}-${hashOf(text)}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
+      return !isRepeated && response.headers.has('idempotency-replayed') ? 'unchanged' : 'created';
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
       return { number, id: undefined, text, faults: faultsOfLine(error) };

@@ -1,12 +1,13 @@
-import { Alert, Badge, Button, Code, Group, Paper, Progress, Select, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Badge, Button, Code, Group, List, Paper, Progress, Select, Stack, Table, Text, Title } from '@mantine/core';
 import { ShopError } from '@plant-shop/client';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { useCell } from '../../../auth/session.js';
+import { AnchorLink } from '../../../ui/anchor-link.js';
 import { Card } from '../../../ui/card.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
-import type { DryLine, DryRun, Outcome, PlantValues } from './dry-run.js';
+import type { DryLine, DryRun, Outcome, PlantValues, SameName } from './dry-run.js';
 import type { ImportPreview, PreviewState } from './import-preview.js';
 import { labels } from './report.js';
 import { Numbers, RefusedLines } from './result.js';
@@ -26,6 +27,9 @@ const encodings = [
   { value: 'windows-1250', label: 'Central European (Windows-1250)' },
   { value: 'windows-1251', label: 'Cyrillic (Windows-1251)' },
 ];
+/** Names and lines listed at most. */
+const mostNames = 10;
+const tagSeparators = [{ value: '|', label: '|' }, { value: ',', label: 'Comma' }, { value: ';', label: 'Semicolon' }];
 const separators = [{ value: ',', label: 'Comma' }, { value: ';', label: 'Semicolon' }, { value: '\t', label: 'Tab' }];
 
 /** Shows what importing a file would do, before it is done. */
@@ -56,6 +60,7 @@ export function PreviewPage({ preview, onImport, onAnother }: { readonly preview
       {error !== undefined && (error instanceof ShopError
         ? <><ProblemAlert error={error} title="The file could not be compared with the shop’s plants" /><div><Button variant="default" onClick={() => void preview.open()}>Try again</Button></div></>
         : <Alert color="red" variant="light" role="alert" title="This file cannot be imported">{error instanceof Error ? error.message : 'It could not be read.'}</Alert>)}
+      {result && result.sameNames.length > 0 && <SameNames names={result.sameNames} />}
       {result && result.refused.length > 0 && <RefusedCells result={result} fileName={preview.source.name} />}
       {result && <FirstLines result={result} />}
       {file?.format === 'csv' && columns.length > 0 && <Columns preview={preview} state={state} />}
@@ -79,7 +84,7 @@ const Counts = ({ result: { counts, stocks } }: { readonly result: DryRun }): Re
 );
 
 /** How the file is read: to be corrected by hand. */
-function Columns({ preview, state: { file, columns, encoding, separator } }: { readonly preview: ImportPreview; readonly state: PreviewState }): ReactNode {
+function Columns({ preview, state: { file, columns, encoding, separator, tagSeparator } }: { readonly preview: ImportPreview; readonly state: PreviewState }): ReactNode {
   return (
     <Card title="How the file is read">
       {file && !file.isWorkbook && (
@@ -90,6 +95,7 @@ function Columns({ preview, state: { file, columns, encoding, separator } }: { r
           <Select label="Separator" w={160} allowDeselect={false} data={separators.some(({ value }) => value === separator) ? separators : [...separators, { value: separator, label: separator }]} value={separator} onChange={(chosen) => chosen !== null && void preview.open({ ...(file.mark === undefined && { encoding }), separator: chosen })} />
         </Group>
       )}
+      {columns.some(({ holds }) => holds === 'tags') && <Select label="Several tags are separated by" mb="md" w={230} allowDeselect={false} data={tagSeparators} value={tagSeparator} onChange={(chosen) => chosen !== null && void preview.separateTagsBy(chosen)} />}
       <Table layout="fixed" aria-label="Columns">
         <Table.Thead>
           <Table.Tr>
@@ -120,6 +126,22 @@ function Columns({ preview, state: { file, columns, encoding, separator } }: { r
     </Card>
   );
 }
+
+/** A list that was imported before, or that names a plant twice, would add plants that nobody can tell apart. */
+const SameNames = ({ names }: { readonly names: readonly SameName[] }): ReactNode => (
+  <Alert color="orange" variant="light" title={`${counted(names.length, 'name')} would be there more than once`}>
+    <Text size="sm" mb={4}>These rows add plants of their own. To change existing plants, give the rows an id or an external id.</Text>
+    <List size="sm">
+      {names.slice(0, mostNames).map(({ name, lines, plantId }) => (
+        <List.Item key={name} style={{ overflowWrap: 'anywhere' }}>
+          <b>{name}</b>: {lines.length === 1 ? 'line' : 'lines'} {lines.slice(0, mostNames).map(formatNumber).join(', ')}{lines.length > mostNames && ' …'}
+          {plantId !== undefined && <>; <AnchorLink to="/plants/$plantId" params={{ plantId: String(plantId) }} size="sm">plant {String(plantId)}</AnchorLink> has it already</>}
+        </List.Item>
+      ))}
+    </List>
+    {names.length > mostNames && <Text size="sm" mt={4}>And {counted(names.length - mostNames, 'other')}.</Text>}
+  </Alert>
+);
 
 function FirstLines({ result: { lines, counts } }: { readonly result: DryRun }): ReactNode {
   const all = Object.values(counts).reduce((sum, one) => sum + one, 0);

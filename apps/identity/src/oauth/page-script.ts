@@ -2,13 +2,18 @@ import { createHash } from 'node:crypto';
 import type { PageParts } from '@plant-shop/contracts/page';
 import type { Provider } from 'oidc-provider';
 
+/** The only one that all releases of the gateway forward. */
 const path = '/oauth/passkey.js';
 
 /**
- * Fills the field `credential` of a form with a passkey that the user makes or uses, and sends the form, unless a code is typed into its field
+ * Shows times in the reader's zone, and makes a page that answers a form load as another one again: it has what is shown only once. Fills the field `credential` of a form with a passkey that the user makes or uses, and sends the form, unless a code is typed into its field
  * `factor`. The server checks everything.
  */
 const script = `'use strict';
+const dayForm = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+for (const time of document.querySelectorAll('time')) time.textContent = dayForm.format(new Date(time.dateTime));
+for (const { dataset } of document.querySelectorAll('[data-loads-as]')) history.replaceState(null, '', dataset.loadsAs);
+
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0));
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 const withIds = (list = []) => list.map((one) => ({ ...one, id: bytes(one.id) }));
@@ -60,13 +65,13 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
 }
 `;
 
-/** Returns the script of pages with passkeys. */
-export const passkeyScript = (publicUrl: string): NonNullable<PageParts['script']> => ({
+/** Returns the script of pages with passkeys, times, or `data-loads-as`. Without it they work, but for passkeys. */
+export const pageScript = (publicUrl: string): NonNullable<PageParts['script']> => ({
   url: `${publicUrl}${path}`,
   integrity: `sha256-${createHash('sha256').update(script).digest('base64')}`,
 });
 
-export function servePasskeyScriptOn(provider: Provider): void {
+export function servePageScriptOn(provider: Provider): void {
   provider.use(async (ctx, next) => {
     if (ctx.path !== path || !['GET', 'HEAD'].includes(ctx.method)) {
       await next();
