@@ -77,14 +77,15 @@ async function read({ send }: Caller, request: OwnRequest | undefined): Promise<
 
 /** Returns what a problem document says to a model. */
 function failureOf({ payload, headers }: OwnAnswer): string {
-  const { code, detail, type: _type, title: _title, status: _status, instance: _instance, requestId, ...more } = JSON.parse(payload) as Record<string, unknown>;
+  const { code, detail, requestId, ...more } = JSON.parse(payload) as Record<string, unknown>;
+  for (const name of ['type', 'title', 'status', 'instance']) delete more[name];
   const seconds = headers['retry-after'];
   return JSON.stringify({ error: code, detail, ...more, ...(seconds !== undefined && { retryAfterSeconds: Number(seconds) }), requestId });
 }
 
 /** Returns where the next page begins, by the header `Link` or the answer itself. */
 function cursorIn({ headers }: OwnAnswer, answer: unknown): string | undefined {
-  const inLink = /[?&]cursor=([^&>]+)/.exec(String(headers['link'] ?? ''))?.[1];
+  const inLink = /[?&]cursor=([^&>]+)/.exec(String(headers.link ?? ''))?.[1];
   if (inLink !== undefined) return decodeURIComponent(inLink);
   const { cursor } = answer as { readonly cursor?: string };
   return cursor;

@@ -118,7 +118,7 @@ export function requestOf({ operation, takes = [], sends = () => ({}) }: Omit<Ag
   const query = new URLSearchParams(sent);
   for (const name of takes) {
     const value = given[name] ?? (name === 'limit' ? usualLimit : undefined);
-    for (const one of [value ?? []].flat()) query.append(name, String(one));
+    for (const one of [value ?? []].flat() as (string | number | boolean)[]) query.append(name, String(one));
   }
   const { idempotencyKey: key, ...members } = given;
   return {
