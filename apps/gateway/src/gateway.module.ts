@@ -3,6 +3,7 @@ import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { RevocationLog, revocationLogOf } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { AgentsController } from './agents/agents.js';
 import { AuditController, AuditPages } from './audit/audit.js';
 import { HealthController, ShopReadiness } from './health/health.js';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
@@ -37,6 +38,7 @@ export class GatewayModule {
         PlantChangesController,
         SessionsController,
         OAuthController,
+        AgentsController,
         AuditController,
         OpenApiController,
         DocsController,

@@ -46,6 +46,10 @@ export const permissionsOfRole: Readonly<Record<Role, readonly Permission[]>> = 
 export const credentialKinds = ['session', 'apiKey', 'accessToken'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
 
+/** What an access token is for (RFC 8707), as the path below the public address: the API, or its tools for agents. It is good for nothing else. */
+export const tokenResources = ['/v3', '/mcp'] as const;
+export type TokenResource = (typeof tokenResources)[number];
+
 /** Any of the permissions, or any credential of the kind `orKind`. */
 export interface PermissionPolicy {
   readonly anyOf: readonly Permission[];

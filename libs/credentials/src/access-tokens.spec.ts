@@ -68,6 +68,12 @@ describe('access tokens', () => {
     expect(revocationKeysOf(granted)).toEqual(['accessToken:j1', 'signingKey:one', 'client:c1', 'grant:g1', 'clientSecret:s1']);
   });
 
+  it('are for one resource', async () => {
+    await expect(tokens.verify(await signed())).resolves.toMatchObject({ resource: '/v3' });
+    await expect(tokens.verify(await signed({ aud: `${publicUrl}/mcp` }))).resolves.toMatchObject({ resource: '/mcp' });
+    await expect(tokens.verify(await signed({ aud: [`${publicUrl}/v3`, `${publicUrl}/mcp`] }))).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
   it('without a scope have no permissions', async () => {
     await expect(tokens.verify(await signed({ scope: undefined }))).resolves.toMatchObject({ permissions: [] });
   });

@@ -1,6 +1,6 @@
 import { uuidPattern } from '@plant-shop/contracts/fields';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
-import { type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { type Permission, permissions, type TokenResource, tokenResources } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import { CredentialRefused } from './authentication.js';
 import { revocationKey } from './revocation-log.js';
@@ -17,12 +17,14 @@ export interface AccessToken {
   /** The client secret that the token was issued for; absent for clients without a secret. */
   readonly secretId?: string;
   readonly permissions: readonly Permission[];
+  /** What it is for. */
+  readonly resource: TokenResource;
   /** Milliseconds since 1970, by identity's clock. */
   readonly expiresAt: number;
 }
 
 export interface AccessTokensOptions {
-  /** The public address: the tokens' issuer, and with `/v3` appended their audience. */
+  /** The public address: the tokens' issuer, and with a `TokenResource` appended their audience. */
   readonly publicUrl: string;
   readonly readKeys: () => Promise<SigningKeys>;
   /** Identity's clock, in milliseconds since 1970. */
@@ -55,14 +57,14 @@ export class AccessTokens {
     try {
       const { payload, protectedHeader } = await jwtVerify(token, (header, jws) => this.keyFor(header, jws), {
         issuer: this.options.publicUrl,
-        audience: `${this.options.publicUrl}/v3`,
+        audience: tokenResources.map((one) => `${this.options.publicUrl}${one}`),
         typ: 'at+jwt',
         algorithms,
         // The same clock that set the token's times, so no tolerance is needed.
         currentDate: new Date(this.options.identityTime()),
         requiredClaims: ['sub', 'jti', 'exp', 'client_id'],
       });
-      return toAccessToken(payload, protectedHeader.kid);
+      return toAccessToken(payload, protectedHeader.kid, this.options.publicUrl);
     } catch (error) {
       if (error instanceof errors.JOSEError) throw refused();
       throw error;
@@ -104,11 +106,13 @@ export class AccessTokens {
   }
 }
 
-function toAccessToken(claims: JWTPayload, kid: string | undefined): AccessToken {
+function toAccessToken(claims: JWTPayload, kid: string | undefined, publicUrl: string): AccessToken {
   const { jti, sub, exp, client_id: clientId, scope, grant_id: grantId, secret_id: secretId } = claims;
+  const resource = tokenResources.find((one) => [claims.aud].flat().join() === `${publicUrl}${one}`);
   if (
     // Required, to look up whether the signing key was revoked.
     kid === undefined ||
+    resource === undefined ||
     jti === undefined ||
     exp === undefined ||
     sub === undefined ||
@@ -129,6 +133,7 @@ function toAccessToken(claims: JWTPayload, kid: string | undefined): AccessToken
     ...(grantId !== undefined && { grantId }),
     ...(secretId !== undefined && { secretId }),
     permissions: permissions.filter((one) => scopes.has(one)),
+    resource,
     expiresAt: exp * 1_000,
   };
 }
@@ -144,7 +149,7 @@ export const revocationKeysOf = ({ jti, kid, clientId, grantId, secretId }: Acce
   ...(secretId === undefined ? [] : [revocationKey('clientSecret', secretId)]),
 ];
 
-const refused = (): CredentialRefused =>
+export const refused = (): CredentialRefused =>
   new CredentialRefused(
     'credential-refused',
     'The access token is not valid here or has expired. Get a new one from the token endpoint.',

@@ -1,8 +1,8 @@
 import { type Credential, identity } from '@plant-shop/contracts/identity';
-import type { CredentialKind, Permission } from '@plant-shop/contracts/permissions';
+import type { CredentialKind, Permission, TokenResource } from '@plant-shop/contracts/permissions';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
-import { type AccessToken, AccessTokens, revocationKeysOf } from './access-tokens.js';
+import { type AccessToken, AccessTokens, refused, revocationKeysOf } from './access-tokens.js';
 import { type Authentication, CredentialRefused } from './authentication.js';
 import { CredentialCache, type LogPositioned } from './credential-cache.js';
 import { digestOf, type PresentedCredentials } from './presented-credentials.js';
@@ -84,9 +84,10 @@ export class CredentialChecker {
 
   /**
    * Returns the authentication if the answers for all presented credentials are cached; does not ask identity.
-   * @throws CredentialRefused for a verified access token that was revoked since
+   * @param resource what an access token must be for
+   * @throws CredentialRefused for a verified access token that was revoked since, or is for another resource
    */
-  findCached(presented: PresentedCredentials): Authentication | undefined {
+  findCached(presented: PresentedCredentials, resource: TokenResource = '/v3'): Authentication | undefined {
     if (!this.log.isFresh) return undefined;
     const checked: ValidCredential[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
@@ -100,7 +101,7 @@ export class CredentialChecker {
       const token = this.verifiedTokens.get(digestOf(presented.accessToken));
       const user = token && this.permissionsOfUsers.get(token.userId);
       if (!user) return undefined;
-      checked.push(this.fromToken(token, user));
+      checked.push(this.fromToken(token, user, resource));
     }
     return toAuthentication(checked, presented);
   }
@@ -109,7 +110,7 @@ export class CredentialChecker {
    * Checks all presented credentials, asking identity about those that are not cached.
    * @throws CredentialRefused when one of them is not valid; CodedError `unavailable` when that cannot be determined now
    */
-  async check(presented: PresentedCredentials, requestId: string, traceparent?: string): Promise<Authentication> {
+  async check(presented: PresentedCredentials, requestId: string, traceparent?: string, resource: TokenResource = '/v3'): Promise<Authentication> {
     const context = (): RpcContext => this.context(requestId, traceparent);
     await this.log.ensureFresh();
     const checks: Promise<ValidCredential>[] = [];
@@ -117,7 +118,7 @@ export class CredentialChecker {
       const digest = presented[kind];
       if (digest !== undefined) checks.push(this.checkOpaque(kind, digest, context));
     }
-    if (presented.accessToken !== undefined) checks.push(this.checkToken(presented.accessToken, context));
+    if (presented.accessToken !== undefined) checks.push(this.checkToken(presented.accessToken, resource, context));
     return toAuthentication(await Promise.all(checks), presented);
   }
 
@@ -131,7 +132,7 @@ export class CredentialChecker {
     });
   }
 
-  private async checkToken(jwt: string, context: () => RpcContext): Promise<ValidCredential> {
+  private async checkToken(jwt: string, resource: TokenResource, context: () => RpcContext): Promise<ValidCredential> {
     const token = await this.verifiedTokens.getOrFetch(digestOf(jwt), async () => ({
       ...(await this.tokens.verify(jwt)),
       // Verification reads nothing from identity; revocation is looked up at each use.
@@ -141,10 +142,11 @@ export class CredentialChecker {
       ...(await this.rpc.call(identity.resolveSubject, { userId: token.userId }, context())),
       userId: token.userId,
     }));
-    return this.fromToken(token, user);
+    return this.fromToken(token, user, resource);
   }
 
-  private fromToken(token: AccessToken, user: UserPermissions): ValidCredential {
+  private fromToken(token: AccessToken, user: UserPermissions, resource: TokenResource): ValidCredential {
+    if (token.resource !== resource) throw refused();
     const revokedBy = [...revocationKeysOf(token), revocationKey('user', token.userId)];
     if (revokedBy.some((key) => this.log.isRevoked(key))) {
       throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');

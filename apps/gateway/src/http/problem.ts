@@ -28,7 +28,10 @@ export function sendProblem(
     return;
   }
   // All headers: some errors occur before any hook, and a handler may have set headers for the response that it did not send.
-  void reply.code(status).headers(headers).send(body);
+  const { resource } = request.routeSpec ?? {};
+  // RFC 9728: where a client learns how to get a token for it.
+  const described = status === 401 && resource && { 'www-authenticate': `${headers['www-authenticate']}, resource_metadata="${options.publicUrl}/.well-known/oauth-protected-resource${resource}"` };
+  void reply.code(status).headers({ ...headers, ...described }).send(body);
 }
 
 /** Returns the invalid parts of the client's request. The gateway's own errors already point into it. */

@@ -1,4 +1,4 @@
-import { type AccessPolicy, permits } from '@plant-shop/contracts/permissions';
+import { type AccessPolicy, permits, type TokenResource } from '@plant-shop/contracts/permissions';
 import { HttpError } from '@plant-shop/contracts/problem';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { CredentialChecker } from '@plant-shop/credentials/credential-checker';
@@ -9,6 +9,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
 import { declaredWeight } from './route.js';
 import { limitHeader, policyHeader, type RateLimit, tooManyRequests } from '../limits/rate-limit.js';
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Set inside this process: a tool of an agent sends the request, so its access token is for tools. */
+    isOfAgent?: true;
+  }
+}
+
+/** Returns what a request's access token must be for. */
+const resourceOf = ({ raw, routeSpec }: FastifyRequest): TokenResource => (raw.isOfAgent ? '/mcp' : (routeSpec?.resource ?? '/v3'));
 
 /** Returns the client's address; behind trusted proxies, the address that the first of them saw. */
 export const clientAddress = (request: FastifyRequest): string => request.ip;
@@ -59,7 +69,7 @@ export class RequestAuthenticator {
     let presented: PresentedCredentials | undefined;
     try {
       presented = presentedCredentialsOf(request.raw);
-      const cached = presented && this.credentials.findCached(presented);
+      const cached = presented && this.credentials.findCached(presented, resourceOf(request));
       return { client: cached?.client ?? addressKey(request), presented, cached };
     } catch (refusal) {
       if (!(refusal instanceof CodedError) || !isRefused(refusal)) throw refusal;
@@ -101,8 +111,9 @@ export class RequestAuthenticator {
     const policy = request.routeSpec?.access;
     const presented = request.authentication && presentedCredentialsOf(request.raw);
     if (!policy || !presented) return;
+    const resource = resourceOf(request);
     try {
-      request.authentication = this.credentials.findCached(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
+      request.authentication = this.credentials.findCached(presented, resource) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent, resource));
     } catch (error) {
       if (policy.kind !== 'optional' || !isRefused(error)) throw error;
       request.authentication = undefined;
@@ -135,7 +146,7 @@ export class RequestAuthenticator {
   private async askIdentity(presented: PresentedCredentials, request: FastifyRequest): Promise<Authentication> {
     const startedAt = performance.now();
     try {
-      return await this.credentials.check(presented, request.id, request.span?.traceparent);
+      return await this.credentials.check(presented, request.id, request.span?.traceparent, resourceOf(request));
     } finally {
       request.credentialCheckMs = performance.now() - startedAt;
     }
@@ -160,6 +171,16 @@ export class RequestAuthenticator {
     if (authentication?.principal.permissions.includes('write:users')) return;
     const { remaining, resetSeconds } = this.limit.take(registrationsKey(request), registrationWeight * users);
     if (remaining < 0) throw tooManyRequests(resetSeconds, 'registrations from your network');
+  }
+
+  /** Counts a message of an agent that calls no operation. @throws HttpError `too-many-requests` */
+  countMessage(request: FastifyRequest, reply: FastifyReply): void {
+    this.count(request.authentication?.client ?? addressKey(request), reply);
+  }
+
+  /** Counts a message that was to call an operation and did not, after it was answered. */
+  chargeMessage(request: FastifyRequest): void {
+    this.limit.charge(request.authentication?.client ?? addressKey(request), 1);
   }
 
   /** Counts a request whose weight is the time that it took. */

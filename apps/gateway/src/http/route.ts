@@ -1,6 +1,6 @@
 import { RequestMapping, RequestMethod } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { type AccessPolicy, limitedByAddress, open } from '@plant-shop/contracts/permissions';
+import { type AccessPolicy, authenticated, limitedByAddress, open, type TokenResource } from '@plant-shop/contracts/permissions';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Authentication } from '@plant-shop/credentials/authentication';
@@ -9,7 +9,7 @@ import { type Slot, weightOfBytes } from '../limits/concurrency-limiter.js';
 import { bodyShapeOf, type Shape } from './members.js';
 
 /**
- * Routes of the gateway that are no operations of the API: HTML pages and their files, identity's pages, and OAuth, which is described by its
+ * Routes of the gateway that are no operations of the API: HTML pages and their files, identity's pages, MCP, and OAuth, which is described by its
  * discovery documents. Operations are declared in libs/contracts.
  */
 export const undocumented = {
@@ -29,6 +29,9 @@ export const undocumented = {
   overview: open,
   listProblems: open,
   showProblem: open,
+  callMcp: authenticated,
+  describeMcp: open,
+  getLlmsText: open,
 } as const satisfies Record<string, AccessPolicy>;
 
 export type UndocumentedName = keyof typeof undocumented;
@@ -45,6 +48,8 @@ export interface RouteSpec extends Pick<ClientOperation, OperationMember> {
   readonly parameters?: readonly string[] | undefined;
   /** The parameters among them that have keys: `metadata[key]`. */
   readonly pairs?: readonly string[] | undefined;
+  /** What access tokens must be for. Default: the API. */
+  readonly resource?: TokenResource;
 }
 
 type OperationMember = 'access' | 'weight' | 'batched' | 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated';
@@ -116,7 +121,7 @@ export const Serves =
     RouteConfig({ spec: routeSpecOf(operation) })(target, key, descriptor);
   };
 
-type UndocumentedOptions = Partial<Pick<RouteSpec, 'body' | 'unsafeGet' | 'compressed' | 'weight'>>;
+type UndocumentedOptions = Partial<Pick<RouteSpec, 'body' | 'unsafeGet' | 'compressed' | 'weight' | 'resource'>>;
 
 export const undocumentedRoute = (operation: UndocumentedName, options: UndocumentedOptions = {}): RouteSpec => ({
   operation,

@@ -1,3 +1,4 @@
+import { tokenResources } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, errors, type JWK, jwtVerify, type JWTPayload } from 'jose';
 import type { AdapterPayload } from 'oidc-provider';
 import type { RevocationTarget } from '../revocations/revocations.js';
@@ -13,8 +14,10 @@ interface VerifiedAccessToken {
 /** Verifies an access token. @returns undefined when identity did not issue it, or it has expired */
 export type AccessTokenVerifier = (value: string) => Promise<VerifiedAccessToken | undefined>;
 
-/** Returns the resource indicator of the API, which is the audience of access tokens. */
-export const apiResource = (publicUrl: string): string => `${publicUrl}/v3`;
+/** Returns the resource indicator of the API: the audience of access tokens, unless a client asks for those of agents. */
+export const apiResource = (publicUrl: string): string => `${publicUrl}${tokenResources[0]}`;
+/** Returns the resource indicators that tokens can be for (RFC 8707). */
+export const resourcesOf = (publicUrl: string): string[] => tokenResources.map((one) => `${publicUrl}${one}`);
 
 /**
  * Encodes a JWT so that it does not look like one. The provider revokes and introspects only opaque tokens, which it looks
@@ -30,7 +33,7 @@ export function createAccessTokenVerifier(publicUrl: string, { jwks }: KeyRing, 
     try {
       const { payload, protectedHeader } = await jwtVerify(toJwt(value), keys, {
         issuer: publicUrl,
-        audience: apiResource(publicUrl),
+        audience: resourcesOf(publicUrl),
         typ: 'at+jwt',
         algorithms: [signingAlgorithm],
         currentDate: new Date(now()),

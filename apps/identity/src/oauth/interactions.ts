@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { isEmailAddress } from '@plant-shop/contracts/fields';
 import { identity, NewUser } from '@plant-shop/contracts/identity';
+import { type AgentTool, toolsFor } from '@plant-shop/contracts/agent-tools';
 import { type Permission, permissions, permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
@@ -16,7 +17,7 @@ import { SessionsService } from '../sessions/sessions.service.js';
 import type { UserRecord } from '../users/user.js';
 import { findUserById } from '../users/users.repository.js';
 import { UsersService } from '../users/users.service.js';
-import { apiResource } from './access-token.js';
+import { apiResource, resourcesOf } from './access-token.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { signUpPage, type SignUpView } from './account-pages.js';
 import { FormGuard, type PageContext } from './form-guard.js';
@@ -179,12 +180,12 @@ export class Interactions implements HostedPages {
     const granted = [...identity, ...allowed].join(' ');
     if (granted !== '') {
       grant.addOIDCScope(granted);
-      grant.addResourceScope(apiResource(this.options.publicUrl), granted);
+      for (const resource of consent.resources) grant.addResourceScope(resource, granted);
     }
     // Rejected scopes are not requested again.
     if (notPermitted.length > 0) {
       grant.rejectOIDCScope(notPermitted.join(' '));
-      grant.rejectResourceScope(apiResource(this.options.publicUrl), notPermitted.join(' '));
+      for (const resource of consent.resources) grant.rejectResourceScope(resource, notPermitted.join(' '));
     }
     const grantId = await grant.save();
     if (!(await this.browserSessions.isStillLive(user.userId, uid))) {
@@ -237,10 +238,15 @@ export class Interactions implements HostedPages {
     const scopes = typeof params['scope'] === 'string' ? params['scope'].split(' ') : [];
     const requested = permissions.filter((one) => scopes.includes(one));
     const permitted = permissionsOfRole[user.role];
+    const allowed = requested.filter((one) => permitted.includes(one));
+    const { publicUrl } = this.options;
+    const resources = resourcesOf(publicUrl).filter((one) => [params['resource'] ?? apiResource(publicUrl)].flat().includes(one));
     return {
       user,
       uid: session.uid,
-      allowed: requested.filter((one) => permitted.includes(one)),
+      resources,
+      tools: resources.some((one) => one !== apiResource(publicUrl)) ? toolsFor({ permissions: allowed, shown: ['accessToken'] }) : [],
+      allowed,
       notPermitted: requested.filter((one) => !permitted.includes(one)),
       identity: identityScopes.filter((one) => scopes.includes(one)),
     };
@@ -256,9 +262,10 @@ export class Interactions implements HostedPages {
 
   /** Returns the content of the consent page with its digest. */
   private async consentViewOf(request: InteractionRequest, consent: ConsentRequest): Promise<ConsentView> {
-    const { user, allowed, notPermitted, identity } = consent;
+    const { user, allowed, notPermitted, identity, tools } = consent;
     const { proof, ...common } = await viewOf(this.guard, request);
-    const page = { ...common, username: user.username, allowed, notPermitted, identity };
+    const agent = { reads: tools.filter(({ changes }) => !changes).map(({ title }) => title), changes: tools.filter(({ changes }) => changes).map(({ title }) => title) };
+    const page = { ...common, username: user.username, allowed, notPermitted, identity, ...(tools.length > 0 && { agent }) };
     return { ...page, proof, digest: sha256(JSON.stringify([user.userId, page])).toString('base64url') };
   }
 }
@@ -268,6 +275,10 @@ interface ConsentRequest {
   readonly user: UserRecord;
   /** The provider's id of the session. */
   readonly uid: string;
+  /** What the tokens will be for. */
+  readonly resources: readonly string[];
+  /** What an agent may call; none for other applications. */
+  readonly tools: readonly AgentTool[];
   readonly allowed: readonly Permission[];
   readonly notPermitted: readonly Permission[];
   readonly identity: readonly IdentityScope[];

@@ -107,12 +107,14 @@ export interface ConsentView extends InteractionView {
   readonly notPermitted: readonly Permission[];
   /** Requested scopes about who the user is. */
   readonly identity: readonly IdentityScope[];
+  /** What the tools do that an agent gets. Absent: the application is none. */
+  readonly agent?: { readonly reads: readonly string[]; readonly changes: readonly string[] };
   /** Digest of the page; the form sends it back, so that only what was shown is allowed. */
   readonly digest: string;
 }
 
 export function consentPage(view: ConsentView): Page {
-  const { action, proof, client, redirectUri, username, allowed, notPermitted, identity, digest } = view;
+  const { action, proof, client, redirectUri, username, allowed, notPermitted, identity, agent, digest } = view;
   const entries = (names: readonly Permission[]): Html[] => names.map((one) => html`<li>${permissionMeanings[one]}</li>\n`);
   const granted = [...identity.map((one) => html`<li>${identityMeanings[one]}</li>\n`), ...entries(allowed)];
   const lacking =
@@ -130,7 +132,7 @@ ${entries(notPermitted)}</ul>`;
 <p>It will be able to:</p>
 <ul>
 ${granted.length > 0 ? granted : html`<li>Nothing: your account has none of the requested permissions</li>\n`}</ul>
-${lacking}
+${agent && agentText(agent)}${lacking}
 <form method="post" action="${action}">
 ${hidden(proof)}
 <input type="hidden" name="shown" value="${digest}">
@@ -140,6 +142,17 @@ ${granted.length > 0 ? html`<button class="main" name="action" value="allow">All
 </form>`,
   };
 }
+
+/** Says in words what an agent does with these permissions. */
+const agentText = ({ reads, changes }: NonNullable<ConsentView['agent']>): Html => html`<h2>It is an agent</h2>
+<p>It decides itself when to use these tools, and texts that it reads can mislead it.</p>
+<p>It can read:</p>
+<ul>
+${reads.map((one) => html`<li>${one}</li>\n`)}</ul>
+${changes.length === 0 ? html`<p>It can change nothing.</p>` : html`<p>It can change things, without asking you each time:</p>
+<ul>
+${changes.map((one) => html`<li>${one}</li>\n`)}</ul>`}
+`;
 
 export const identityMeanings: Readonly<Record<IdentityScope, string>> = {
   openid: 'See your username',

@@ -10,7 +10,7 @@ import {
   type ResourceServer,
 } from 'oidc-provider';
 import type { DatabaseClock } from '../database-clock.js';
-import { apiResource, toOpaque } from './access-token.js';
+import { apiResource, resourcesOf, toOpaque } from './access-token.js';
 import { type PageContext, readForm } from './form-guard.js';
 import { accountClient, accountClientId, defaultScopeMetadata, identityScopes, ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { logoutPage, messagePage, renderError, sendPage } from './pages.js';
@@ -319,7 +319,7 @@ function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?
 }
 
 /**
- * Describes the API to the provider, with the client's scopes. The provider calls it before it reads the requested scopes, so
+ * Describes a resource to the provider, with the client's scopes. The provider calls it before it reads the requested scopes, so
  * they are resolved here: by default, the provider grants none if none is requested, and drops unknown ones.
  */
 function resourceServer(
@@ -328,8 +328,8 @@ function resourceServer(
   client: { readonly has: string; readonly byDefault: string },
   publicUrl: string,
 ): ResourceServer {
-  if (resource !== apiResource(publicUrl))
-    throw new errors.InvalidTarget(`the only resource is ${apiResource(publicUrl)}`);
+  const resources = resourcesOf(publicUrl);
+  if (!resources.includes(resource)) throw new errors.InvalidTarget(`the resources are ${resources.join(' and ')}`);
   const { params, route } = ctx.oidc;
   if (params && (route === 'authorization' || params['grant_type'] === 'client_credentials')) {
     params['scope'] = resolveScope(params['scope'], client);

@@ -40,7 +40,8 @@ export interface Generated {
 /** Targets outside the document: pages and OAuth, to which only the general rules apply. */
 const pages: readonly Target[] = [
   { operationId: 'oauthToken', method: 'POST', path: '/oauth/token', parameters: [], body: { type: 'application/x-www-form-urlencoded', schema: tokenForm() } },
-  ...['/.well-known/openid-configuration', '/oauth/jwks', '/oauth/auth', '/docs', '/docs/x', '/problems', '/problems/x', '/'].map((path) => ({
+  { operationId: 'agentMessage', method: 'POST', path: '/mcp', parameters: [agentAccept()], body: { type: 'application/json', schema: agentMessage() } },
+  ...['/.well-known/openid-configuration', '/.well-known/oauth-protected-resource/mcp', '/llms.txt', '/oauth/jwks', '/oauth/auth', '/docs', '/docs/x', '/problems', '/problems/x', '/'].map((path) => ({
     operationId: `page ${path}`,
     method: 'GET',
     path,
@@ -52,6 +53,20 @@ function tokenForm(): Schema {
   const text: Schema = { type: 'string' };
   const grants = ['client_credentials', 'authorization_code', 'refresh_token', 'password'];
   return { type: 'object', properties: { grant_type: { enum: grants }, scope: text, client_id: text, client_secret: text, code: text }, required: ['grant_type'] };
+}
+
+/** Without it, no message reaches a tool. */
+function agentAccept(): Parameter {
+  return { name: 'Accept', in: 'header', schema: { enum: ['application/json, text/event-stream'] }, required: true };
+}
+
+function agentMessage(): Schema {
+  const [text, id]: Schema[] = [{ type: 'string' }, { type: 'integer', minimum: 1 }];
+  const tools = ['find_plants', 'check_availability', 'list_my_orders', 'get_order', 'find_low_stock', 'explain_webhook_failures', 'place_basket', 'adjust_stock'];
+  const given = { q: text, ids: { type: 'array', items: id }, orderId: id, plantId: id, limit: id, cursor: text, webhookId: text, by: id, reason: text, idempotencyKey: text };
+  const params = { type: 'object', properties: { name: { enum: tools }, uri: text, arguments: { type: 'object', properties: given } }, required: ['name', 'arguments'] };
+  const methods = ['tools/call', 'tools/list', 'resources/read', 'initialize', 'subscriptions/listen'];
+  return { type: 'object', properties: { jsonrpc: { enum: ['2.0'] }, id, method: { enum: methods }, params }, required: ['jsonrpc', 'id', 'method', 'params'] } as Schema;
 }
 
 const verbs = ['get', 'put', 'post', 'delete', 'patch'];

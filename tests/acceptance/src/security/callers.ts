@@ -16,14 +16,14 @@ const session = (token: string) => ['session_token', token] as const;
 const customerMay: readonly Permission[] = ['read:plants', 'write:orders', 'webhooks'];
 const staffMay = permissions.filter((one) => one !== 'write:users');
 
-/** Creates callers with every kind of credential, valid and invalid, and combinations. */
-export async function allCallers(): Promise<{ readonly callers: readonly Caller[]; readonly user: string }> {
+/** Creates callers with every kind of credential, valid and invalid, and combinations. @param path what their access tokens are for */
+export async function allCallers(path: '/v3' | '/mcp' = '/v3'): Promise<{ readonly callers: readonly Caller[]; readonly user: string }> {
   const [own, other, clerk] = await Promise.all([newCustomer(), newCustomer(), newCustomer()]);
   await rows('identity', `UPDATE users SET role = 'staff' WHERE username = $1`, [clerk.username]);
   const ownSession = await login(own.username, own.password);
   const ownKey = await newKey(own);
-  const token = await tokenFor();
-  const single = await Promise.all(permissions.map(async (one) => ({ one, token: await tokenFor(one), key: await newKey({ ...staff, username: 'admin' }, { permissions: [one] }) })));
+  const token = await tokenFor(path);
+  const single = await Promise.all(permissions.map(async (one) => ({ one, token: await tokenFor(path, one), key: await newKey({ ...staff, username: 'admin' }, { permissions: [one] }) })));
   const adminSession = await login('admin', 'admin-password');
 
   const good: Caller[] = [
@@ -51,11 +51,11 @@ export async function allCallers(): Promise<{ readonly callers: readonly Caller[
     { name: "admin's narrow key and a customer's session", headers: [key(single[0]!.key), bearer(own.bearer)], carries: { permissions: customerMay, sessionOf: own.username } },
     { name: "customer's key and session, and an admin's token", headers: [key(ownKey), bearer(token), session(ownSession)], carries: { permissions: customerMay, key: true, sessionOf: own.username } },
   ];
-  return { callers: [{ name: 'anonymous', headers: [], carries: undefined }, ...good, ...(await badCallers({ ownKey, ownSession, token }))], user: own.username };
+  return { callers: [{ name: 'anonymous', headers: [], carries: undefined }, ...good, ...(await badCallers({ ownKey, ownSession, token, elsewhere: await tokenFor(path === '/v3' ? '/mcp' : '/v3') }))], user: own.username };
 }
 
-async function badCallers(valid: { ownKey: string; ownSession: string; token: string }): Promise<Caller[]> {
-  const { ownKey, ownSession, token } = valid;
+async function badCallers(valid: { ownKey: string; ownSession: string; token: string; elsewhere: string }): Promise<Caller[]> {
+  const { ownKey, ownSession, token, elsewhere } = valid;
   const [deleted, remaining] = await Promise.all([newCustomer(), newCustomer()]);
   const soon = new Date(Date.now() + 1_500).toISOString();
   const expiredKey = await newKey(remaining, { expiresAt: soon });
@@ -86,6 +86,7 @@ async function badCallers(valid: { ownKey: string; ownSession: string; token: st
     'a session as key': [key(ownSession)],
     'a token as key': [key(token)],
     'a token as session': [session(token)],
+    'a token for another resource': [bearer(elsewhere)],
     'an expired key': [key(expiredKey)],
     'a revoked key': [key(revoked)],
     'the key of a deleted user': [key(keyOfDeleted)],
@@ -123,8 +124,8 @@ async function revokedKey(who: Customer): Promise<string> {
 }
 
 /** An access token of the demo client with all its permissions, or only with `scope`. */
-async function tokenFor(scope?: Permission): Promise<string> {
-  const form = { grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: 'plant-secret', ...(scope !== undefined && { scope }) };
+async function tokenFor(path: '/v3' | '/mcp', scope?: Permission): Promise<string> {
+  const form = { grant_type: 'client_credentials', resource: gatewayUrl() + path, client_id: 'plant-admin', client_secret: 'plant-secret', ...(scope !== undefined && { scope }) };
   const response = await fetch(`${gatewayUrl()}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) });
   return ((await response.json()) as { access_token: string }).access_token;
 }
