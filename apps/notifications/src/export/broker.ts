@@ -41,6 +41,8 @@ export interface Broker {
    * these headers, if there is one.
    */
   readonly lost: { readonly newest: Readonly<Record<string, string>> | undefined } | undefined;
+  /** Why the connection has ended, if it has. */
+  readonly fault: Held | undefined;
   /** Resolves when all are acknowledged, or some are not within the time limit. */
   publish(batch: readonly Message[]): Promise<Published>;
   close(): Promise<void>;

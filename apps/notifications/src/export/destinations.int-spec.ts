@@ -84,8 +84,7 @@ describe('destinations', () => {
     await broker.nats.stop();
     await restore();
     await broker.nats.restart();
-    test.shop.move(orders(1));
-    await test.isUpToDate(destination);
+    await until(async () => (await broker.messages()).length === 100);
     await expectAll();
 
     await broker.nats.stop();
@@ -93,8 +92,7 @@ describe('destinations', () => {
     await broker.nats.restart();
     await test.isHeld(destination, 'stream-missing');
     await broker.addStream();
-    test.shop.move(orders(1));
-    await test.isUpToDate(destination);
+    await until(async () => (await broker.messages()).length === 100);
     await expectAll();
     // Made anew while the shop is connected.
     await broker.with(async (streams) => {

@@ -208,15 +208,20 @@ export const eventsNotPublished: LowestNeeded = async (tx) => {
 
 export interface LogHead {
   readonly watermark: number;
+  /** Whether the destination is still the same, and its lease. */
+  readonly isOurs: boolean;
   /** Changes with the history of the log. */
   readonly history: string;
 }
 
-export async function readHead(db: Reads): Promise<LogHead> {
+export async function readHead(db: Reads, { id, version }: DestinationRow, lease: string): Promise<LogHead> {
   return onlyRow(
     await db.query<LogHead>({
       name: 'destinations-head',
-      text: `SELECT watermark, concat_ws(' ', epoch, (SELECT count(*) FROM log_epochs), (SELECT count(*) FROM event_gaps)) AS history FROM feed_watermark`,
-    }),
+      text: `
+        SELECT watermark, EXISTS (SELECT 1 FROM destinations WHERE id = $1 AND version = $2 AND lease = $3) AS "isOurs",
+          concat_ws(' ', epoch, (SELECT count(*) FROM log_epochs), (SELECT count(*) FROM event_gaps)) AS history
+        FROM feed_watermark`,
+    }, [id, version, lease]),
   );
 }

@@ -127,7 +127,8 @@ export class ExportRun {
 
   /** Reads the end of the log, and its history if that has changed. */
   private async readHead(): Promise<LogHead> {
-    const head = await readHead(this.parts.database);
+    const head = await readHead(this.parts.database, this.destination, this.lease);
+    if (!head.isOurs) throw new LeaseLost();
     if (head.history !== this.knownHistory) {
       const cursor = this.history.cursorAt(this.position);
       this.history = await readHistory(this.parts.database);
@@ -150,6 +151,7 @@ export class ExportRun {
     let count = 0;
     if (isBehind) count += await this.publishNew(broker, watermark);
     if (this.replaySeq !== null) count += await this.publishReplay(broker);
+    if (broker.fault) throw broker.fault;
     if (!isBehind && this.replaySeq === null) await this.save();
     const dueMs = (count / this.destination.perSecond) * 1_000 - (performance.now() - begunAt);
     if (dueMs > 0) await this.pause(dueMs, () => this.isEnding);
@@ -189,7 +191,7 @@ export class ExportRun {
   }
 
   private read(after: number, end: number): Promise<LogPage> {
-    return readPage(this.parts.database, this.subscription, { after, end: Math.max(after, end), limit: this.batch });
+    return readPage(this.parts.database, this.subscription, { after, end: Math.max(after, end), limit: Math.min(this.batch, Math.ceil(this.destination.perSecond / 4)) });
   }
 
   /** Publishes entries in order, each gap notice between what is before and behind it. @throws Held after recording how many are there */
@@ -202,7 +204,10 @@ export class ExportRun {
       const { count, duplicates, held, hasRestarted, mark } = await broker.publish(some.map((one) => this.toMessage(one, isReplay)));
       this.mark = mark ?? null;
       this.parts.onPublished(count, duplicates);
-      if (hasRestarted) throw new LeaseLost();
+      if (hasRestarted) {
+        await this.save();
+        throw new LeaseLost();
+      }
       const last = some[count - 1]?.position;
       if (last !== undefined && isReplay) this.replaySeq = last;
       else if (last !== undefined) this.position = last;

@@ -92,6 +92,7 @@ class JetStream implements Broker {
   private count = 0;
   /** What the server said beside its answers. */
   private complaint: Held | undefined;
+  private closedBy: Held | undefined;
 
   private constructor(
     private readonly connection: NatsConnection,
@@ -117,6 +118,8 @@ class JetStream implements Broker {
     // A stream's own limits delete old messages, but no number is given twice in its life.
     const hasLost = mark !== undefined && (marked === undefined || (marked !== null && marked.header.get('Nats-Msg-Id') !== mark.id));
     if (!hasLost) return new JetStream(connection, address, created, mark, undefined);
+    // What a stream made anew has says nothing of what it lacks.
+    if (created !== mark.created) return new JetStream(connection, address, created, undefined, { newest: undefined });
     const newest = await streams.getMessage(address.stream, { last_by_subj: `${address.subject}.>` });
     const headers = newest && Object.fromEntries(newest.header.keys().map((name) => [name, newest.header.get(name)]));
     return new JetStream(connection, address, created, undefined, { newest: headers ?? undefined });
@@ -142,6 +145,10 @@ class JetStream implements Broker {
       rest = later;
     }
     return this.result(batch, acks, held);
+  }
+
+  get fault(): Held | undefined {
+    return this.closedBy;
   }
 
   async close(): Promise<void> {
@@ -215,14 +222,15 @@ class JetStream implements Broker {
       duplicates,
       ...(held && { held }),
       ...(hasRestarted && { hasRestarted }),
-      mark: this.mark && JSON.stringify(this.mark),
+      mark: this.mark && JSON.stringify(hasRestarted ? { ...this.mark, created: '' } : this.mark),
     };
   }
 
   private async watch(): Promise<void> {
     for await (const status of this.connection.status()) if (status.type === 'error') this.fail(heldBy(status.error));
     const reason = await this.connection.closed();
-    this.fail(this.complaint ?? heldBy(reason ?? new Error('The connection was closed.')));
+    this.closedBy = this.complaint ?? heldBy(reason ?? new Error('The connection was closed.'));
+    this.fail(this.closedBy);
   }
 
   /** Ends what waits: the server answers no refused message, and nothing on a closed connection. */
