@@ -73,7 +73,7 @@ function schema() {
 const engine = await attempt('docker', ['compose', 'version']).catch(() => undefined);
 
 test('Compose accepts docker-compose.yml and builds each image once', { skip: engine?.code !== 0 && 'no docker compose here' }, async () => {
-  const compose = ['compose', '--file', 'docker-compose.yml', '--env-file', '.env.example', '--profile', 'observability'];
+  const compose = ['compose', '--file', 'docker-compose.yml', '--env-file', '.env.example', '--profile', 'observability', '--profile', 'jetstream'];
   const { code, output } = await attempt('docker', [...compose, 'config', '--format', 'json'], { cwd: ROOT });
   assert.equal(code, 0, output);
   const read = JSON.parse(output).services;
@@ -173,9 +173,10 @@ describe('every service', () => {
 
   test('the demo has the settings of npm start', () => {
     for (const service of SERVICES) {
-      const { WEBHOOK_ALLOWED_TARGETS: targets, ...others } = /** @type {Record<string, string>} */ (demoDefaults[service]);
+      const { WEBHOOK_ALLOWED_TARGETS: targets, DESTINATION_ALLOWED_TARGETS: brokers, ...others } = /** @type {Record<string, string>} */ (demoDefaults[service]);
       for (const [variable, value] of Object.entries(others)) assert.equal(services[service].environment[variable], value, variable);
       // Inside a container, localhost is the container itself; the host has another name.
+      if (brokers) assert.equal(services[service].environment.DESTINATION_ALLOWED_TARGETS, 'jetstream:4222');
       if (targets) {
         assert.equal(services[service].environment.WEBHOOK_ALLOWED_TARGETS, RECEIVER_PORTS.map((port) => `host.docker.internal:${port}`).join());
         assert.deepEqual(services[service].extra_hosts, ['host.docker.internal:host-gateway']);

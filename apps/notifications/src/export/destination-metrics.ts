@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Cipher } from '@plant-shop/platform/cipher';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -13,9 +14,11 @@ const intervalMs = 15_000;
 export class DestinationMetrics extends BackgroundLoop {
   private readonly behind: Gauge<'destination'>;
   private readonly held: Gauge<'destination' | 'reason'>;
+  private readonly outdated: Gauge;
 
   constructor(
     private readonly database: Database,
+    private readonly cipher: Cipher,
     metrics: Registry,
     @InjectLogger() logger: Logger,
   ) {
@@ -27,6 +30,7 @@ export class DestinationMetrics extends BackgroundLoop {
       labelNames: ['destination'],
       registers,
     });
+    this.outdated = new Gauge({ name: 'destination_secrets_to_reencrypt', help: 'Credentials of destinations that are encrypted with a former key', registers });
     this.held = new Gauge({ name: 'destination_held', help: 'Always 1: why nothing is published to an enabled destination', labelNames: ['destination', 'reason'], registers });
   }
 
@@ -34,6 +38,7 @@ export class DestinationMetrics extends BackgroundLoop {
     const destinations = await findAllDestinations(this.database);
     this.behind.reset();
     this.held.reset();
+    this.outdated.set(destinations.filter(({ keyId }) => keyId !== null && keyId !== this.cipher.keyId).length);
     for (const { id, state, behindSeconds, heldReason } of destinations) {
       if (state !== 'enabled') continue;
       this.behind.set({ destination: id }, Math.max(0, behindSeconds));

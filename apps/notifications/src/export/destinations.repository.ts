@@ -23,6 +23,7 @@ export interface DestinationInput {
 export interface DestinationRow extends DestinationInput {
   readonly id: string;
   readonly place: number;
+  readonly keyId: string | null;
   readonly encrypted: Buffer | null;
   readonly state: WebhookState;
   readonly version: number;
@@ -47,7 +48,7 @@ export interface DestinationState extends DestinationRow {
   readonly behindSeconds: number;
 }
 
-const columns = `d.id, d.place, d.name, d.url, d.stream, d.subject, d.encrypted, d.event_types AS "eventTypes", d.plant_id AS "plantId",
+const columns = `d.id, d.place, d.name, d.url, d.stream, d.subject, d.key_id AS "keyId", d.encrypted, d.event_types AS "eventTypes", d.plant_id AS "plantId",
   d.new_statuses AS "newStatuses", d.per_second AS "perSecond", d.state, d.version, d.created_at AS "createdAt", d.first_epoch AS "firstEpoch",
   d.first_seq AS "firstSeq", d.epoch, d.seq, d.mark, d.replay_seq AS "replaySeq", d.replay_end AS "replayEnd", d.replay_since AS "replaySince",
   d.replay_until AS "replayUntil", d.held_reason AS "heldReason", d.held_detail AS "heldDetail", d.held_since AS "heldSince"`;
