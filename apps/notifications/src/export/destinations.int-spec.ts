@@ -95,6 +95,7 @@ describe('destinations', () => {
     await until(async () => (await broker.messages()).length === 100);
     await expectAll();
     // Made anew while the shop is connected.
+    await new Promise((resolve) => setTimeout(resolve, 500));
     await broker.with(async (streams) => {
       await streams.delete('EVENTS');
       await streams.add({ name: 'EVENTS', subjects: ['shop.events.>'] });

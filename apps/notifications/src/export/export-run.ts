@@ -83,7 +83,8 @@ export class ExportRun {
     try {
       broker = await this.parts.open(this.destination);
       await this.begin(broker);
-      while (!this.isEnding) if (!(await this.turn(broker))) await this.rest();
+      do if (!(await this.turn(broker))) await this.rest();
+      while (!this.isEnding);
     } catch (error) {
       if (error instanceof Held) held = error;
       else if (!(error instanceof LeaseLost)) throw error;

@@ -46,6 +46,11 @@ export class Exporter extends BackgroundLoop {
 
   override async stop(): Promise<void> {
     await super.stop();
+    await this.endRuns();
+  }
+
+  /** Ends leases after the present batch of each destination. */
+  async endRuns(): Promise<void> {
     const runs = [...this.runs.values()];
     for (const { run } of runs) run.end();
     await Promise.all(runs.map(({ ended }) => ended));

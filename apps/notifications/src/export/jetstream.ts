@@ -1,4 +1,4 @@
-import { jetstreamManager, JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream';
+import { type JetStreamManager, jetstreamManager, JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream';
 import {
   AuthorizationError,
   connect,
@@ -14,6 +14,8 @@ import { type Broker, type BrokerAddress, Held, type Message, type OpenBroker, t
 
 /** Time limit of a connection, a request and a batch. */
 const limitMs = 5_000;
+/** A stream may have been made anew in a pause as long as this: looks before it publishes. */
+const pauseMs = 200;
 
 /** The last message that the broker has acknowledged. */
 interface Mark {
@@ -93,9 +95,11 @@ class JetStream implements Broker {
   /** What the server said beside its answers. */
   private complaint: Held | undefined;
   private closedBy: Held | undefined;
+  private answeredAt = performance.now();
 
   private constructor(
     private readonly connection: NatsConnection,
+    private readonly streams: JetStreamManager['streams'],
     private readonly address: BrokerAddress,
     private readonly created: string,
     private mark: Mark | undefined,
@@ -117,12 +121,12 @@ class JetStream implements Broker {
     const marked = mark && created === mark.created && state.last_seq >= mark.seq ? await streams.getMessage(address.stream, { seq: mark.seq }) : undefined;
     // A stream's own limits delete old messages, but no number is given twice in its life.
     const hasLost = mark !== undefined && (marked === undefined || (marked !== null && marked.header.get('Nats-Msg-Id') !== mark.id));
-    if (!hasLost) return new JetStream(connection, address, created, mark, undefined);
+    if (!hasLost) return new JetStream(connection, streams, address, created, mark, undefined);
     // What a stream made anew has says nothing of what it lacks.
-    if (created !== mark.created) return new JetStream(connection, address, created, undefined, { newest: undefined });
+    if (created !== mark.created) return new JetStream(connection, streams, address, created, undefined, { newest: undefined });
     const newest = await streams.getMessage(address.stream, { last_by_subj: `${address.subject}.>` });
     const headers = newest && Object.fromEntries(newest.header.keys().map((name) => [name, newest.header.get(name)]));
-    return new JetStream(connection, address, created, undefined, { newest: headers ?? undefined });
+    return new JetStream(connection, streams, address, created, undefined, { newest: headers ?? undefined });
   }
 
   /**
@@ -132,6 +136,14 @@ class JetStream implements Broker {
   async publish(batch: readonly Message[]): Promise<Published> {
     const acks: (Answer | undefined)[] = batch.map(() => undefined);
     let held: Held | undefined;
+    if (performance.now() - this.answeredAt > pauseMs) {
+      try {
+        const { created, state } = await this.streams.info(this.address.stream);
+        if (created !== this.created || state.last_seq < (this.mark?.seq ?? 0)) return this.result(batch, acks, undefined, true);
+      } catch (error) {
+        return this.result(batch, acks, heldBy(error));
+      }
+    }
     const end = performance.now() + limitMs;
     for (let rest = batch.map((_, n) => n); rest.length > 0 && !held; ) {
       const keys = new Set<string>();
@@ -144,6 +156,7 @@ class JetStream implements Broker {
       held = await this.send(batch, wave, acks, end);
       rest = later;
     }
+    this.answeredAt = performance.now();
     return this.result(batch, acks, held);
   }
 
@@ -203,10 +216,10 @@ class JetStream implements Broker {
     }
   }
 
-  private result(batch: readonly Message[], acks: readonly (Answer | undefined)[], held: Held | undefined): Published {
+  private result(batch: readonly Message[], acks: readonly (Answer | undefined)[], held: Held | undefined, wasMadeAnew = false): Published {
     const missing = acks.indexOf(undefined);
     const count = missing === -1 ? batch.length : missing;
-    let hasRestarted = false;
+    let hasRestarted = wasMadeAnew;
     let duplicates = 0;
     const before = this.mark;
     for (const [n, ack] of acks.entries()) {
@@ -222,7 +235,7 @@ class JetStream implements Broker {
       duplicates,
       ...(held && { held }),
       ...(hasRestarted && { hasRestarted }),
-      mark: this.mark && JSON.stringify(hasRestarted ? { ...this.mark, created: '' } : this.mark),
+      mark: hasRestarted ? JSON.stringify({ seq: 0, id: '', ...this.mark, created: '' }) : this.mark && JSON.stringify(this.mark),
     };
   }
 
