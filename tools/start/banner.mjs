@@ -4,7 +4,7 @@
  * @param {[string, ...string[]]} shop.gatewayUrls of each replica
  * @param {[string, ...string[]]} shop.streamUrls
  * @param {string | undefined} shop.mailUrl absent if the user has a mail server
- * @param {string | 0 | undefined} shop.jetstreamUrl absent without JetStream
+ * @param {string | undefined} shop.jetstreamUrl absent without JetStream
  * @param {string} shop.dataDir
  * @param {string} shop.logs
  * @param {number} shop.seconds

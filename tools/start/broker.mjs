@@ -70,6 +70,7 @@ export async function ownBroker({ dataDir, runFile, shutdown, stop, watch }, fou
  * @param {Pick<import('./shop.mjs').Site, 'dataDir' | 'runFile' | 'shutdown' | 'stop' | 'watch'>} site
  * @param {import('./nats-binary.mjs').NatsServer} found
  * @param {number} port
+ * @returns {Promise<OwnServer>}
  */
 export async function ownJetStream({ dataDir, runFile, shutdown, stop, watch }, found, port) {
   const logFile = join(dataDir.logs, 'jetstream.log');
@@ -83,7 +84,7 @@ export async function ownJetStream({ dataDir, runFile, shutdown, stop, watch }, 
   shutdown.add('NATS', () => server.stop());
   server.start();
   await natsReady(port, stop.signal);
-  return `nats://127.0.0.1:${port}`;
+  return { url: `nats://127.0.0.1:${port}`, server };
 }
 
 /** @param {number} count */

@@ -73,7 +73,7 @@ export async function openShop(options, means) {
   // Before the installation, so that a missing NATS server is reported at once.
   const nats = givenBroker(process.env) ?? (await findNats({ signal: stop.signal, say }));
   const { JETSTREAM_PORT: jetstreamPort } = ports;
-  const [env, databases, broker, jetstreamUrl] = await together(stop, [
+  const [env, databases, broker, jetstream] = await together(stop, [
     readyToolchain({ signal: stop.signal, say }),
     given ?? ownDatabases(site),
     'url' in nats ? nats : ownBroker(site, nats),
@@ -104,7 +104,7 @@ export async function openShop(options, means) {
   const seconds = (performance.now() - begun) / 1000;
   const gatewayUrls = urlsOf(instances, 'gateway', 'http://localhost');
   const streamUrls = urlsOf(instances, 'notifications', 'ws://127.0.0.1');
-  say(banner({ gatewayUrls, streamUrls, mailUrl: mail?.url, jetstreamUrl, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
+  say(banner({ gatewayUrls, streamUrls, mailUrl: mail?.url, jetstreamUrl: jetstream ? jetstream.url : undefined, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
   if (leftOut.length === 0) return;
   say(await instructions(leftOut));
   answers(`${gatewayUrl}/readyz`, { limitMs: Infinity, signal: stop.signal }).then(
