@@ -26,6 +26,12 @@ interface Mark {
   readonly id: string;
 }
 
+/** A message and its place in the batch. */
+interface Numbered {
+  readonly message: Message;
+  readonly n: number;
+}
+
 /** What the server answers to a message. */
 type Answer = Partial<PubAck> & { readonly error?: { readonly err_code?: number; readonly description?: string } };
 
@@ -83,7 +89,7 @@ function refusalOf({ headers, data }: Msg, answer: Answer | undefined, stream: s
   if (!answer?.error) return answer?.stream === stream ? undefined : new Held('other-subjects', `The stream ${answer?.stream} takes the subjects.`);
   if (code === codes.otherStream) return new Held('other-subjects', 'Another stream takes the subjects.');
   if (code === codes.messageTooLarge) return new Held('too-large', description);
-  const isFull = code === codes.insufficientResources || code === codes.insufficientStorage || (code === codes.storeFailed && /exceeded/.test(description));
+  const isFull = code === codes.insufficientResources || code === codes.insufficientStorage || (code === codes.storeFailed && description.includes('exceeded'));
   return new Held(isFull ? 'stream-full' : 'refused', description);
 }
 
@@ -118,10 +124,10 @@ class JetStream implements Broker {
   static async on(connection: NatsConnection, address: BrokerAddress, mark: Mark | undefined): Promise<JetStream> {
     const { streams } = await jetstreamManager(connection, { timeout: limitMs, checkAPI: false });
     const { created, state } = await streams.info(address.stream);
-    const marked = mark && created === mark.created && state.last_seq >= mark.seq ? await streams.getMessage(address.stream, { seq: mark.seq }) : undefined;
+    if (!mark) return new JetStream(connection, streams, address, created, undefined, undefined);
+    const marked = created === mark.created && state.last_seq >= mark.seq ? await streams.getMessage(address.stream, { seq: mark.seq }) : undefined;
     // A stream's own limits delete old messages, but no number is given twice in its life.
-    const hasLost = mark !== undefined && (marked === undefined || (marked !== null && marked.header.get('Nats-Msg-Id') !== mark.id));
-    if (!hasLost) return new JetStream(connection, streams, address, created, mark, undefined);
+    if (marked === null || marked?.header.get('Nats-Msg-Id') === mark.id) return new JetStream(connection, streams, address, created, mark, undefined);
     // What a stream made anew has says nothing of what it lacks.
     if (created !== mark.created) return new JetStream(connection, streams, address, created, undefined, { newest: undefined });
     const newest = await streams.getMessage(address.stream, { last_by_subj: `${address.subject}.>` });
@@ -145,15 +151,14 @@ class JetStream implements Broker {
       }
     }
     const end = performance.now() + limitMs;
-    for (let rest = batch.map((_, n) => n); rest.length > 0 && !held; ) {
+    for (let rest = batch.map((message, n): Numbered => ({ message, n })); rest.length > 0 && !held; ) {
       const keys = new Set<string>();
-      const [wave, later]: [number[], number[]] = [[], []];
-      for (const n of rest) {
-        const { key } = batch[n]!;
-        (keys.has(key) ? later : wave).push(n);
-        keys.add(key);
+      const [wave, later]: [Numbered[], Numbered[]] = [[], []];
+      for (const one of rest) {
+        (keys.has(one.message.key) ? later : wave).push(one);
+        keys.add(one.message.key);
       }
-      held = await this.send(batch, wave, acks, end);
+      held = await this.send(wave, acks, end);
       rest = later;
     }
     this.answeredAt = performance.now();
@@ -169,7 +174,7 @@ class JetStream implements Broker {
   }
 
   /** Sends messages at once and waits for their answers. Returns the first refusal. */
-  private send(batch: readonly Message[], wave: readonly number[], acks: (Answer | undefined)[], end: number): Promise<Held | undefined> {
+  private send(wave: readonly Numbered[], acks: (Answer | undefined)[], end: number): Promise<Held | undefined> {
     return new Promise((resolve) => {
       const base = this.count;
       this.count += wave.length;
@@ -193,9 +198,9 @@ class JetStream implements Broker {
         }
         if (--open === 0) finish();
       };
-      wave.forEach((n, k) => {
+      wave.forEach(({ message, n }, k) => {
         this.waiting.set(base + k, (answer) => take(n, answer));
-        const refusal = this.write(batch[n]!, base + k);
+        const refusal = this.write(message, base + k);
         if (refusal) take(n, refusal);
       });
     });
@@ -228,7 +233,7 @@ class JetStream implements Broker {
       if (duplicate) duplicates++;
       // Only a stream that was made anew gives a number again.
       else if (before && seq <= before.seq) hasRestarted = true;
-      if (seq > (this.mark?.seq ?? 0)) this.mark = { created: this.created, seq, id: batch[n]!.id };
+      if (seq > (this.mark?.seq ?? 0)) this.mark = { created: this.created, seq, id: batch[n]?.id ?? '' };
     }
     return {
       count: hasRestarted ? 0 : count,
