@@ -30,6 +30,6 @@ for await (const message of await consumer.consume({ max_messages: 100 })) {
       [data.orderId, data.newStatus, message.headers.get('Shop-Sequence')],
     );
   }
-  message.ack();
   console.log(message.headers.get('Nats-Msg-Id'));
+  message.ack();
 }
