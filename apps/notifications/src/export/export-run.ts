@@ -18,8 +18,8 @@ const restMs = 20;
 /** Longer than a batch and its record take. After it another replica may publish. */
 export const leaseMs = 12_000;
 
-/** Headers of messages. */
-const names = { order: 'Shop-Order', sequence: 'Shop-Sequence', epoch: 'Shop-Epoch', gap: 'Shop-Gap', replay: 'Shop-Replay', destination: 'Shop-Destination', after: 'Shop-After' };
+/** Headers of messages. `after`: the destination, and the cursor up to which its stream has all events. */
+const names = { order: 'Shop-Order', sequence: 'Shop-Sequence', epoch: 'Shop-Epoch', gap: 'Shop-Gap', replay: 'Shop-Replay', after: 'Shop-After' };
 
 export interface RunParts {
   readonly database: Database;
@@ -118,7 +118,8 @@ export class ExportRun {
     if (!isKnown) await this.publish(broker, [LogEntry.gap(this.position, this.history, position === undefined ? 'cursor-unknown' : 'cursor-ahead')], false);
     if (!broker.lost) return;
     const { newest } = broker.lost;
-    const left = newest?.[names.destination] === id ? decodeCursor(newest[names.after] ?? '') : undefined;
+    const [of, cursor = ''] = newest?.[names.after]?.split(' ') ?? [];
+    const left = of === id ? decodeCursor(cursor) : undefined;
     const first = { epoch: firstEpoch, seq: firstSeq };
     const from = Math.min(this.position, this.history.positionOf(left ?? first) ?? 0);
     this.parts.logger.warn({ destination: id, from, to: this.position }, 'the stream of a destination has lost messages: they are published again');
@@ -202,7 +203,8 @@ export class ExportRun {
       const to = nextGap === -1 ? entries.length : Math.max(from + 1, nextGap);
       const some = entries.slice(from, to);
       if (performance.now() > this.leasedUntil) throw new LeaseLost();
-      const { count, duplicates, held, hasRestarted, mark } = await broker.publish(some.map((one) => this.toMessage(one, isReplay)));
+      const after = `${this.destination.id} ${encodeCursor(this.history.cursorAt(this.position))}`;
+      const { count, duplicates, held, hasRestarted, mark } = await broker.publish(some.map((one) => this.toMessage(one, after, isReplay)));
       this.mark = mark ?? null;
       this.parts.onPublished(count, duplicates);
       if (hasRestarted) {
@@ -221,11 +223,11 @@ export class ExportRun {
     this.batch = Math.min(maxBatch, 2 * this.batch);
   }
 
-  private toMessage(entry: LogEntry, isReplay: boolean): Message {
-    const { event, fields, body, cursor } = entry;
+  private toMessage(entry: LogEntry, after: string, isReplay: boolean): Message {
+    const { event, fields, body } = entry;
     const { epoch, seq } = this.history.cursorAt(entry.position);
-    const at = { [names.sequence]: `${seq}`, [names.epoch]: epoch, [names.destination]: this.destination.id, [names.after]: encodeCursor(this.history.cursorAt(this.position)) };
-    if (!event || !fields) return { key: 'gap', id: `gap.${cursor}`, headers: { ...at, [names.gap]: 'true' }, body };
+    const at = { [names.sequence]: `${seq}`, [names.epoch]: epoch, [names.after]: after };
+    if (!event || !fields) return { key: 'gap', id: `gap.${entry.cursor}`, headers: { ...at, [names.gap]: 'true' }, body };
     const key = fields.isStock ? `stock.${fields.plantId}` : `order.${fields.orderId}`;
     const headers = { ...at, ...(fields.orderId !== undefined && { [names.order]: `${fields.orderId}` }), ...(isReplay && { [names.replay]: 'true' }) };
     return { key, id: event.id, headers, body };

@@ -208,11 +208,12 @@ class JetStream implements Broker {
 
   private write({ key, id, headers, body }: Message, number: number): Held | undefined {
     const all = newHeaders();
-    all.set('Nats-Msg-Id', id);
-    all.set('Nats-Expected-Stream', this.address.stream);
-    for (const [name, value] of Object.entries(headers)) all.set(name, value);
+    // `set` would look for earlier values.
+    all.append('Nats-Msg-Id', id);
+    all.append('Nats-Expected-Stream', this.address.stream);
+    for (const [name, value] of Object.entries(headers)) all.append(name, value);
     try {
-      this.connection.publish(`${this.address.subject}.${key}`, body, { headers: all, reply: `${this.inbox}.${number}` });
+      this.connection.publish(`${this.address.subject}.${key}`, Buffer.from(body), { headers: all, reply: `${this.inbox}.${number}` });
       return undefined;
     } catch (error) {
       const { message } = error as Error;
