@@ -213,7 +213,7 @@ test('.env.example lists every variable with its default', () => {
 
 test('only the gateway, the stream and pages for operators publish ports, by default on this machine only', () => {
   const open = Object.keys(services).filter((name) => services[name].ports);
-  assert.deepEqual(open.sort(), ['gateway', 'grafana', 'mail', 'notifications', 'prometheus']);
+  assert.deepEqual(open.sort(), ['gateway', 'grafana', 'jetstream', 'mail', 'notifications', 'prometheus']);
   for (const name of open) for (const port of services[name].ports) assert.match(port, /^127\.0\.0\.1:/);
 });
 
@@ -230,9 +230,9 @@ test('Postgres is version 17, and NATS is newer than CVE-2023-47090 and its succ
   assert.ok(major * 1e6 + minor * 1e3 + patch >= 2_012_007, services.nats.image);
 });
 
-test('the observability profile adds services and changes none', () => {
+test('the profiles add services and change none', () => {
   const added = Object.keys(services).filter((name) => services[name].profiles);
-  assert.deepEqual(added.sort(), ['grafana', 'otel-collector', 'prometheus']);
+  assert.deepEqual(added.sort(), ['grafana', 'jetstream', 'otel-collector', 'prometheus']);
   for (const service of [...ours, 'postgres', 'nats']) for (const name of added) assert.equal(services[service].depends_on?.[name], undefined);
   assert.deepEqual(others.sort(), [...added, 'mail', 'nats', 'postgres'].sort());
   const { scrape_configs: jobs } = yamlOf('deploy/observability/prometheus.yml');
