@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ownBroker } from '../../tools/start/broker.mjs';
+import { ownBroker, ownJetStream } from '../../tools/start/broker.mjs';
 import { loadCredentials } from '../../tools/start/credentials.mjs';
 import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
 import { HostClock } from '../../tools/start/host-clock.mjs';
 import { freePort } from '../../tools/start/ports.mjs';
 import { findNats } from '../../tools/start/nats-binary.mjs';
-import { natsVersion } from '../../tools/start/nats.mjs';
+import { natsReady, natsVersion } from '../../tools/start/nats.mjs';
 import { childrenOf, sendSignal, sleep } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
 import { KeptProcess } from '../../tools/start/kept-process.mjs';
@@ -34,6 +34,7 @@ const READY_LIMIT_MS = 180_000;
  */
 const settings = {
   ...anyReceiver,
+  DESTINATION_ALLOWED_TARGETS: '127.0.0.1:*',
   // All clients have one address, and many connect at once.
   SILENT_CONNECTIONS: '100000',
   PAYMENT_PROVIDER: 'external',
@@ -84,6 +85,8 @@ export class Stack {
   #disks = [];
   /** @type {import('../../tools/start/broker.mjs').OwnServer[]} */
   #brokers = [];
+  /** @type {import('../../tools/start/broker.mjs').OwnServer | undefined} */
+  #jetstream;
   /** @type {KeptProcess | undefined} */
   #mailServer;
   /** @type {Watch | undefined} */
@@ -131,6 +134,7 @@ export class Stack {
     const [databases, broker] = await together(this.#stop, [ownDatabases(site, this.#postgresVariables), ownBroker(site, nats, natsServers)]);
     this.#databases = databases;
     this.#brokers = broker.servers;
+    this.#jetstream = await ownJetStream(site, nats, await freePort());
     this.natsVersion = await natsVersion(Number(new URL(broker.url).port));
     const inherited = process.env;
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
@@ -237,6 +241,30 @@ export class Stack {
     return /** @type {string} */ (this.runFile.run.postgres?.adminUrl);
   }
 
+  /** URL of the server with the streams of destinations. */
+  get jetstreamUrl() {
+    return /** @type {import('../../tools/start/broker.mjs').OwnServer} */ (this.#jetstream).url;
+  }
+
+  async rewindStreams() {
+    const { url, server } = /** @type {import('../../tools/start/broker.mjs').OwnServer} */ (this.#jetstream);
+    const { jetstream } = this.dataDir;
+    const pid = server.mark?.pid;
+    const ended = server.stop();
+    if (pid !== undefined) sendSignal(pid, 'SIGKILL');
+    await ended;
+    const isFirst = !existsSync(this.#olderStreams);
+    if (isFirst) cpSync(jetstream, this.#olderStreams, { recursive: true });
+    rmSync(jetstream, { recursive: true });
+    if (!isFirst) renameSync(this.#olderStreams, jetstream);
+    server.start();
+    await natsReady(Number(new URL(url).port), this.#stop.signal);
+  }
+
+  get #olderStreams() {
+    return `${this.dataDir.jetstream}-older`;
+  }
+
   natsVersion = '0';
 
   get natsServers() {
@@ -244,7 +272,7 @@ export class Stack {
   }
 
   /**
-   * @param {string} part label of an instance, `nats` (the first of its servers), `nats-2`, `mail` or `postgres`
+   * @param {string} part label of an instance, `nats` (the first of its servers), `nats-2`, `mail`, `jetstream` or `postgres`
    * @returns {number | undefined} undefined while the process is being restarted
    */
   pidOf(part) {
@@ -253,6 +281,7 @@ export class Stack {
     if (this.natsServers.includes(part)) return this.#brokers[this.natsServers.indexOf(part)]?.server.mark?.pid;
     if (part === 'postgres') return postgres?.pid;
     if (part === 'mail') return this.#mailServer?.mark?.pid;
+    if (part === 'jetstream') return this.#jetstream?.server.mark?.pid;
     return Object.values(services).flat().find(({ label }) => label === part)?.pid;
   }
 
@@ -357,6 +386,7 @@ export class Stack {
     await this.#standby?.at.server.stop();
     await this.#relays.end();
     for (const disk of this.#disks) await disk.end();
+    rmSync(this.#olderStreams, { recursive: true, force: true });
     this.dataDir.empty();
   }
 }

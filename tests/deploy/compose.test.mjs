@@ -73,7 +73,7 @@ function schema() {
 const engine = await attempt('docker', ['compose', 'version']).catch(() => undefined);
 
 test('Compose accepts docker-compose.yml and builds each image once', { skip: engine?.code !== 0 && 'no docker compose here' }, async () => {
-  const compose = ['compose', '--file', 'docker-compose.yml', '--env-file', '.env.example', '--profile', 'observability'];
+  const compose = ['compose', '--file', 'docker-compose.yml', '--env-file', '.env.example', '--profile', 'observability', '--profile', 'jetstream'];
   const { code, output } = await attempt('docker', [...compose, 'config', '--format', 'json'], { cwd: ROOT });
   assert.equal(code, 0, output);
   const read = JSON.parse(output).services;
@@ -173,9 +173,10 @@ describe('every service', () => {
 
   test('the demo has the settings of npm start', () => {
     for (const service of SERVICES) {
-      const { WEBHOOK_ALLOWED_TARGETS: targets, ...others } = /** @type {Record<string, string>} */ (demoDefaults[service]);
+      const { WEBHOOK_ALLOWED_TARGETS: targets, DESTINATION_ALLOWED_TARGETS: brokers, ...others } = /** @type {Record<string, string>} */ (demoDefaults[service]);
       for (const [variable, value] of Object.entries(others)) assert.equal(services[service].environment[variable], value, variable);
       // Inside a container, localhost is the container itself; the host has another name.
+      if (brokers) assert.equal(services[service].environment.DESTINATION_ALLOWED_TARGETS, 'jetstream:4222');
       if (targets) {
         assert.equal(services[service].environment.WEBHOOK_ALLOWED_TARGETS, RECEIVER_PORTS.map((port) => `host.docker.internal:${port}`).join());
         assert.deepEqual(services[service].extra_hosts, ['host.docker.internal:host-gateway']);
@@ -212,7 +213,7 @@ test('.env.example lists every variable with its default', () => {
 
 test('only the gateway, the stream and pages for operators publish ports, by default on this machine only', () => {
   const open = Object.keys(services).filter((name) => services[name].ports);
-  assert.deepEqual(open.sort(), ['gateway', 'grafana', 'mail', 'notifications', 'prometheus']);
+  assert.deepEqual(open.sort(), ['gateway', 'grafana', 'jetstream', 'mail', 'notifications', 'prometheus']);
   for (const name of open) for (const port of services[name].ports) assert.match(port, /^127\.0\.0\.1:/);
 });
 
@@ -229,9 +230,9 @@ test('Postgres is version 17, and NATS is newer than CVE-2023-47090 and its succ
   assert.ok(major * 1e6 + minor * 1e3 + patch >= 2_012_007, services.nats.image);
 });
 
-test('the observability profile adds services and changes none', () => {
+test('the profiles add services and change none', () => {
   const added = Object.keys(services).filter((name) => services[name].profiles);
-  assert.deepEqual(added.sort(), ['grafana', 'otel-collector', 'prometheus']);
+  assert.deepEqual(added.sort(), ['grafana', 'jetstream', 'otel-collector', 'prometheus']);
   for (const service of [...ours, 'postgres', 'nats']) for (const name of added) assert.equal(services[service].depends_on?.[name], undefined);
   assert.deepEqual(others.sort(), [...added, 'mail', 'nats', 'postgres'].sort());
   const { scrape_configs: jobs } = yamlOf('deploy/observability/prometheus.yml');

@@ -227,8 +227,9 @@ describe('every service', () => {
     const hasWayOut = (/** @type {string} */ role) => policyOf(role).egress.some((/** @type {any} */ { to }) => to.some((/** @type {any} */ peer) => peer.ipBlock));
     const hasWayIn = (/** @type {string} */ role) => policyOf(role).ingress.some((/** @type {any} */ { ports }) => ports.some((/** @type {any} */ one) => one.port === 8081));
     const portsOut = (/** @type {string} */ role) => policyOf(role).egress.flatMap((/** @type {any} */ { to, ports }) => (to.some((/** @type {any} */ peer) => peer.ipBlock) ? ports.map((/** @type {any} */ { port }) => port) : []));
-    assert.deepEqual(ROLES.map((role) => [hasWayIn(role), hasWayOut(role)]), [[true, false], [false, true], [false, true]]);
+    assert.deepEqual(ROLES.map((role) => [hasWayIn(role), hasWayOut(role)]), [[true, false], [false, true], [false, true], [false, true]]);
     assert.deepEqual(portsOut('mail'), [465, 587]);
+    assert.deepEqual(portsOut('export'), [4222]);
   });
 });
 

@@ -7,7 +7,7 @@ import { ROOT } from '../../tools/start/toolchain.mjs';
 export { SERVICES };
 export const OVERLAYS = /** @type {const} */ (['dev', 'sandbox', 'production']);
 /** Roles of notifications whose replicas can be released separately. */
-export const ROLES = /** @type {const} */ (['stream', 'webhooks', 'mail']);
+export const ROLES = /** @type {const} */ (['stream', 'webhooks', 'mail', 'export']);
 
 /** @typedef {import('../../tools/start/services.mjs').ServiceName} ServiceName */
 /** @typedef {typeof OVERLAYS[number] | `production-${typeof ROLES[number]}`} Overlay */

@@ -150,6 +150,8 @@ export const dashboards = [
       panel('Mail: attempts', 'ops', 'By outcome; `pending`: tried again. Alert MailNotDelivered', [rate('outcome', 'mail_attempts_total'), '{{outcome}}']),
       panel('Mail: waiting', 'short', '`held`: their users got too many within an hour. `due` is a scaling signal', ['max(mail_waiting)', 'waiting'], ['max(mail_due)', 'due'], ['max(mail_held)', 'held']),
       panel('Mail: oldest', 's', '`overdue`: the first due mail waits for a replica. Alert MailNotDelivered from ten minutes', ['max(mail_oldest_seconds)', 'waiting'], ['max(mail_overdue_seconds)', 'overdue']),
+      panel('Destinations: behind the log', 's', 'Alert DestinationBehind from five minutes', ['max by (destination) (destination_behind_seconds)', '{{destination}}'], ['max by (destination, reason) (destination_held)', 'held: {{reason}}']),
+      panel('Destinations: events', 'ops', '`duplicate`: the broker had them already', [rate('destination, result', 'destination_events_total'), '{{destination}} {{result}}']),
       sizes('Webhooks: outcomes per batch', 'Recorded in one transaction', 'webhook_batch_outcomes_bucket'),
       pool('notifications'),
       panel('Log: oldest event', 's', 'EVENT_LOG_RETENTION_DAYS, or longer if an endpoint needs it', ['max(event_log_oldest_age_seconds)', 'oldest']),

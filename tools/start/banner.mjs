@@ -4,11 +4,12 @@
  * @param {[string, ...string[]]} shop.gatewayUrls of each replica
  * @param {[string, ...string[]]} shop.streamUrls
  * @param {string | undefined} shop.mailUrl absent if the user has a mail server
+ * @param {string | undefined} shop.jetstreamUrl absent without JetStream
  * @param {string} shop.dataDir
  * @param {string} shop.logs
  * @param {number} shop.seconds
  */
-export function banner({ gatewayUrls, streamUrls, mailUrl, dataDir, logs, seconds }) {
+export function banner({ gatewayUrls, streamUrls, mailUrl, jetstreamUrl, dataDir, logs, seconds }) {
   const [gatewayUrl] = gatewayUrls;
   const [streamUrl] = streamUrls;
   const oneBelowTheOther = (/** @type {string[]} */ urls) => urls.join(`\n${' '.repeat(19)}`);
@@ -20,7 +21,8 @@ export function banner({ gatewayUrls, streamUrls, mailUrl, dataDir, logs, second
   console          ${gatewayUrl}/console
   event stream     ${oneBelowTheOther(streamUrls.map((url) => `${url}/v1/orders/updates?api_key=special-key`))}
   health           ${gatewayUrl}/readyz${mailUrl === undefined ? '' : `
-  mails            ${mailUrl}`}
+  mails            ${mailUrl}`}${jetstreamUrl ? `
+  JetStream        ${jetstreamUrl}` : ''}
 
   admin            admin / admin-password
   API key          special-key
@@ -35,11 +37,18 @@ export function banner({ gatewayUrls, streamUrls, mailUrl, dataDir, logs, second
   get a token      curl -u plant-admin:plant-secret -d grant_type=client_credentials ${gatewayUrl}/oauth/token
   watch orders     curl -N -H 'api_key: special-key' -H 'accept: text/event-stream' ${httpOf(streamUrl)}/v1/orders/updates
 
-  data             ${dataDir}    (delete it: npm start -- --fresh)
+${jetstreamUrl ? destination(gatewayUrl, jetstreamUrl) : ''}  data             ${dataDir}    (delete it: npm start -- --fresh)
   logs             ${logs}
   stop             Ctrl-C
 `;
 }
+
+/** @param {string} gatewayUrl @param {string} jetstreamUrl */
+const destination = (gatewayUrl, jetstreamUrl) => `  share events     NATS_URL=${jetstreamUrl} node libs/client/examples/consume-jetstream.mjs
+                   curl -H 'api_key: special-key' -H 'content-type: application/json' ${gatewayUrl}/v3/destinations \\
+                     -d '{"name": "Warehouse", "url": "${jetstreamUrl}", "stream": "EVENTS"}'
+
+`;
 
 /** @param {string} url */
 const httpOf = (url) => url.replace(/^ws/, 'http');

@@ -65,6 +65,28 @@ export async function ownBroker({ dataDir, runFile, shutdown, stop, watch }, fou
   return { url: /** @type {OwnServer} */ (servers[0]).url, passwords, servers };
 }
 
+/**
+ * Starts a NATS server with JetStream for destinations, without accounts. Its streams stay in the data folder.
+ * @param {Pick<import('./shop.mjs').Site, 'dataDir' | 'runFile' | 'shutdown' | 'stop' | 'watch'>} site
+ * @param {import('./nats-binary.mjs').NatsServer} found
+ * @param {number} port
+ * @returns {Promise<OwnServer>}
+ */
+export async function ownJetStream({ dataDir, runFile, shutdown, stop, watch }, found, port) {
+  const logFile = join(dataDir.logs, 'jetstream.log');
+  const server = natsServer(found, {
+    port,
+    storeDir: dataDir.jetstream,
+    logFile,
+    onEnd: watch.over('jetstream', () => lastLinesOf(logFile)),
+    onChange: () => runFile.update({ jetstream: server.mark }),
+  });
+  shutdown.add('NATS', () => server.stop());
+  server.start();
+  await natsReady(port, stop.signal);
+  return { url: `nats://127.0.0.1:${port}`, server };
+}
+
 /** @param {number} count */
 async function freePorts(count) {
   /** @type {Set<number>} */

@@ -15,6 +15,7 @@ export class DataDir {
     this.runFile = join(this.path, 'run.json');
     this.credentials = join(this.path, 'credentials.json');
     this.logs = join(this.path, 'logs');
+    this.jetstream = join(this.path, 'jetstream');
     this.postgresLocation = join(this.path, 'postgres-location');
   }
 
@@ -47,7 +48,7 @@ export class DataDir {
     const cluster = this.postgres;
     removeDrafts(cluster);
     const environments = SERVICES.map((service) => this.environmentFile(service));
-    for (const made of [cluster, this.logs, this.credentials, this.postgresLocation, this.runFile, ...environments]) {
+    for (const made of [cluster, this.logs, this.jetstream, this.credentials, this.postgresLocation, this.runFile, ...environments]) {
       rmSync(made, { recursive: true, force: true });
     }
     const elsewhere = dirname(cluster);

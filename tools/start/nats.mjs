@@ -4,7 +4,7 @@ import { createConnection } from 'node:net';
 import { KeptProcess } from './kept-process.mjs';
 import { sleep } from './processes.mjs';
 
-/** SIGTERM lets nats-server close its connections. It stores no data. */
+/** SIGTERM lets nats-server close its connections, and JetStream its files. */
 /** @type {import('./processes.mjs').StopStep[]} */
 const stopSteps = [{ signal: 'SIGTERM', limitMs: 5_000 }];
 
@@ -18,14 +18,15 @@ const stopSteps = [{ signal: 'SIGTERM', limitMs: 5_000 }];
  * @param {string} serving.logFile
  * @param {import('./kept-process.mjs').Keeping['onEnd']} serving.onEnd
  * @param {() => void} [serving.onChange]
+ * @param {string} [serving.storeDir] folder of its streams; absent: no JetStream
  * @param {{ port: number, others: number[] }} [serving.cluster] ports on which the servers of a cluster reach each other; not with Docker
  */
-export function natsServer(found, { port, config, passwords = {}, logFile, onEnd, onChange, cluster }) {
+export function natsServer(found, { port, config, passwords = {}, logFile, onEnd, onChange, storeDir, cluster }) {
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...passwords };
   const [command, args] =
     'binary' in found
-      ? /** @type {const} */ ([found.binary, ['-a', '127.0.0.1', '-p', `${port}`, ...(config ? ['-c', config] : []), ...(cluster ? clusterArgs(cluster) : [])]])
-      : /** @type {const} */ (['docker', dockerRun(found.image, port, config, Object.keys(passwords))]);
+      ? /** @type {const} */ ([found.binary, ['-a', '127.0.0.1', '-p', `${port}`, ...(config ? ['-c', config] : []), ...(storeDir ? ['-js', '-sd', storeDir] : []), ...(cluster ? clusterArgs(cluster) : [])]])
+      : /** @type {const} */ (['docker', dockerRun(found.image, port, config, storeDir, Object.keys(passwords))]);
   return new KeptProcess({
     name: 'nats',
     stopSteps,
@@ -48,11 +49,11 @@ function clusterArgs({ port, others }) {
   return ['--cluster_name', 'shop', '--cluster', urlOf(port), '--routes', others.map(urlOf).join(','), '--no_advertise'];
 }
 
-/** @param {string} image @param {number} port @param {string | undefined} config @param {string[]} variables */
-function dockerRun(image, port, config, variables) {
-  const mount = config ? ['-v', `${config}:/nats.conf:ro`] : [];
+/** @param {string} image @param {number} port @param {string | undefined} config @param {string | undefined} storeDir @param {string[]} variables */
+function dockerRun(image, port, config, storeDir, variables) {
+  const mount = [...(config ? ['-v', `${config}:/nats.conf:ro`] : []), ...(storeDir ? ['-v', `${storeDir}:/data`] : [])];
   const names = variables.flatMap((name) => ['-e', name]);
-  const server = [image, '-a', '0.0.0.0', ...(config ? ['-c', '/nats.conf'] : [])];
+  const server = [image, '-a', '0.0.0.0', ...(config ? ['-c', '/nats.conf'] : []), ...(storeDir ? ['-js', '-sd', '/data'] : [])];
   return ['run', '--rm', '--init', '-p', `127.0.0.1:${port}:4222`, ...names, ...mount, ...server];
 }
 

@@ -7,6 +7,7 @@ export const usage = `Starts the whole plant shop on this machine.
   npm start                     keeps the data of earlier runs
   npm start -- --fresh          deletes the data of earlier runs first, and adds the demo data again
   npm start -- --sandbox        runs a sandbox, with data of its own in .data/sandbox
+  npm start -- --jetstream      also runs a NATS server with JetStream, for destinations
   npm start -- --quiet          shows only warnings and errors of the services (the log files hold everything)
   npm start -- --store 2        runs several replicas of a service (${SERVICES.join(', ')})
   npm start -- --without store  leaves services out (several: store,catalog) and prints how to run your own instead
@@ -19,6 +20,7 @@ Variables: see tools/start/README.md`;
  * @property {boolean} fresh
  * @property {boolean} sandbox
  * @property {boolean} quiet
+ * @property {boolean} jetstream
  * @property {boolean} demo fills a new data folder with demo data
  * @property {Record<import('./services.mjs').ServiceName, number>} replicas
  * @property {import('./services.mjs').ServiceName[]} without services that the user runs
@@ -26,7 +28,7 @@ Variables: see tools/start/README.md`;
 
 /** @param {string[]} args @returns {Options} */
 export function parseOptions(args) {
-  const { help, fresh, sandbox, quiet, demo, without, ...counts } = parse(args);
+  const { help, fresh, sandbox, quiet, jetstream, demo, without, ...counts } = parse(args);
   const leftOut = servicesIn(/** @type {string[] | undefined} */ (without) ?? []);
   for (const name of leftOut) {
     if (counts[name] !== undefined) throw new StartError(`--${name} and --without ${name} exclude each other.`);
@@ -37,6 +39,7 @@ export function parseOptions(args) {
     fresh: fresh === true,
     sandbox: sandbox === true,
     quiet: quiet === true,
+    jetstream: jetstream === true,
     demo: demo === true,
     replicas: /** @type {Options['replicas']} */ (replicas),
     without: leftOut,
@@ -53,6 +56,7 @@ function parse(args) {
     fresh: { type: 'boolean' },
     sandbox: { type: 'boolean' },
     quiet: { type: 'boolean' },
+    jetstream: { type: 'boolean' },
     demo: { type: 'boolean' },
     without: { type: 'string', multiple: true },
   };

@@ -12,7 +12,7 @@ export async function endOrphans(dataDir, say) {
   const run = readRun(dataDir.runFile);
   if (!run) return;
   say('Cleaning up after an earlier run');
-  const left = [...Object.values(run.services).flat(), run.nats];
+  const left = [...Object.values(run.services).flat(), run.nats, run.jetstream];
   await Promise.all(
     left.map(async (entry) => {
       if (entry?.pid === undefined || entry.began === undefined) return;

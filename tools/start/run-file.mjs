@@ -16,6 +16,7 @@ import { ROOT } from './toolchain.mjs';
  * @property {Record<string, { environment: string, opsPort: number }>} [leftOut] services that the user runs: the file with the environment
  *   for it, and the operations port in it
  * @property {Partial<import('./processes.mjs').Mark> & { port?: number, adminUrl?: string, urls: Record<string, string>, ownerUrls?: Record<string, string> }} [postgres]
+ * @property {Partial<import('./processes.mjs').Mark>} [jetstream]
  * @property {Partial<import('./processes.mjs').Mark> & { url: string, users: Record<string, string> }} [nats]
  */
 

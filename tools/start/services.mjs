@@ -101,6 +101,7 @@ export const demoDefaults = {
   identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', REFUSE_COMMON_PASSWORDS: 'false', REQUIRE_SECOND_FACTOR: 'none', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
   notifications: {
     WEBHOOK_ALLOWED_TARGETS: ['127.0.0.1', 'localhost', '[::1]'].flatMap((host) => RECEIVER_PORTS.map((port) => `${host}:${port}`)).join(),
+    DESTINATION_ALLOWED_TARGETS: '127.0.0.1:*,localhost:*',
     CORS_ORIGINS: 'loopback',
     MAIL_FROM: 'shop@plant-shop.example',
   },

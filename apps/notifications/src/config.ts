@@ -5,7 +5,7 @@ import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, sandb
 import { type NotificationsOptions, roles } from './options.js';
 import { clientsWithin } from './stream/transport/socket-limits.js';
 import { mailSettings, toMailOptions } from './mail/settings.js';
-import { toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
+import { allowedTargets, toWebhooksOptions, webhookSettings } from './webhooks/endpoints/settings.js';
 
 const databaseSetting = {
   databaseUrl: databaseUrl('NOTIFICATIONS_DATABASE_URL', "Notifications' own database"),
@@ -19,13 +19,15 @@ export const migrationSettings = {
   ownerUrl: ownerUrl('NOTIFICATIONS_MIGRATION_DATABASE_URL'),
 };
 
+const destinationAllowedTargets = allowedTargets('DESTINATION_ALLOWED_TARGETS', 'Message brokers allowed outside the public internet, or without TLS: `host:port`, or `host:*` for all ports');
+
 export const notificationsSettings = {
   ...serviceSettings,
   ...databaseSetting,
   databasePoolSize: databasePoolSize('NOTIFICATIONS_DATABASE_POOL_SIZE', 10),
   role: choice('NOTIFICATIONS_ROLE', roles, {
     description:
-      '`stream`, `webhooks` (which answers all operations), `mail`, or `both` for all three. Any mixture of replicas works; work of a missing role waits',
+      '`stream`, `webhooks` (which answers all operations), `mail`, `export` (which publishes to destinations), or `both` for all of them. Any mixture of replicas works; work of a missing role waits',
     default: 'both',
   }),
   streamHost: text('STREAM_HOST', { description: 'Listen address of the event stream', default: '127.0.0.1' }),
@@ -84,6 +86,7 @@ export const notificationsSettings = {
   }),
   ...webhookSettings,
   ...mailSettings,
+  destinationAllowedTargets,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description: 'Public address of the API: base of problem types',
   }),
@@ -116,5 +119,6 @@ export const toOptions = (
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
   webhooks: toWebhooksOptions(config, isProduction),
   mail: toMailOptions(config, isProduction, config.webhookTimeScale),
+  destinations: { allowedTargets: config.destinationAllowedTargets },
   publicUrl: config.publicUrl,
 });

@@ -4,6 +4,8 @@ import { LogRetention, type LowestNeeded } from '@plant-shop/events/log-retentio
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { Registry } from 'prom-client';
+import { eventsNotPublished } from './export/destinations.repository.js';
+import { Exporter } from './export/exporter.js';
 import { FeedFollower } from './feed-follower.js';
 import { Fanout } from './log/fanout.js';
 import { LogTail } from './log/log-tail.js';
@@ -45,7 +47,8 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 // LogTail; EventFlow then publishes them. In another replica, Fanout passes them to FeedFollower and LogTail, and to EventFlow if their
 // deliveries are not enqueued yet. CatchUp brings a client that is behind to the end of the log, where the broadcaster takes over.
 //
-// Mails are apart from this: `OrderMails` polls event_log with a watermark of its own, `MailWorker` the mails that are due.
+// Mails are apart from this: `OrderMails` polls event_log with a watermark of its own, `MailWorker` the mails that are due. `Exporter` publishes
+// pages of event_log to each destination, from the position in its row.
 //
 // The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file and `FeedFollower` connect them. Parts of one folder call
 // each other, or register with each other in their constructors: `FeedFollower` and `LogTail` with `Fanout`, `Connections` with
@@ -66,6 +69,7 @@ class EventFlow implements OnApplicationBootstrap {
     @Optional() @Inject(AllOrdersEnqueuer) private readonly allOrders?: AllOrdersEnqueuer,
     @Optional() @Inject(DueSignal) due?: DueSignal,
     @Optional() @Inject(DeliveryWorker) worker?: DeliveryWorker,
+    @Optional() @Inject(Exporter) private readonly exporter?: Exporter,
   ) {
     feed.onLogged((logged, needs) => this.pass(logged, needs));
     tail?.onEntries(() => {
@@ -82,10 +86,13 @@ class EventFlow implements OnApplicationBootstrap {
   }
 
   /**
-   * Subscribes replicas with webhooks to events logged by a replica of the stream, which enqueues no deliveries. Missed messages are found
+   * Subscribes replicas with webhooks to events logged by a replica of the stream, which enqueues no deliveries, and replicas that publish to
+   * destinations to all events. Missed messages are found
    * by polling.
    */
   onApplicationBootstrap(): void {
+    const { exporter } = this;
+    if (exporter) this.fanout.onLoggedElsewhere(() => exporter.announce());
     if (!this.ownOrders) return;
     this.fanout.onLoggedElsewhere(({ needsDeliveries }) => {
       if (needsDeliveries) this.enqueueDeliveries({ own: true, all: true });
@@ -94,6 +101,7 @@ class EventFlow implements OnApplicationBootstrap {
 
   /** Passes on what this replica has just logged. */
   private pass(logged: LoggedRange, needs: DeliveryNeeds): void {
+    this.exporter?.announce();
     this.enqueueDeliveries(needs);
     const announcement = this.fanout.toAnnouncement(logged, needs.own || needs.all);
     if (this.tail) this.tail.takeLogged(announcement);
@@ -121,6 +129,6 @@ export const logProviders = (logger: Logger): Provider[] => [
     provide: LogRetention,
     inject: [Database, Registry, NOTIFICATIONS_OPTIONS],
     useFactory: (database: Database, metrics: Registry, { eventLog: { keepMs } }: NotificationsOptions) =>
-      new LogRetention(database, { keepMs, needs: [eventsWithoutDeliveries] }, metrics, logger),
+      new LogRetention(database, { keepMs, needs: [eventsWithoutDeliveries, eventsNotPublished] }, metrics, logger),
   },
 ];

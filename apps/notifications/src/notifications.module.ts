@@ -9,12 +9,16 @@ import { Gauge, type Registry } from 'prom-client';
 import { type NotificationsConfig, toOptions } from './config.js';
 import { notificationsDatabase } from './database.js';
 import { logProviders } from './event-flow.js';
+import { BrokerGuard } from './export/broker-guard.js';
+import { DestinationMetrics } from './export/destination-metrics.js';
+import { DestinationsController, DestinationsService } from './export/destinations.service.js';
+import { Exporter } from './export/exporter.js';
 import { MailMetrics } from './mail/mail-metrics.js';
 import { MailSweeper } from './mail/mail-sweeper.js';
 import { MailWorker } from './mail/mail-worker.js';
 import { OrderMails } from './mail/order-mails.js';
 import { MailsController, MailsService } from './mail/mails.service.js';
-import { hasMail, hasStream, hasWebhooks, type MailOptions, NOTIFICATIONS_OPTIONS, type NotificationsOptions, type Role, type WebhooksOptions } from './options.js';
+import { hasExport, hasMail, hasStream, hasWebhooks, type MailOptions, NOTIFICATIONS_OPTIONS, type NotificationsOptions, type Role, type WebhooksOptions } from './options.js';
 import { streamProviders } from './stream/stream.providers.js';
 import { Connections } from './stream/subscribers/connections.js';
 import { StreamServer } from './stream/transport/stream-server.js';
@@ -29,14 +33,16 @@ class NotificationsModule {
     const { role } = options;
     return {
       module: NotificationsModule,
-      controllers: hasWebhooks(role) ? [WebhooksController, MailsController, auditControllerOf(notifications.readAudit), ...(options.sandbox ? [SandboxController] : [])] : [],
+      controllers: hasWebhooks(role) ? [WebhooksController, MailsController, DestinationsController, auditControllerOf(notifications.readAudit), ...(options.sandbox ? [SandboxController] : [])] : [],
       providers: [
         { provide: NOTIFICATIONS_OPTIONS, useValue: options },
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
         ...logProviders(logger),
-        ...(hasWebhooks(role) || hasMail(role) ? queueProviders : []),
-        ...(hasWebhooks(role) ? [...webhookProviders, MailsService] : []),
+        ...(hasWebhooks(role) || hasMail(role) || hasExport(role) ? queueProviders : []),
+        ...(hasWebhooks(role) ? [...webhookProviders, MailsService, DestinationsService] : []),
         ...(hasMail(role) ? [MailMetrics, MailWorker, OrderMails, MailSweeper] : []),
+        ...(hasWebhooks(role) || hasExport(role) ? [BrokerGuard, DestinationMetrics] : []),
+        ...(hasExport(role) ? [Exporter] : []),
         ...(hasStream(role) ? streamProviders(options, logger) : []),
       ],
     };

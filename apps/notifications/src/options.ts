@@ -1,5 +1,5 @@
 /** What a replica does. Every replica copies the store's feed into the event log, so each role works without the other. */
-export const roles = ['both', 'stream', 'webhooks', 'mail'] as const;
+export const roles = ['both', 'stream', 'webhooks', 'mail', 'export'] as const;
 
 export type Role = (typeof roles)[number];
 
@@ -12,11 +12,14 @@ export interface PendingLimits {
 /** Returns whether a replica of this role serves stream clients. */
 export const hasStream = (role: Role): boolean => role === 'both' || role === 'stream';
 
-/** Returns whether a replica of this role enqueues and sends webhook deliveries, and answers all operations: those of webhooks and of mail. */
+/** Returns whether a replica of this role enqueues and sends webhook deliveries, and answers all operations: those of webhooks, mail and destinations. */
 export const hasWebhooks = (role: Role): boolean => role === 'both' || role === 'webhooks';
 
 /** Returns whether a replica of this role enqueues and sends mail. */
 export const hasMail = (role: Role): boolean => role === 'both' || role === 'mail';
+
+/** Returns whether a replica of this role publishes to destinations. */
+export const hasExport = (role: Role): boolean => role === 'both' || role === 'export';
 
 /** Limits of one endpoint, across replicas. */
 export interface QueueLimits {
@@ -136,6 +139,8 @@ export interface NotificationsOptions {
   readonly eventLog: { readonly keepMs: number };
   readonly webhooks: WebhooksOptions;
   readonly mail: MailOptions;
+  /** `allowedTargets`: brokers that may be connected to although they are not public, each as `host:port` or `host:*`. */
+  readonly destinations: { readonly allowedTargets: readonly string[] };
   /** Public address of the API, without a trailing slash. */
   readonly publicUrl: string;
 }

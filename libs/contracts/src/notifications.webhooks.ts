@@ -17,7 +17,29 @@ export type WebhookState = (typeof webhookStates)[number];
 
 // Sent by clients
 
-export class NewWebhook {
+/** Which events a receiver gets. */
+export class EventFilter {
+  @IsOptional()
+  @ListOf(eventTypes.length, 1)
+  @Unique('must not repeat an event type')
+  @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
+  @Description('Default: only `order.status_changed`. Stock events need `read:stock`.')
+  eventTypes?: EventType[];
+
+  @IsOptional()
+  @Id()
+  @Description('Only events of orders of this plant.')
+  plantId?: number;
+
+  @IsOptional()
+  @ListOf(orderStatuses.length, 1)
+  @Unique('must not repeat a status')
+  @SomeOf(orderStatuses, `must contain only values from ${orderStatuses.join(', ')}`)
+  @Description('Only status changes to one of these; events of other types pass.')
+  newStatuses?: OrderStatus[];
+}
+
+export class NewWebhook extends EventFilter {
   @Pattern(/^https?:\/\/\S{1,2000}$/i, 'must be an http or https URL of at most 2,000 characters without spaces', {
     format: 'uri',
     maxLength: 2_008,
@@ -31,28 +53,9 @@ export class NewWebhook {
   name?: string;
 
   @IsOptional()
-  @ListOf(eventTypes.length, 1)
-  @Unique('must not repeat an event type')
-  @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
-  @Description('Default: only `order.status_changed`. Stock events need `read:stock`.')
-  eventTypes?: EventType[];
-
-  @IsOptional()
   @Id()
   @Description('Only events of this order.')
   orderId?: number;
-
-  @IsOptional()
-  @Id()
-  @Description('Only events of orders of this plant.')
-  plantId?: number;
-
-  @IsOptional()
-  @ListOf(orderStatuses.length, 1)
-  @Unique('must not repeat a status')
-  @SomeOf(orderStatuses, `must contain only values from ${orderStatuses.join(', ')}`)
-  @Description('Only status changes to one of these; events of other types pass.')
-  newStatuses?: OrderStatus[];
 
   @IsOptional()
   @Name({ max: 1_000 })

@@ -29,7 +29,7 @@ export const permissionMeanings: Readonly<Record<Permission, string>> = {
   'manage:orders': 'Transfer and cancel the orders of all users',
   'write:payments': 'Report payments',
   'write:shipments': 'Report shipments and deliveries',
-  'write:users': 'Change and delete all users, their roles, sessions and API keys, manage OAuth clients and read the audit log',
+  'write:users': 'Change and delete all users, their roles, sessions and API keys, manage OAuth clients and destinations, and read the audit log',
   webhooks: 'Receive order events by webhook',
 };
 

@@ -350,6 +350,18 @@ const kinds = {
     meaning: 'The user has the maximum number of webhooks.',
     remedy: 'Delete one first, or use broader filters with fewer webhooks.',
   },
+  'destination-not-found': {
+    status: 404,
+    title: 'No such destination',
+    meaning: 'There is no destination with this id.',
+    remedy: 'Look the id up in the list of destinations.',
+  },
+  'too-many-destinations': {
+    status: 409,
+    title: 'Too many destinations',
+    meaning: 'The shop has the maximum number of destinations.',
+    remedy: 'Delete a destination first.',
+  },
   'delivery-not-found': {
     status: 404,
     title: 'No such delivery',

@@ -96,6 +96,11 @@ export class Faults {
     return this.injected.filter(({ fault }) => fault.targets.some((target) => /^(notifications|postgres|mail)/.test(target)));
   }
 
+  /** Faults of notifications, its servers, and the broker of the destination. */
+  get ofDestination(): Window[] {
+    return this.injected.filter(({ fault }) => fault.targets.some((target) => /^(notifications|postgres|nats|jetstream)/.test(target)));
+  }
+
   /** Windows in which all gateways were dead at the same time. */
   get withoutGateway(): Window[] {
     const [first = [], ...others] = instancesOf(this.stack, 'gateway').map(({ label }) => this.deaths.get(label) ?? []);
@@ -142,6 +147,9 @@ export class Faults {
         return undefined;
       case 'restart':
         for (const target of fault.targets) this.end(target);
+        return undefined;
+      case 'rewind':
+        await this.stack.rewindStreams();
         return undefined;
       case 'roll':
         for (const target of fault.targets) await this.roll(target);

@@ -173,7 +173,21 @@ export interface Follower {
   readonly events: readonly SeenEvent[];
 }
 
+/** An event that a stream of a destination has. */
+export interface StreamedEvent extends SeenEvent {
+  /** When it was stored. */
+  readonly at: number;
+  readonly epoch: string;
+  readonly isMarker: boolean;
+}
+
+/** What the stream of a destination has in the end. */
+export interface DestinationStream extends Follower {
+  readonly events: readonly StreamedEvent[];
+}
+
 export interface FinalState {
+  readonly destinations: readonly DestinationStream[];
   /** Deadlocks in the store's database during the trial. */
   readonly deadlocks: number;
   readonly orders: readonly FinalOrder[];
@@ -233,6 +247,8 @@ export interface History {
   readonly mailUsers: readonly MailUser[];
   /** Faults that can make the shop send a mail twice: of notifications, Postgres and the mail server. */
   readonly mailFaults: readonly Window[];
+  /** Faults that can make the shop publish an event twice. */
+  readonly destinationFaults: readonly Window[];
   /** The longest allowed response time: the gateway's budget and 1 s. */
   readonly deadlineMs: number;
   /** Work that was still pending too long after the last fault. */

@@ -18,6 +18,8 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'freeze'; readonly targets: readonly string[]; readonly forMs: number }
   /** Kill of `postgres`, `nats` (all its servers), or one NATS server: `nats-2`. */
   | { readonly kind: 'restart'; readonly targets: readonly string[] }
+  /** `jetstream` loses its streams, or their newest messages. */
+  | { readonly kind: 'rewind'; readonly targets: readonly ['jetstream'] }
   | { readonly kind: 'roll'; readonly targets: readonly string[] }
   /** Sets the clock of these processes' host, or of `postgres`, until the next such fault; all other clocks are right. */
   | { readonly kind: 'clock'; readonly targets: readonly string[]; readonly aheadMs: number }
@@ -25,8 +27,8 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'away'; readonly targets: readonly ('nats' | 'postgres')[]; readonly forMs: number }
 );
 
-/** Kinds that `makePlan` can schedule. `mail`: a kill or pause of the mail server. */
-export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock'> | 'mail';
+/** Kinds that `makePlan` can schedule. `mail`: a kill or pause of the mail server; `jetstream`: of that server, or a rewind. */
+export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock' | 'rewind'> | 'mail' | 'jetstream';
 
 /** How long connections stall while new ones work, in milliseconds. */
 export const stallMs = 12_000;
@@ -102,6 +104,11 @@ export function makePlan(random: Random, scope: Scope): Fault[] {
         return { kind, atMs, targets: [random.pick(of(servicesInTurn()))] };
       case 'mail':
         return random.chance(0.5) ? { kind: 'kill', atMs, targets: ['mail'] } : { kind: 'pause', atMs, targets: ['mail'], forMs: random.between(1_000, 4_000) };
+      case 'jetstream': {
+        const targets = ['jetstream'] as const;
+        if (random.chance(0.5)) return { kind: 'rewind', atMs, targets };
+        return random.chance(0.5) ? { kind: 'kill', atMs, targets } : { kind: 'pause', atMs, targets, forMs: random.between(1_000, 4_000) };
+      }
       default:
         return kind satisfies never;
     }
@@ -140,6 +147,7 @@ export function nameOf(fault: Fault): string {
     stall: `stall ${targets}'s connections to ${'from' in fault ? fault.from : ''} for ${seconds}${'blackoutMs' in fault && fault.blackoutMs > 0 ? `, new ones too for ${(fault.blackoutMs / 1_000).toFixed(1)} s` : ''}`,
     freeze: `SIGSTOP ${targets} for ${seconds}`,
     restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : `kill -9 ${targets}, back empty`,
+    rewind: `kill -9 ${targets}, back with older data or none`,
     roll: `SIGTERM ${targets}`,
     clock: `clock of ${targets} set ${'aheadMs' in fault ? fault.aheadMs / 1_000 : ''} s ahead`,
     away: `${targets} away for ${seconds}`,

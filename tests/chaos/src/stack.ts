@@ -74,7 +74,11 @@ export interface Stack {
   readonly logs: string;
   readonly signal: AbortSignal;
   readonly mail: MailServer;
-  /** Process id of an instance by its label, of `nats-1`, of `mail`, or of `postgres`; undefined while it is being restarted. */
+  /** URL of the server with the streams of destinations, in a process `jetstream`. */
+  readonly jetstreamUrl: string;
+  /** Kills that server. It comes back empty, and after the second call with what it had before the first. */
+  rewindStreams(): Promise<void>;
+  /** Process id of an instance by its label, of `nats-1`, of `mail`, `jetstream` or `postgres`; undefined while it is being restarted. */
   pidOf(part: string): number | undefined;
   /**
    * Copies Postgres to a streaming replica, on a separate disk if this machine can have one.

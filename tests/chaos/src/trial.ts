@@ -20,6 +20,7 @@ import { longestRecovery } from './checks/work.js';
 import { type Call, type Objectives, eventTypes, type FinalState, type Follower, type History, type MailUser, isDone, mayHaveHappened, type SeenEvent, type Snapshot } from './history.js';
 import type { Browser } from './programs/follow-events-in-browser.js';
 import type { Random } from './random.js';
+import { StreamReader } from './stream-reader.js';
 import { instancesOf, type Stack } from './stack.js';
 
 /** The default of the gateway's REQUEST_BUDGET_MS, and 1 s. */
@@ -114,6 +115,7 @@ export class Trial {
   private readonly accounts = new Map([['admin', 'staff']]);
   private readonly snapshots: Snapshot[] = [];
   private readonly webhooks: string[] = [];
+  private destinationId = '';
   private isSnapshotting = true;
   private readonly snapshotLoop: Promise<void>;
 
@@ -122,6 +124,7 @@ export class Trial {
     readonly random: Random,
     readonly receivers: readonly FlakyReceiver[],
     readonly sockets: readonly FollowingSocket[],
+    readonly stream: StreamReader,
     /** Events that were in the log before. An earlier trial may have lost orders with the store's database, whose ids are assigned again. */
     private readonly earlierEvents: ReadonlySet<string>,
     private readonly earlierDeadlocks: number,
@@ -135,7 +138,10 @@ export class Trial {
   static async open(testbed: Testbed, random: Random, { receivers = 2, sockets = 4 } = {}): Promise<Trial> {
     const listening = await Promise.all(Array.from({ length: sockets }, (_, n) => FollowingSocket.open(`socket ${n + 1}`, testbed.streamUrls, n, n % 2 === 1 ? undefined : eventTypes)));
     const receiving = await Promise.all(Array.from({ length: receivers }, (_, n) => FlakyReceiver.start(`receiver ${n + 1}`, random.fork(), n === 0 ? 0.02 : 0.1, n === 0 ? eventTypes : undefined)));
-    const trial = new Trial(testbed, random, receiving, listening, await testbed.databases.loggedEvents(), await testbed.databases.deadlocks());
+    const trial = new Trial(testbed, random, receiving, listening, await StreamReader.open(testbed.stack.jetstreamUrl), await testbed.databases.loggedEvents(), await testbed.databases.deadlocks());
+    const { stream, subject } = trial.stream;
+    const destination = { name: stream, url: testbed.stack.jetstreamUrl, stream, subject, eventTypes: trial.stream.types };
+    trial.destinationId = (await trial.untilDone((key) => trial.staff.other<{ id: string }>('POST', '/v3/destinations', destination, key))).id;
     for (const receiver of receiving) {
       const { id, secret } = await trial.untilDone((key) =>
         trial.staff.other<{ id: string; secret: string }>('POST', '/v3/webhooks', { url: receiver.url, ...(receiver.types && { eventTypes: receiver.types }) }, key));
@@ -223,7 +229,8 @@ export class Trial {
     const final = await this.testbed.databases.final(plantIds, this.accounts, this.calls, this.earlierEvents);
     const deadlocks = Math.max(0, (await this.testbed.databases.deadlocks()) - this.earlierDeadlocks);
     for (const follower of [...this.sockets, ...this.consumers]) follower.stop();
-    const undeleted = await this.deleteWebhooks();
+    const destinations = [await this.stream.end()];
+    const undeleted = await this.deleteReceivers();
     await Promise.all(this.receivers.map((one) => one.stop()));
     const forged = this.receivers.filter((one) => one.forged > 0).map((one) => `${one.name} got ${one.forged} POSTs with a wrong signature`);
     const untimely = this.databaseClockErrorMs > 0 ? [] : this.receivers.filter((one) => one.untimely > 0).map((one) => `${one.name} refused ${one.untimely} POSTs for their time`);
@@ -231,7 +238,7 @@ export class Trial {
     const history: History = {
       calls: this.calls,
       snapshots: this.snapshots,
-      final: { ...final, deadlocks, refundsDue: refunds.found, receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => withIds(one, final.log))], revokedSockets: this.revokedSockets, mails: this.caughtMails.all },
+      final: { ...final, deadlocks, refundsDue: refunds.found, receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => withIds(one, final.log))], revokedSockets: this.revokedSockets, mails: this.caughtMails.all, destinations },
       supplied: this.supplied,
       deletedUsers: this.deletedUsers,
       timers: this.timers,
@@ -244,6 +251,7 @@ export class Trial {
       withoutGateway: this.faults.withoutGateway,
       mailUsers: this.mailUsers,
       mailFaults: this.faults.ofMail,
+      destinationFaults: this.faults.ofDestination,
       deadlineMs: this.deadlineMs,
       unsettled: [...unsettled, ...undeleted, ...forged, ...untimely, ...refunds.unread],
     };
@@ -252,9 +260,10 @@ export class Trial {
     return { history, violations: check(history), recoveryMs: recovery?.ms };
   }
 
-  /** @returns an error for each webhook that could not be deleted */
-  private async deleteWebhooks(): Promise<string[]> {
-    const deleting = this.webhooks.map((id) => this.untilDone(() => this.staff.other('DELETE', `/v3/webhooks/${id}`)));
+  /** @returns an error for each webhook or destination that could not be deleted */
+  private async deleteReceivers(): Promise<string[]> {
+    const paths = [...this.webhooks.map((id) => `/v3/webhooks/${id}`), `/v3/destinations/${this.destinationId}`];
+    const deleting = paths.map((path) => this.untilDone(() => this.staff.other('DELETE', path)));
     return (await Promise.allSettled(deleting)).flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
   }
 
@@ -279,7 +288,7 @@ export class Trial {
     return left.every((what) => what.includes('webhook'));
   }
 
-  private async pendingWork(followers: readonly Follower[] = [...this.sockets, ...this.receivers]): Promise<string[]> {
+  private async pendingWork(followers: readonly Follower[] = [...this.sockets, ...this.receivers, this.stream]): Promise<string[]> {
     const { left, events } = await this.testbed.databases.pendingWork([...this.supplied.keys()]);
     return backlogOf(left, [...followers, ...this.consumers.map((one) => withIds(one, events))], events);
   }

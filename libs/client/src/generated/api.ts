@@ -1343,6 +1343,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/destinations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List destinations
+         * @description Newest first, with how far each is behind.
+         */
+        get: operations["listDestinations"];
+        put?: never;
+        /**
+         * Create a destination
+         * @description Publishes future events of all orders to a stream of NATS JetStream. Needs `read:orders`, too. Each event has its id as `Nats-Msg-Id`, arrives at least once, and those of one order in order. After a restore of the shop, a marker (subject `<subject>.gap`) comes first.
+         */
+        post: operations["createDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/destinations/{destinationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a destination */
+        get: operations["getDestination"];
+        /**
+         * Change, disable or enable a destination
+         * @description Replaces all settings. It goes on with the next event. Absent credentials stay the same while the URL does.
+         */
+        put: operations["replaceDestination"];
+        post?: never;
+        /**
+         * Delete a destination
+         * @description Nothing more is published. What the stream has stays there.
+         */
+        delete: operations["deleteDestination"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/destinations/{destinationId}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish past events again
+         * @description Publishes the events of a period that match the destination again, beside new ones, with their ids and the header `Shop-Replay`. Replaces a replay under way. The stream drops those that it got within its duplicate window.
+         */
+        post: operations["replayDestination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/livez": {
         parameters: {
             query?: never;
@@ -1756,7 +1825,7 @@ export interface components {
              * @description Stable; use this in programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "second-factor-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "too-many-mails" | "email-not-mailable" | "api-key-not-found" | "too-many-api-keys" | "factor-not-found" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "delivery-not-found" | "mail-disabled" | "mail-not-found" | "mail-not-resendable" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "recent-login-required" | "second-factor-required" | "too-many-requests" | "too-many-in-flight" | "unsupported-media-type" | "not-acceptable" | "expectation-failed" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "cursor-too-old" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "basket-not-found" | "external-id-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "payment-reference-used" | "refund-not-found" | "refund-completed" | "refund-reference-used" | "order-transition-refused" | "unpaid-limit" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "too-many-mails" | "email-not-mailable" | "api-key-not-found" | "too-many-api-keys" | "factor-not-found" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "replay-in-progress" | "too-many-deliveries" | "too-many-webhooks" | "destination-not-found" | "too-many-destinations" | "delivery-not-found" | "mail-disabled" | "mail-not-found" | "mail-not-resendable" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-batch" | "internal";
             requestId: string;
             /** @description The invalid parts of the request. */
             errors?: {
@@ -2633,13 +2702,14 @@ export interface components {
             url: string;
             /** @description For people, to tell it from other webhooks. */
             name?: string;
-            /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
-            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
              * Format: int64
              * @description Only events of this order.
              */
             orderId?: number;
+            description?: string;
+            /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
+            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
             /**
              * Format: int64
              * @description Only events of orders of this plant.
@@ -2647,7 +2717,6 @@ export interface components {
             plantId?: number;
             /** @description Only status changes to one of these; events of other types pass. */
             newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
-            description?: string;
         };
         CreatedWebhook: {
             /** Format: uuid */
@@ -2705,20 +2774,8 @@ export interface components {
              * @enum {string}
              */
             state?: "enabled" | "disabled";
-            /**
-             * Format: uri
-             * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
-             */
-            url: string;
-            /** @description For people, to tell it from other webhooks. */
-            name?: string;
             /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
             eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
-            /**
-             * Format: int64
-             * @description Only events of this order.
-             */
-            orderId?: number;
             /**
              * Format: int64
              * @description Only events of orders of this plant.
@@ -2726,6 +2783,18 @@ export interface components {
             plantId?: number;
             /** @description Only status changes to one of these; events of other types pass. */
             newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
+            /**
+             * Format: uri
+             * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
+             */
+            url: string;
+            /** @description For people, to tell it from other webhooks. */
+            name?: string;
+            /**
+             * Format: int64
+             * @description Only events of this order.
+             */
+            orderId?: number;
             description?: string;
         };
         SecretRotation: {
@@ -2910,6 +2979,127 @@ export interface components {
             endedAt?: string;
             /** @description Why the last attempt failed, with addresses masked. */
             lastError?: string;
+        };
+        DestinationCredentials: {
+            user?: string;
+            password?: string;
+            creds?: string;
+        };
+        NewDestination: {
+            /** @description For people. */
+            name: string;
+            /**
+             * Format: uri
+             * @description A NATS server with JetStream. Must be a tls address reachable from the internet, unless the shop is configured otherwise.
+             */
+            url: string;
+            /** @description The stream, which must exist, with the subjects `<subject>.>`. */
+            stream: string;
+            /** @description Default: `shop.events`. An event of order 17 has the subject `shop.events.order.17`. */
+            subject?: string;
+            /** @description Stored encrypted, and never returned. */
+            credentials?: components["schemas"]["DestinationCredentials"];
+            /** @description Most events a second, also while it catches up. Default: 50,000. */
+            perSecond?: number;
+            /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
+            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
+            /**
+             * Format: int64
+             * @description Only events of orders of this plant.
+             */
+            plantId?: number;
+            /** @description Only status changes to one of these; events of other types pass. */
+            newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
+        };
+        /** @description A stream of a message broker that the events of all orders are published to. */
+        Destination: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            url: string;
+            stream: string;
+            subject: string;
+            hasCredentials: boolean;
+            eventTypes: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
+            /** Format: int64 */
+            plantId?: number;
+            newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
+            /** Format: int64 */
+            perSecond: number;
+            /** @enum {string} */
+            state: "enabled" | "disabled";
+            /**
+             * Format: int64
+             * @description Events of the log that were not published or passed over yet.
+             */
+            behindEvents: number;
+            /**
+             * Format: int64
+             * @description Time since the first of them was logged.
+             */
+            behindSeconds: number;
+            /** @description Why nothing is published at present. It is tried again at least every 30 s. */
+            held?: components["schemas"]["DestinationHold"];
+            /** @description Present until it has ended. */
+            replay?: components["schemas"]["DestinationReplayUnderWay"];
+            /** Format: date-time */
+            createdAt: string;
+        };
+        DestinationHold: {
+            /** @enum {string} */
+            reason: "unreachable" | "unauthorized" | "stream-missing" | "stream-full" | "other-subjects" | "too-large" | "refused";
+            detail: string;
+            /** Format: date-time */
+            since: string;
+        };
+        DestinationReplayUnderWay: {
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
+        };
+        DestinationReplacement: {
+            /**
+             * @description Absent: it stays the same. A disabled destination goes on from where it was, as far as the log reaches.
+             * @enum {string}
+             */
+            state?: "enabled" | "disabled";
+            /** @description Default: only `order.status_changed`. Stock events need `read:stock`. */
+            eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due" | "stock.low" | "stock.out" | "stock.back")[];
+            /**
+             * Format: int64
+             * @description Only events of orders of this plant.
+             */
+            plantId?: number;
+            /** @description Only status changes to one of these; events of other types pass. */
+            newStatuses?: ("placed" | "approved" | "delivered" | "cancelled")[];
+            /** @description For people. */
+            name: string;
+            /**
+             * Format: uri
+             * @description A NATS server with JetStream. Must be a tls address reachable from the internet, unless the shop is configured otherwise.
+             */
+            url: string;
+            /** @description The stream, which must exist, with the subjects `<subject>.>`. */
+            stream: string;
+            /** @description Default: `shop.events`. An event of order 17 has the subject `shop.events.order.17`. */
+            subject?: string;
+            /** @description Stored encrypted, and never returned. */
+            credentials?: components["schemas"]["DestinationCredentials"];
+            /** @description Most events a second, also while it catches up. Default: 50,000. */
+            perSecond?: number;
+        };
+        DestinationReplay: {
+            /**
+             * Format: date-time
+             * @description Events from this time on.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description Events before this time. Default: now.
+             */
+            until?: string;
         };
         /** @description An operation that took effect and that ordinary users may not perform. */
         AuditEntry: {
@@ -4341,6 +4531,36 @@ export interface components {
                     status: 404;
                     /** @enum {unknown} */
                     code: "mail-not-found";
+                };
+            };
+        };
+        /** @description Too many destinations */
+        "too-many-destinations": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 409;
+                    /** @enum {unknown} */
+                    code: "too-many-destinations";
+                };
+            };
+        };
+        /** @description No such destination */
+        "destination-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"] & {
+                    /** @constant */
+                    status: 404;
+                    /** @enum {unknown} */
+                    code: "destination-not-found";
                 };
             };
         };
@@ -10128,6 +10348,512 @@ export interface operations {
             408: components["responses"]["request-timeout"];
             409: components["responses"]["mail-disabled.mail-not-resendable"];
             414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    listDestinations: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *         "name": "Warehouse",
+                     *         "url": "tls://broker.example.com:4222",
+                     *         "stream": "EVENTS",
+                     *         "subject": "shop.events",
+                     *         "hasCredentials": true,
+                     *         "eventTypes": [
+                     *           "order.status_changed",
+                     *           "order.placed"
+                     *         ],
+                     *         "plantId": 7,
+                     *         "newStatuses": [
+                     *           "approved"
+                     *         ],
+                     *         "perSecond": 50000,
+                     *         "state": "enabled",
+                     *         "behindEvents": 120,
+                     *         "behindSeconds": 61,
+                     *         "held": {
+                     *           "reason": "unreachable",
+                     *           "detail": "connection refused",
+                     *           "since": "2026-01-02T03:04:05.678Z"
+                     *         },
+                     *         "replay": {
+                     *           "since": "2026-01-01T00:00:00.000Z",
+                     *           "until": "2026-01-02T00:00:00.000Z"
+                     *         },
+                     *         "createdAt": "2026-01-01T00:00:00.000Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Destination"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    createDestination: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Warehouse",
+                 *       "url": "tls://broker.example.com:4222",
+                 *       "stream": "EVENTS",
+                 *       "subject": "shop.events",
+                 *       "credentials": {
+                 *         "user": "shop",
+                 *         "password": "secret"
+                 *       },
+                 *       "perSecond": 50000,
+                 *       "eventTypes": [
+                 *         "order.status_changed",
+                 *         "order.placed"
+                 *       ],
+                 *       "plantId": 7,
+                 *       "newStatuses": [
+                 *         "approved"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewDestination"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "name": "Warehouse",
+                     *       "url": "tls://broker.example.com:4222",
+                     *       "stream": "EVENTS",
+                     *       "subject": "shop.events",
+                     *       "hasCredentials": true,
+                     *       "eventTypes": [
+                     *         "order.status_changed",
+                     *         "order.placed"
+                     *       ],
+                     *       "plantId": 7,
+                     *       "newStatuses": [
+                     *         "approved"
+                     *       ],
+                     *       "perSecond": 50000,
+                     *       "state": "enabled",
+                     *       "behindEvents": 120,
+                     *       "behindSeconds": 61,
+                     *       "held": {
+                     *         "reason": "unreachable",
+                     *         "detail": "connection refused",
+                     *         "since": "2026-01-02T03:04:05.678Z"
+                     *       },
+                     *       "replay": {
+                     *         "since": "2026-01-01T00:00:00.000Z",
+                     *         "until": "2026-01-02T00:00:00.000Z"
+                     *       },
+                     *       "createdAt": "2026-01-01T00:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Destination"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["too-many-destinations"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    getDestination: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags of bodies that the client has. Answers 304 without a body if one of them is current. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                destinationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "name": "Warehouse",
+                     *       "url": "tls://broker.example.com:4222",
+                     *       "stream": "EVENTS",
+                     *       "subject": "shop.events",
+                     *       "hasCredentials": true,
+                     *       "eventTypes": [
+                     *         "order.status_changed",
+                     *         "order.placed"
+                     *       ],
+                     *       "plantId": 7,
+                     *       "newStatuses": [
+                     *         "approved"
+                     *       ],
+                     *       "perSecond": 50000,
+                     *       "state": "enabled",
+                     *       "behindEvents": 120,
+                     *       "behindSeconds": 61,
+                     *       "held": {
+                     *         "reason": "unreachable",
+                     *         "detail": "connection refused",
+                     *         "since": "2026-01-02T03:04:05.678Z"
+                     *       },
+                     *       "replay": {
+                     *         "since": "2026-01-01T00:00:00.000Z",
+                     *         "until": "2026-01-02T00:00:00.000Z"
+                     *       },
+                     *       "createdAt": "2026-01-01T00:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Destination"];
+                };
+            };
+            /** @description The client already has this version */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["destination-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    replaceDestination: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                destinationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Warehouse",
+                 *       "url": "tls://broker.example.com:4222",
+                 *       "stream": "EVENTS",
+                 *       "subject": "shop.events",
+                 *       "credentials": {
+                 *         "creds": "-----BEGIN NATS USER JWT-----"
+                 *       },
+                 *       "perSecond": 50000,
+                 *       "eventTypes": [
+                 *         "order.status_changed",
+                 *         "order.placed"
+                 *       ],
+                 *       "plantId": 7,
+                 *       "newStatuses": [
+                 *         "approved"
+                 *       ],
+                 *       "state": "enabled"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DestinationReplacement"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "name": "Warehouse",
+                     *       "url": "tls://broker.example.com:4222",
+                     *       "stream": "EVENTS",
+                     *       "subject": "shop.events",
+                     *       "hasCredentials": true,
+                     *       "eventTypes": [
+                     *         "order.status_changed",
+                     *         "order.placed"
+                     *       ],
+                     *       "plantId": 7,
+                     *       "newStatuses": [
+                     *         "approved"
+                     *       ],
+                     *       "perSecond": 50000,
+                     *       "state": "enabled",
+                     *       "behindEvents": 120,
+                     *       "behindSeconds": 61,
+                     *       "held": {
+                     *         "reason": "unreachable",
+                     *         "detail": "connection refused",
+                     *         "since": "2026-01-02T03:04:05.678Z"
+                     *       },
+                     *       "replay": {
+                     *         "since": "2026-01-01T00:00:00.000Z",
+                     *         "until": "2026-01-02T00:00:00.000Z"
+                     *       },
+                     *       "createdAt": "2026-01-01T00:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Destination"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["destination-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    deleteDestination: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Applies the change only to the version with this ETag, of any caller; otherwise answers 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                destinationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": 200,
+                     *       "type": "SUCCESS",
+                     *       "message": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiResponse"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["destination-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            412: components["responses"]["precondition-failed"];
+            414: components["responses"]["uri-too-long"];
+            417: components["responses"]["expectation-failed"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    replayDestination: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. A refused request is decided again. Ignored without a valid credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                destinationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "since": "2026-01-01T00:00:00.000Z",
+                 *       "until": "2026-01-02T00:00:00.000Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DestinationReplay"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "name": "Warehouse",
+                     *       "url": "tls://broker.example.com:4222",
+                     *       "stream": "EVENTS",
+                     *       "subject": "shop.events",
+                     *       "hasCredentials": true,
+                     *       "eventTypes": [
+                     *         "order.status_changed",
+                     *         "order.placed"
+                     *       ],
+                     *       "plantId": 7,
+                     *       "newStatuses": [
+                     *         "approved"
+                     *       ],
+                     *       "perSecond": 50000,
+                     *       "state": "enabled",
+                     *       "behindEvents": 120,
+                     *       "behindSeconds": 61,
+                     *       "held": {
+                     *         "reason": "unreachable",
+                     *         "detail": "connection refused",
+                     *         "since": "2026-01-02T03:04:05.678Z"
+                     *       },
+                     *       "replay": {
+                     *         "since": "2026-01-01T00:00:00.000Z",
+                     *         "until": "2026-01-02T00:00:00.000Z"
+                     *       },
+                     *       "createdAt": "2026-01-01T00:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Destination"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["destination-not-found"];
+            406: components["responses"]["not-acceptable"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
             417: components["responses"]["expectation-failed"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];

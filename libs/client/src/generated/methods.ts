@@ -189,6 +189,18 @@ export const methods = {
     resend: 'POST /mails/{mailId}/resend nothing',
   },
   service: {
+    /** Create a destination: `POST /destinations`. */
+    createDestination: 'POST /destinations body',
+    /** List destinations: `GET /destinations`. */
+    listDestinations: 'GET /destinations list',
+    /** Read a destination: `GET /destinations/{destinationId}`. */
+    getDestination: 'GET /destinations/{destinationId} nothing',
+    /** Change, disable or enable a destination: `PUT /destinations/{destinationId}`. */
+    replaceDestination: 'PUT /destinations/{destinationId} body',
+    /** Delete a destination: `DELETE /destinations/{destinationId}`. */
+    deleteDestination: 'DELETE /destinations/{destinationId} nothing',
+    /** Publish past events again: `POST /destinations/{destinationId}/replay`. */
+    replayDestination: 'POST /destinations/{destinationId}/replay body',
     /** Check whether this process answers: `GET /livez`. */
     live: 'GET /livez nothing',
     /** Check whether every service is ready: `GET /readyz`. */

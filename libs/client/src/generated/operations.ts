@@ -11,7 +11,7 @@ export const permissionMeanings = {
   "manage:orders": "Transfer and cancel the orders of all users",
   "write:payments": "Report payments",
   "write:shipments": "Report shipments and deliveries",
-  "write:users": "Change and delete all users, their roles, sessions and API keys, manage OAuth clients and read the audit log",
+  "write:users": "Change and delete all users, their roles, sessions and API keys, manage OAuth clients and destinations, and read the audit log",
   "webhooks": "Receive order events by webhook",
 } as const;
 
@@ -41,6 +41,8 @@ export const keyedOperations: readonly string[] = [
   'POST /webhooks/{webhookId}/deliveries/{deliveryId}/resend',
   'POST /webhooks/{webhookId}/replay',
   'POST /mails/{mailId}/resend',
+  'POST /destinations',
+  'POST /destinations/{destinationId}/replay',
 ];
 
 /** Operations with a URL-encoded form as body. */

@@ -60,6 +60,15 @@ const newClient = () => ({ name: fresh('client'), grantTypes: ['client_credentia
 const registeredClient = async (): Promise<string> =>
   `/v3/oauth/clients/${(await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: newClient() }))).clientId}`;
 
+/** Nobody answers there. */
+const newDestination = () => ({ name: fresh('destination'), url: 'tls://broker.example.com:4222', stream: 'EVENTS' });
+/** Does something with a new destination, and deletes it. */
+async function onDestination(work: (path: string) => Promise<unknown>): Promise<void> {
+  const { id } = await ok(send<{ id: string }>('POST', '/v3/destinations', { as: staff, json: newDestination() }));
+  await work(`/v3/destinations/${id}`);
+  await send('DELETE', `/v3/destinations/${id}`, { as: staff });
+}
+
 /** Reports a payment for a cancelled order. @returns the id of the due refund */
 async function dueRefund(): Promise<number> {
   const path = await newOrder();
@@ -92,6 +101,7 @@ const order = '/v3/store/order/987654321987654';
 const basket = '/v3/store/basket/987654321987654';
 const plant = '/v3/plant/987654321987654';
 const webhook = '/v3/webhooks/00000000-0000-4000-8000-000000000001';
+const destination = '/v3/destinations/00000000-0000-4000-8000-000000000001';
 const oauthClient = '/v3/oauth/clients/987654321987654';
 const user = '/v3/user/{user}';
 const key = `${user}/apiKeys/00000000-0000-4000-8000-000000000001`;
@@ -286,6 +296,22 @@ export const accessTable: readonly AccessRow[] = [
         await rows('notifications', `WITH gone AS (DELETE FROM mails WHERE user_id IN (SELECT user_id FROM mails WHERE id = $1) RETURNING user_id)
           DELETE FROM mail_recipients WHERE user_id IN (SELECT user_id FROM gone)`, [mail]);
       },
+    }),
+
+    row('createDestination', 'POST /v3/destinations', ['write:users'], {
+      body: 'json',
+      change: async (request) => {
+        const { id } = (await request('POST', '/v3/destinations', newDestination())) as { id: string };
+        await ok(send('DELETE', `/v3/destinations/${id}`, { as: staff }));
+      },
+    }),
+    row('listDestinations', 'GET /v3/destinations', ['write:users']),
+    row('getDestination', `GET ${destination}`, ['write:users']),
+    row('replaceDestination', `PUT ${destination}`, ['write:users'], { body: 'json', change: (request) => onDestination((path) => request('PUT', path, newDestination())) }),
+    row('deleteDestination', `DELETE ${destination}`, ['write:users'], { change: (request) => onDestination((path) => request('DELETE', path)) }),
+    row('replayDestination', `POST ${destination}/replay`, ['write:users'], {
+      body: 'json',
+      change: (request) => onDestination((path) => request('POST', `${path}/replay`, { since: new Date().toISOString() })),
     }),
 
     row('createWebhook', 'POST /v3/webhooks', ['webhooks'], { body: 'json' }),

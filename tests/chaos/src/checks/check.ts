@@ -2,6 +2,7 @@ import type { History } from '../history.js';
 import { checkAnswers } from './answers.js';
 import { checkAudit } from './audit.js';
 import { checkBaskets } from './baskets.js';
+import { checkDestinations } from './destinations.js';
 import { checkEvents } from './events.js';
 import { checkAmendments, checkCreated, checkOncePerKey } from './keys.js';
 import { checkStepsAreRequested } from './steps.js';
@@ -38,6 +39,7 @@ const checks: readonly ((history: History) => Violation[])[] = [
   checkOwnWrites,
   checkEvents,
   checkMails,
+  checkDestinations,
   ({ final: { deadlocks } }) => (deadlocks === 0 ? [] : [{ rule: 'deadlocks', what: `transactions of the store were in ${deadlocks} deadlocks` }]),
   ({ unsettled }) => unsettled.map((what) => ({ rule: 'settled', what })),
 ];

@@ -16,6 +16,7 @@ export function checkEvents({ final }: History): Violation[] {
   return [
     ...check('log', { name: 'event log', types: eventTypes, events: final.log }, true),
     ...final.receivers.flatMap((receiver) => check('receivers', receiver, false)),
+    ...final.destinations.flatMap((one) => check('destinations', one, false)),
     ...final.sockets.flatMap((socket) => check('sockets', socket, true)),
   ];
 }

@@ -128,6 +128,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
     withoutGateway: [{ from: 31, to: 3_000 }],
     mailUsers: [],
     mailFaults: [],
+    destinationFaults: [],
     deadlineMs: 11_000,
     unsettled: [],
     final: {
@@ -146,6 +147,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
       sockets: [{ name: 'socket', types: eventTypes, events }, { name: 'socket of changes', events: changes }],
       revokedSockets: [{ name: 'key a', events: [eventOf(1, 1)] }],
       mails: [],
+      destinations: [],
     },
   };
 }

@@ -26,5 +26,6 @@ export type Rule =
   | 'receivers'
   | 'sockets'
   | 'mails'
+  | 'destinations'
   | 'settled'
   | 'work';

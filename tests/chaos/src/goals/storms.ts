@@ -38,8 +38,8 @@ const storm = (goal: string, what: string, weight: number, { kinds, services, wo
 export const stormGoals: Readonly<Record<string, Goal>> = {
   R2: storm('R2', 'kill -9 of everything', 8, { kinds: ['kill', 'restart', 'kill'] }),
   R3: storm('R3', 'processes and servers that stand still, networks cut or half-open', 8, { kinds: ['pause', 'cut', 'stall', 'freeze'] }),
-  R5: storm('R5', 'events and mails: store, identity, notifications, NATS and the mail server killed or cut off', 7, {
-    kinds: ['kill', 'mail', 'kill', 'restart', 'cut'],
+  R5: storm('R5', 'events, mails and destinations: store, identity, notifications, NATS, the mail server and the destination\'s broker killed or cut off', 7, {
+    kinds: ['kill', 'mail', 'jetstream', 'kill', 'restart', 'cut'],
     services: ['store', 'notifications', 'identity'],
     workload: { mailCustomers: 3, mailUsers: 2, failingMails: 0.2 },
   }),

@@ -1,4 +1,5 @@
 import { type Bug, type Edit, kills } from './bug.js';
+import { destinationBugs } from './destination-bugs.js';
 import { mailBugs } from './mail-bugs.js';
 
 const repository = 'apps/store/dist/orders/orders.repository.js';
@@ -426,4 +427,5 @@ export const bugs: readonly Bug[] = [
     isInLibrary: true,
   },
   ...mailBugs,
+  ...destinationBugs,
 ];

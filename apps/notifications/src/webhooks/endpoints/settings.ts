@@ -12,6 +12,14 @@ const factor = (variable: string, documented: { description: string; default: st
   },
 });
 
+/** A list of exceptions to the rule for targets (`TargetGuard`). */
+export const allowedTargets = (variable: string, description: string): Setting<readonly string[]> =>
+  list(variable, {
+    description,
+    each: 'entries like receiver.example:8443 or localhost:*',
+    isValid: (entry) => /^([\w.-]+|\[[\da-f:.]+\]):(\*|\d{1,5})$/i.test(entry),
+  });
+
 export const webhookSettings = {
   secrets: secrets('NOTIFICATIONS_SECRET', {
     description:
@@ -28,11 +36,7 @@ export const webhookSettings = {
     description: 'Refuses http URLs except for allowed targets; always on when NODE_ENV is production',
     default: 'false',
   }),
-  webhookAllowedTargets: list('WEBHOOK_ALLOWED_TARGETS', {
-    description: 'Receivers allowed outside the public internet: `host:port`, or `host:*` for all ports',
-    each: 'entries like receiver.example:8443 or localhost:*',
-    isValid: (entry) => /^([\w.-]+|\[[\da-f:.]+\]):(\*|\d{1,5})$/i.test(entry),
-  }),
+  webhookAllowedTargets: allowedTargets('WEBHOOK_ALLOWED_TARGETS', 'Receivers allowed outside the public internet: `host:port`, or `host:*` for all ports'),
   webhookInFlight: integer('WEBHOOK_IN_FLIGHT', {
     description: 'Concurrent attempts per owner and replica; of all owners together, eight times as many',
     default: '64',

@@ -108,7 +108,7 @@ async function select(tx: Transaction, webhookId: string, range: ReplayRange, th
   const oldest = await lockLogForShare(tx);
   const { seq: head, epoch } = await findWatermark(tx);
   const enqueuedUpTo = await findEnqueuedUpTo(tx, webhookId);
-  const after = Math.max(await afterOf(tx, range, epoch ?? noEpoch, { oldest, head }), oldest - 1);
+  const after = Math.max(await findReplayStart(tx, range, epoch ?? noEpoch, { oldest, head }), oldest - 1);
   const window: ReplayWindow = {
     webhookId,
     after,
@@ -124,9 +124,10 @@ async function select(tx: Transaction, webhookId: string, range: ReplayRange, th
   return { scheduled, ...(end < enqueuedUpTo && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
 }
 
-async function afterOf(
+/** Returns the number after which a replay begins. @throws CodedError `invalid-cursor` */
+export async function findReplayStart(
   tx: Transaction,
-  { fromCursor, since }: ReplayRange,
+  { fromCursor, since }: Pick<ReplayRange, 'fromCursor' | 'since'>,
   epoch: string,
   { oldest, head }: { readonly oldest: number; readonly head: number },
 ): Promise<number> {
