@@ -7,7 +7,7 @@ import { Schemas } from '../openapi/components.js';
 // Tools of agents as MCP describes them, and the requests of the API that they are.
 
 type Values = Readonly<Record<string, unknown>>;
-export type AgentCall = AgentTool['calls'][number];
+type AgentCall = AgentTool['calls'][number];
 
 /** A request to a route of this gateway. */
 export interface OwnRequest {
@@ -17,7 +17,7 @@ export interface OwnRequest {
   readonly payload?: string;
 }
 
-export interface ToolDescription {
+interface ToolDescription {
   readonly title: string;
   readonly description: string;
   readonly inputSchema: StandardSchemaWithJSON<Values, Values>;
