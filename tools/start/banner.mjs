@@ -44,7 +44,7 @@ ${jetstreamUrl ? destination(gatewayUrl, jetstreamUrl) : ''}  data             $
 }
 
 /** @param {string} gatewayUrl @param {string} jetstreamUrl */
-const destination = (gatewayUrl, jetstreamUrl) => `  share events     NATS_URL=${jetstreamUrl} node libs/client/examples/consume-jetstream.mjs
+const destination = (gatewayUrl, jetstreamUrl) => `  share events     NATS_URL=${jetstreamUrl} DATABASE_URL=… node libs/client/examples/consume-jetstream.mjs
                    curl -H 'api_key: special-key' -H 'content-type: application/json' ${gatewayUrl}/v3/destinations \\
                      -d '{"name": "Warehouse", "url": "${jetstreamUrl}", "stream": "EVENTS"}'
 

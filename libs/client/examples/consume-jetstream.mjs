@@ -15,7 +15,7 @@ await database.query('SELECT pg_advisory_unlock(47)');
 
 const connection = await connect({ servers: process.env.NATS_URL, maxReconnectAttempts: -1 });
 const { streams, consumers } = await jetstreamManager(connection);
-await streams.add({ name: stream, subjects: ['shop.events.>'] });
+await streams.info(stream).catch(() => streams.add({ name: stream, subjects: ['shop.events.>'] }));
 await consumers.add(stream, { durable_name: 'order-status', ack_policy: AckPolicy.Explicit, max_ack_pending: 1_000 });
 
 const consumer = await jetstream(connection).consumers.get(stream, 'order-status');

@@ -12,6 +12,10 @@ export const audited: Readonly<Record<string, string>> = {
   'identity.replaceRecoveryCodes': 'Made new recovery codes',
   'identity.lockPasskey': 'Locked a passkey that was copied',
   'notifications.resendMail': 'Sent a mail again',
+  'notifications.createDestination': 'Added a destination',
+  'notifications.replaceDestination': 'Changed a destination',
+  'notifications.deleteDestination': 'Deleted a destination',
+  'notifications.replayDestination': 'Published past events again',
   'catalog.beginExport': 'Exported the plants',
   'catalog.beginImage': 'Began to add an image to a plant',
   'catalog.changePlant': 'Changed a plant',
@@ -68,7 +72,7 @@ export const audited: Readonly<Record<string, string>> = {
 export const wordsOf = (operation: string): string => audited[operation] ?? (operation.split('.').at(-1) ?? operation).replace(/[A-Z-]/g, (letter) => ` ${letter.replace('-', '').toLowerCase()}`);
 
 /** What kind of thing `target` names. Without an entry: an operation's own words, or a user. */
-const kinds: Readonly<Record<string, 'order' | 'basket' | 'refund' | 'plant' | 'application'>> = {
+const kinds: Readonly<Record<string, 'order' | 'basket' | 'refund' | 'plant' | 'application' | 'destination'>> = {
   'store.addOrderNote': 'order',
   'store.cancelOrder': 'order',
   'store.cancelOrderByStaff': 'order',
@@ -81,6 +85,10 @@ const kinds: Readonly<Record<string, 'order' | 'basket' | 'refund' | 'plant' | '
   'store.completeRefund': 'refund',
   'store.adjustStock': 'plant',
   'store.setStock': 'plant',
+  'notifications.createDestination': 'destination',
+  'notifications.replaceDestination': 'destination',
+  'notifications.deleteDestination': 'destination',
+  'notifications.replayDestination': 'destination',
   'identity.createOAuthClient': 'application',
   'identity.deleteOAuthClient': 'application',
   'identity.rotateOAuthClientSecret': 'application',
@@ -103,6 +111,7 @@ export function targetOf({ operation, target, targetUsername }: Pick<AuditEntry,
   const [, changed] = /^[\w-]+: (.+ to .+)$/.exec(target) ?? [];
   const change = changed !== undefined && { change: changed.replaceAll(' to ', ' → ') };
   if (kind === 'application') return { text: applications.get(target) ?? 'an application that was deleted' };
+  if (kind === 'destination') return { text: `destination ${target}` };
   if (kind === 'refund') return { text: `refund ${number}` };
   // A basket has the number of its first order.
   if (kind !== undefined) return { text: `${kind} ${number}`, path: kind === 'plant' ? `/plants/${number}` : `/orders/${number}`, ...change };
