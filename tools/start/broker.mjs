@@ -79,7 +79,7 @@ export async function ownJetStream({ dataDir, runFile, shutdown, stop, watch }, 
     storeDir: dataDir.jetstream,
     logFile,
     onEnd: watch.over('jetstream', () => lastLinesOf(logFile)),
-    onChange: () => runFile.update({ jetstream: server.mark }),
+    onChange: () => runFile.update({ jetstream: { ...server.mark } }),
   });
   shutdown.add('NATS', () => server.stop());
   server.start();

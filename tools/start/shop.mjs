@@ -54,7 +54,8 @@ export async function openShop(options, means) {
   dataDir.create();
   shutdown.add('lock', lock(dataDir));
   await endOrphans(dataDir, say);
-  const ports = await claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081, ...(options.jetstream && { JETSTREAM_PORT: 4223 }) }, process.env);
+  const ports = await claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, process.env);
+  const jetstreamPort = options.jetstream ? (await claimPorts({ JETSTREAM_PORT: 4223 }, process.env)).JETSTREAM_PORT : undefined;
   // Not by the IP address: browsers have no passkeys there.
   const gatewayUrl = `http://localhost:${ports.GATEWAY_PORT}`;
   const streamUrl = `ws://127.0.0.1:${ports.STREAM_PORT}`;
@@ -72,12 +73,11 @@ export async function openShop(options, means) {
 
   // Before the installation, so that a missing NATS server is reported at once.
   const nats = givenBroker(process.env) ?? (await findNats({ signal: stop.signal, say }));
-  const { JETSTREAM_PORT: jetstreamPort } = ports;
   const [env, databases, broker, jetstream] = await together(stop, [
     readyToolchain({ signal: stop.signal, say }),
     given ?? ownDatabases(site),
     'url' in nats ? nats : ownBroker(site, nats),
-    jetstreamPort && ownJetStream(site, 'url' in nats ? await findNats({ signal: stop.signal, say }) : nats, jetstreamPort),
+    jetstreamPort === undefined ? undefined : ownJetStream(site, 'url' in nats ? await findNats({ signal: stop.signal, say }) : nats, jetstreamPort),
   ]);
   const mail = await catchMails(site, env);
   const instances = await planInstances(options.replicas, ports);
@@ -104,7 +104,7 @@ export async function openShop(options, means) {
   const seconds = (performance.now() - begun) / 1000;
   const gatewayUrls = urlsOf(instances, 'gateway', 'http://localhost');
   const streamUrls = urlsOf(instances, 'notifications', 'ws://127.0.0.1');
-  say(banner({ gatewayUrls, streamUrls, mailUrl: mail?.url, jetstreamUrl: jetstream ? jetstream.url : undefined, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
+  say(banner({ gatewayUrls, streamUrls, mailUrl: mail?.url, jetstreamUrl: jetstream?.url, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
   if (leftOut.length === 0) return;
   say(await instructions(leftOut));
   answers(`${gatewayUrl}/readyz`, { limitMs: Infinity, signal: stop.signal }).then(

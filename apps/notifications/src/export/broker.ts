@@ -2,6 +2,9 @@ import type { HoldReason } from '@plant-shop/contracts/notifications';
 
 // What the exporter needs of a message broker. Each kind of broker is a file that exports an `OpenBroker`.
 
+/** Time limit of a batch. */
+export const batchLimitMs = 5_000;
+
 /** Where to publish. */
 export interface BrokerAddress {
   readonly url: URL;
@@ -43,7 +46,7 @@ export interface Broker {
   readonly lost: { readonly newest: Readonly<Record<string, string>> | undefined } | undefined;
   /** Why the connection has ended, if it has. */
   readonly fault: Held | undefined;
-  /** Resolves when all are acknowledged, or some are not within the time limit. */
+  /** Resolves when all are acknowledged, or some are not within `batchLimitMs`. */
   publish(batch: readonly Message[]): Promise<Published>;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { decodeCursor, encodeCursor, History, type Position } from '../log/histo
 import { LogEntry } from '../log/log-entry.js';
 import { eventTypesOf, type Subscription } from '../log/subscription.js';
 import type { QueueClock } from '../webhooks/queue/queue-clock.js';
-import { type Broker, Held, type Message } from './broker.js';
+import { batchLimitMs, type Broker, Held, type Message } from './broker.js';
 import { type DestinationRow, endLease, type LogHead, readHead, saveProgress } from './destinations.repository.js';
 
 /** Most events of a batch. */
@@ -15,7 +15,7 @@ const maxBatch = 2_000;
 const pollMs = 1_000;
 /** Announcements within this time are one: each turn costs a write. */
 const restMs = 20;
-/** Longer than a batch and its record take. After it another replica may publish. */
+/** Longer than two batches and their record take. After it another replica may publish. */
 export const leaseMs = 12_000;
 
 /** Headers of messages. `after`: the destination, and the cursor up to which its stream has all events. */
@@ -202,7 +202,7 @@ export class ExportRun {
       const nextGap = entries.findIndex(({ event }, n) => n >= from && !event);
       const to = nextGap === -1 ? entries.length : Math.max(from + 1, nextGap);
       const some = entries.slice(from, to);
-      if (performance.now() > this.leasedUntil) throw new LeaseLost();
+      if (performance.now() + batchLimitMs > this.leasedUntil) throw new LeaseLost();
       const after = `${this.destination.id} ${encodeCursor(this.history.cursorAt(this.position))}`;
       const { count, duplicates, held, hasRestarted, mark } = await broker.publish(some.map((one) => this.toMessage(one, after, isReplay)));
       this.mark = mark ?? null;

@@ -10,10 +10,10 @@ import {
   UserAuthenticationExpiredError,
 } from '@nats-io/transport-node';
 import { hostOf } from '../webhooks/endpoints/target-guard.js';
-import { type Broker, type BrokerAddress, Held, type Message, type OpenBroker, type Published } from './broker.js';
+import { batchLimitMs, type Broker, type BrokerAddress, Held, type Message, type OpenBroker, type Published } from './broker.js';
 
-/** Time limit of a connection, a request and a batch. */
-const limitMs = 5_000;
+/** Time limit of a connection and of a request. */
+const limitMs = 4_000;
 /** A stream may have been made anew in a pause as long as this: looks before it publishes. */
 const pauseMs = 200;
 
@@ -141,6 +141,7 @@ class JetStream implements Broker {
    */
   async publish(batch: readonly Message[]): Promise<Published> {
     const acks: (Answer | undefined)[] = batch.map(() => undefined);
+    const end = performance.now() + batchLimitMs;
     let held: Held | undefined;
     if (performance.now() - this.answeredAt > pauseMs) {
       try {
@@ -150,7 +151,6 @@ class JetStream implements Broker {
         return this.result(batch, acks, heldBy(error));
       }
     }
-    const end = performance.now() + limitMs;
     for (let rest = batch.map((message, n): Numbered => ({ message, n })); rest.length > 0 && !held; ) {
       const keys = new Set<string>();
       const [wave, later]: [Numbered[], Numbered[]] = [[], []];
@@ -185,7 +185,7 @@ class JetStream implements Broker {
         resolve(held);
       };
       const timer = setTimeout(() => {
-        held ??= this.complaint ?? new Held('unreachable', `The server did not answer within ${limitMs / 1_000} s.`);
+        held ??= this.complaint ?? new Held('unreachable', `The server did not answer within ${batchLimitMs / 1_000} s.`);
         finish();
       }, Math.max(0, end - performance.now()));
       const take = (n: number, answer: Msg | Held): void => {
