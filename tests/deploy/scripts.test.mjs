@@ -240,15 +240,15 @@ for (const [what, answers, line] of BAD) {
 /**
  * Three pods that are asked for their real metrics while they answer requests.
  * @param {import('node:test').TestContext} context
- * @param {Partial<Record<'old' | 'new' | 'gateway', { seconds?: number, failures?: number }>>} [traits] of a pod's answers; failures: of ten
+ * @param {Partial<Record<'old' | 'new' | 'gateway', { seconds?: number, failures?: number, requests?: number }>>} [traits] of a pod's answers; failures: of ten; requests: between two readings
  */
 async function observable(context, traits = {}) {
   const ports = await Promise.all(
     /** @type {const} */ (['old', 'new', 'gateway']).map(async (pod) => {
       const registry = createMetrics('store');
       const durations = operationDurations(registry);
-      const { seconds = 0.01, failures = 0 } = traits[pod] ?? {};
-      const answer = () => Array.from({ length: 100 }, (_, n) => durations.observe({ operation: 'store.place', code: n % 10 < failures ? 'internal' : 'ok' }, seconds));
+      const { seconds = 0.01, failures = 0, requests = 100 } = traits[pod] ?? {};
+      const answer = () => Array.from({ length: requests }, (_, n) => durations.observe({ operation: 'store.place', code: n % 10 < failures ? 'internal' : 'ok' }, seconds));
       // The gateway has answered as many requests as before the release, of which none failed.
       if (pod === 'gateway') Array.from({ length: 10_000 }, () => durations.observe({ operation: 'store.place', code: 'ok' }, 0.01));
       const server = createServer((_, response) => {
@@ -278,6 +278,7 @@ test('the first new pods of a release are compared with the old ones, then the o
 const HURTING = [
   ['fail', { new: { failures: 3 } }, {}, '', /its new pods failed \d+ of \d+ requests \(before: 0\.0 %\)$/],
   ['are slow', { new: { seconds: 0.3 } }, {}, '', /its new pods took 300 ms a request \(before: 10 ms\)$/],
+  ['are slow and asked little', { new: { seconds: 0.3, requests: 5 } }, {}, '', /its new pods took 300 ms a request \(before: 10 ms\)$/],
   ['do not answer, so that the gateway fails', { gateway: { failures: 3 } }, {}, '', /the gateway failed \d+ of \d+ requests \(before: 0\.3 %\)$/],
   ['take more and more memory', {}, { counts: 'case $2 in *new) echo memory 400000000 0 0 ;; *) echo memory 100000000 0 0 ;; esac' }, '', /a new pod uses 381 MiB \(before: 95 MiB\)$/],
   ['end', {}, { ended: 'echo OOMKilled' }, '', /a new pod ended \(OOMKilled\)\. Its last line: a line$/],
@@ -288,7 +289,7 @@ const HURTING = [
 
 for (const [what, traits, answers, probe, line] of HURTING) {
   test(`a release whose first new pods ${what} is undone`, { timeout: 60_000 }, async (context) => {
-    const { code, lines, changes } = await released({ ...(await observable(context, traits)), ...answers }, undefined, { OBSERVE_SECONDS: '30', PROBE: probe });
+    const { code, lines, changes } = await released({ ...(await observable(context, traits)), ...answers }, undefined, { OBSERVE_SECONDS: '12', PROBE: probe });
     assert.deepEqual([code, lines.length, changes.includes('rollout resume deployment/store')], [1, 2, false], lines.join('\n'));
     assert.match(lines[0]?.trimEnd() ?? '', line);
     assert.deepEqual(changes.slice(-3), UNDONE);

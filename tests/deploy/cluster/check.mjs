@@ -60,6 +60,9 @@ async function prepare(url) {
   const { id: plantId } = await ask('POST', '/v3/plant', { api_key: key }, { name: 'Monstera', photoUrls: [], status: 'available' });
   await ask('PUT', `/v3/store/inventory/${plantId}`, { api_key: key }, { free: 1_000_000 });
   const { id: orderId } = await ask('POST', '/v3/store/order', { api_key: key }, { plantId });
+  // For a plant that nobody orders: it is only read.
+  const { id: quiet } = await ask('POST', '/v3/plant', { api_key: key }, { name: 'Moss', photoUrls: [], status: 'sold' });
+  await ask('POST', '/v3/webhooks', { api_key: key }, { url: 'https://receiver.example/check', name: 'Check', plantId: quiet });
   Object.assign(process.env, { PROBE_URL: url, PROBE_KEY: key, PROBE_PLANT: `${plantId}`, PROBE_ORDER: `${orderId}`, PROBE_USER: username });
   return { key, plantId };
 }
