@@ -8,8 +8,8 @@ const TIMES = 10;
 /** @type {[path: string, isRight: (body: any) => boolean][]} */
 const QUESTIONS = [
   [`/v3/plant/${PROBE_PLANT}`, ({ name }) => name === 'Monstera'],
-  // The gateway keeps plants, but no answers to searches.
-  ['/v3/plant/search?q=Monstera', ([first]) => first?.name === 'Monstera'],
+  // The gateway keeps plants, and asks the catalogue for pages of sizes that it has not seen.
+  ['/v3/plant/search?q=Monstera&limit={size}', (found) => found[0]?.name === 'Monstera'],
   // Nobody pays it, so it expires after a while.
   [`/v3/store/order/${PROBE_ORDER}`, ({ status }) => ['placed', 'cancelled'].includes(status)],
   [`/v3/user/${PROBE_USER}`, ({ username }) => username === PROBE_USER],
@@ -28,7 +28,7 @@ const ask = (path) =>
 
 const answers = await Promise.all(
   QUESTIONS.flatMap(([path, isRight]) => Array.from({ length: TIMES }, async () => {
-    const { status, text } = await ask(path).catch((/** @type {Error} */ { message }) => ({ status: undefined, text: message }));
+    const { status, text } = await ask(path.replace('{size}', `${1 + Math.floor(100 * Math.random())}`)).catch((/** @type {Error} */ { message }) => ({ status: undefined, text: message }));
     return status === 200 && isRight(JSON.parse(text)) ? undefined : `GET ${path.replace(/\d+$/, '…')}: ${status ?? 'no answer:'} ${text.slice(0, 80)}`;
   })),
 );
