@@ -56,10 +56,11 @@ const WHOLE_SHOP = /** @type {const} */ (['acceptance', 'chaos', 'artefacts', 'c
 /** The steps of packages that only contain tests. */
 const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'], 'tests/console': ['console'], 'examples/warehouse': ['acceptance'], 'examples/storefront': ['console'] });
 
-/** Files outside packages, with the packages and steps whose tests read them. */
+/** Files with the packages and steps whose tests read them, unless these depend on the files' package. */
 const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
   [/^docs\/api\/openapi\.json$/, { packages: ['apps/gateway', 'libs/client'], steps: ['acceptance'] }],
   [/^docs\/api\/postman\.json$/, { packages: ['libs/client'], steps: [] }],
+  [/^libs\/client\/examples\/consume-jetstream\.mjs$/, { packages: ['apps/notifications'], steps: [] }],
   [/^docs\/integrators\.md$/, { packages: [], steps: ['acceptance'] }],
   [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications', 'libs/client'], steps: [] }],
   [/^releases\//, { packages: ['libs/contracts'], steps: [] }],
@@ -86,10 +87,9 @@ export function affected(root, files) {
     const reader = READERS.find(([pattern]) => pattern.test(file))?.[1];
     if (folder !== undefined && file.endsWith('.md')) packages.add(folder);
     else if (folder !== undefined) for (const one of closure([folder], dependents)) packages.add(one);
-    else if (reader) {
-      for (const one of reader.packages) packages.add(one);
-      for (const one of reader.steps) steps.add(one);
-    } else return undefined;
+    else if (!reader) return undefined;
+    for (const one of reader?.packages ?? []) packages.add(one);
+    for (const one of reader?.steps ?? []) steps.add(one);
     // Documents do not change a running shop.
     if (folder === undefined || file.endsWith('.md')) continue;
     for (const one of closure([folder], dependents)) for (const step of one.startsWith('apps/') ? WHOLE_SHOP : (STEP_OF_TESTS[one] ?? [])) steps.add(step);

@@ -42,7 +42,7 @@ test('each part of the gateway is owned by the team of the service that it expos
     assert.deepEqual(ownersOf(`apps/gateway/src/${part}/any.ts`), [service, 'gateway']);
   }
   // A new folder with a controller belongs to one of these, or to the gateway.
-  const own = ['audit', 'docs', 'health', 'openapi', 'sandbox'];
+  const own = ['agents', 'audit', 'docs', 'health', 'openapi', 'sandbox'];
   const folders = readdirSync(join(ROOT, 'apps/gateway/src'), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
   const withControllers = folders.filter((name) => readdirSync(join(ROOT, 'apps/gateway/src', name)).some((file) => !file.includes('spec') && readFileSync(join(ROOT, 'apps/gateway/src', name, file), 'utf8').includes('\n@Controller(')));
   assert.deepEqual(withControllers.sort(), [...Object.keys(parts).filter((part) => withControllers.includes(part)), ...own].sort());

@@ -77,8 +77,8 @@ async function read({ send }: Caller, request: OwnRequest | undefined): Promise<
 
 /** Returns what a problem document says to a model. */
 function failureOf({ payload, headers }: OwnAnswer): string {
-  const { code, detail, requestId, ...more } = JSON.parse(payload) as Record<string, unknown>;
-  for (const name of ['type', 'title', 'status', 'instance']) delete more[name];
+  const { code, detail, requestId, ...all } = JSON.parse(payload) as Record<string, unknown>;
+  const more = Object.fromEntries(Object.entries(all).filter(([name]) => !['type', 'title', 'status', 'instance'].includes(name)));
   const seconds = headers['retry-after'];
   return JSON.stringify({ error: code, detail, ...more, ...(seconds !== undefined && { retryAfterSeconds: Number(seconds) }), requestId });
 }

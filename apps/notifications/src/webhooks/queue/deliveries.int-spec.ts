@@ -132,7 +132,8 @@ describe('deliveries, 250 times as fast', () => {
     expect(await read(clerk)).toMatchObject({ request: { body: expect.any(String) }, response: { body: '' } });
     const without = await read(principal);
     expect([without.request, without.response]).toEqual([undefined, undefined]);
-    expect(without.attempts).toEqual((await shop.deliveries(all, clerk))[0]!.attempts);
+    // There may be more of them by then.
+    expect((await shop.deliveries(all, clerk))[0]!.attempts.slice(0, without.attempts.length)).toEqual(without.attempts);
     await expect(read(customer(998))).rejects.toMatchObject({ code: 'webhook-not-found' });
     await expect(shop.call(notifications.getDelivery, { webhookId: all.id, deliveryId: 999_999 }, clerk)).rejects.toMatchObject({ code: 'delivery-not-found' });
   });
