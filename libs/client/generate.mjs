@@ -23,6 +23,7 @@ const GROUPS = /** @type {const} */ ([
   ['/user', 'users', /Users?/],
   ['/oauth/clients', 'oauthClients', /OAuthClients?/],
   ['/webhooks', 'webhooks', /Webhooks?/],
+  ['/destinations', 'destinations', /Destinations?/],
   ['/audit', 'audit', /Audit/],
   ['/recovery', 'users', /^$/],
   ['/mails', 'mails', /Mails?/],

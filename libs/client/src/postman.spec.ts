@@ -36,7 +36,7 @@ describe('the Postman collection', () => {
   it('deletes nothing that it did not create', () => {
     const deleted = requests.filter(({ method }) => method === 'DELETE').flatMap(({ url }) => url.path.filter((one) => one.startsWith(':')).map((one) => one.slice(1)));
     const values = new Map(collection.variable.map(({ key, value }) => [key, value]));
-    expect(new Set(deleted)).toEqual(new Set(['plantId', 'orderId', 'basketId', 'username', 'apiKeyId', 'sessionId', 'factorId', 'clientId', 'webhookId']));
+    expect(new Set(deleted)).toEqual(new Set(['plantId', 'orderId', 'basketId', 'username', 'apiKeyId', 'sessionId', 'factorId', 'clientId', 'webhookId', 'destinationId']));
     expect([...new Set(deleted)].filter((name) => values.get(name) !== '')).toEqual(['sessionId', 'factorId']);
     // They are those of the user that it created.
     expect(requests.filter(({ url }) => url.path.includes(':factorId')).map(({ url }) => url.path)).toEqual([['v3', 'user', ':username', 'factors', ':factorId']]);

@@ -188,19 +188,21 @@ export const methods = {
     /** Send a mail again: `POST /mails/{mailId}/resend`. */
     resend: 'POST /mails/{mailId}/resend nothing',
   },
-  service: {
+  destinations: {
     /** Create a destination: `POST /destinations`. */
-    createDestination: 'POST /destinations body',
+    create: 'POST /destinations body',
     /** List destinations: `GET /destinations`. */
-    listDestinations: 'GET /destinations list',
+    list: 'GET /destinations list',
     /** Read a destination: `GET /destinations/{destinationId}`. */
-    getDestination: 'GET /destinations/{destinationId} nothing',
+    get: 'GET /destinations/{destinationId} nothing',
     /** Change, disable or enable a destination: `PUT /destinations/{destinationId}`. */
-    replaceDestination: 'PUT /destinations/{destinationId} body',
+    replace: 'PUT /destinations/{destinationId} body',
     /** Delete a destination: `DELETE /destinations/{destinationId}`. */
-    deleteDestination: 'DELETE /destinations/{destinationId} nothing',
+    delete: 'DELETE /destinations/{destinationId} nothing',
     /** Publish past events again: `POST /destinations/{destinationId}/replay`. */
-    replayDestination: 'POST /destinations/{destinationId}/replay body',
+    replay: 'POST /destinations/{destinationId}/replay body',
+  },
+  service: {
     /** Check whether this process answers: `GET /livez`. */
     live: 'GET /livez nothing',
     /** Check whether every service is ready: `GET /readyz`. */
