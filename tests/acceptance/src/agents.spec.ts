@@ -169,8 +169,8 @@ describe("a manager's assistant", () => {
     const entries = await ok(send<{ operation: string; target: string; credentials: object[] }[]>('GET', '/v3/audit?limit=50', { as: staff }));
     const mine = entries.filter(({ credentials }) => JSON.stringify(credentials).includes(agent.clientId));
     expect(mine).toMatchObject([
-      { operation: 'adjustStock', username: 'admin', credentials: [{ kind: 'accessToken', id: agent.clientId }] },
-      { operation: 'shipOrder', username: 'admin', credentials: [{ kind: 'accessToken', id: agent.clientId }] },
+      { operation: 'store.adjustStock', username: 'admin', credentials: [{ kind: 'accessToken', id: agent.clientId }] },
+      { operation: 'store.shipOrder', username: 'admin', credentials: [{ kind: 'accessToken', id: agent.clientId }] },
     ]);
   });
 });
