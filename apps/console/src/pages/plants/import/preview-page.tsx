@@ -60,10 +60,11 @@ export function PreviewPage({ preview, onImport, onAnother }: { readonly preview
       {error !== undefined && (error instanceof ShopError
         ? <><ProblemAlert error={error} title="The file could not be compared with the shop’s plants" /><div><Button variant="default" onClick={() => void preview.open()}>Try again</Button></div></>
         : <Alert color="red" variant="light" role="alert" title="This file cannot be imported">{error instanceof Error ? error.message : 'It could not be read.'}</Alert>)}
+      {/* Above what each choice reads anew: nobody's list of choices moves away. */}
+      {file?.format === 'csv' && columns.length > 0 && <Columns preview={preview} state={state} />}
       {result && result.sameNames.length > 0 && <SameNames names={result.sameNames} />}
       {result && result.refused.length > 0 && <RefusedCells result={result} fileName={preview.source.name} />}
       {result && <FirstLines result={result} />}
-      {file?.format === 'csv' && columns.length > 0 && <Columns preview={preview} state={state} />}
     </Stack>
   );
 }
