@@ -148,7 +148,7 @@ describe('the page "Your account"', () => {
     expect(keys[0]).toBe(keys[1]);
     expect(texts[0]).toContain('&lt;i&gt;greenhouse&lt;/i&gt;');
     // A reload would send the form again.
-    expect(texts[0]).toContain('data-loads-as="/account?done=key-made#api-keys"');
+    expect(texts[0]).toContain('data-loads-as="/account#api-keys"');
     expect(await oauth.shop.check('apiKey', keys[0]!)).toMatchObject({ permissions: ['write:orders'], expiresAt: wanted.ends });
     const after = await open(browser);
     expect(after.text).toContain(keys[0]!.slice(0, 10));

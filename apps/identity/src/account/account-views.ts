@@ -247,7 +247,7 @@ export const newKeyPage = ({ name, key }: { readonly name: string; readonly key:
   main: html`<h1>Your new API key</h1>
 <p>The key <strong>${name}</strong> is:</p>
 <p><code id="key">${key}</code></p>
-<p data-loads-as="${keyMade}">Copy it now. The shop does not show it again.</p>
+<p data-loads-as="${accountPath}#api-keys">Copy it now. The shop does not show it again.</p>
 <p><a href="${keyMade}">Back to your account</a></p>`,
 });
 
