@@ -98,7 +98,7 @@ describe('the page "Your account"', () => {
     await page.getByRole('button', { name: 'Make an API key' }).dblclick();
     const key = (await page.locator('#key').textContent()) ?? '';
     await page.reload();
-    await page.getByRole('status').getByText('The API key works.').waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
     assert.ok(!(await page.content()).includes(key));
     await page.getByRole('link', { name: 'Passkeys, app and recovery codes' }).click();
     await Authenticator.for(page);

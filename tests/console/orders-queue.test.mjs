@@ -144,7 +144,7 @@ describe('the orders as a work queue', () => {
     await assertShows(status, ['4 selected']);
     assert.equal(await box(3).isChecked(), true);
     await page.reload();
-    await assertShows(status, ['4 selected']);
+    await status.getByText('4 selected', { exact: true }).waitFor();
     assert.deepEqual([await box(0).isChecked(), await box(3).isChecked(), await box(4).isChecked()], [true, true, false]);
 
     await focusByKey(tableOf(page).getByRole('link', { name: String(ids[0]), exact: true }));
