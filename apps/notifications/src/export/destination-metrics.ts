@@ -41,7 +41,7 @@ export class DestinationMetrics extends BackgroundLoop {
     this.outdated.set(destinations.filter(({ keyId }) => keyId !== null && keyId !== this.cipher.keyId).length);
     for (const { id, state, behindSeconds, heldReason } of destinations) {
       if (state !== 'enabled') continue;
-      this.behind.set({ destination: id }, Math.max(0, behindSeconds));
+      this.behind.set({ destination: id }, behindSeconds);
       if (heldReason) this.held.set({ destination: id, reason: heldReason }, 1);
     }
     return false;

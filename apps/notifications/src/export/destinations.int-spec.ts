@@ -222,4 +222,25 @@ describe('destinations', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     await expectAll(events);
   }, 30_000);
+
+  it('say what a replay lacks that waited longer than the log is kept', async () => {
+    broker = await TestBroker.start();
+    await broker.addStream({ duplicate_window: 100_000_000 });
+    await test.start();
+    const destination = await test.create(broker);
+    const replace = (state: 'enabled' | 'disabled'): Promise<Destination> =>
+      test.caller.call(notifications.replaceDestination, { destinationId: destination.id, destination: { name: 'Warehouse', url: broker.nats.url, stream: 'EVENTS', state } }, admin);
+    const since = new Date(Date.now() - 60_000).toISOString();
+    const events = test.shop.move(5);
+    await test.isUpToDate(destination);
+    await replace('disabled');
+    await test.caller.call(notifications.replayDestination, { destinationId: destination.id, replay: { since } }, admin);
+    const oldest = events[3]?.seq;
+    await test.shop.sql.query('DELETE FROM event_log WHERE seq < $1', [oldest]);
+    await test.shop.sql.query('UPDATE log_kept SET oldest = $1', [oldest]);
+    await replace('enabled');
+    await until(async () => (await test.get(destination)).replay === undefined);
+    const again = (await broker.messages()).slice(5);
+    expect(again.map(({ id, header }) => (header('Shop-Gap') === 'true' ? 'gap' : id))).toEqual(['gap', ...idsOf(events.slice(3))]);
+  }, 30_000);
 });

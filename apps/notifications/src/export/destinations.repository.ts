@@ -53,8 +53,8 @@ const columns = `d.id, d.place, d.name, d.url, d.stream, d.subject, d.key_id AS 
   d.first_seq AS "firstSeq", d.epoch, d.seq, d.mark, d.replay_seq AS "replaySeq", d.replay_end AS "replayEnd", d.replay_since AS "replaySince",
   d.replay_until AS "replayUntil", d.held_reason AS "heldReason", d.held_detail AS "heldDetail", d.held_since AS "heldSince"`;
 
-const withState = `SELECT ${columns}, greatest(0, f.watermark - d.seq) AS "behindEvents", floor(coalesce(extract(epoch FROM now() - (
-    SELECT l.logged_at FROM event_log l WHERE l.seq > d.seq AND l.seq <= f.watermark ORDER BY l.seq LIMIT 1)), 0))::integer AS "behindSeconds"
+const withState = `SELECT ${columns}, greatest(0, f.watermark - d.seq) AS "behindEvents", greatest(0, floor(extract(epoch FROM now() - (
+    SELECT l.logged_at FROM event_log l WHERE l.seq > d.seq AND l.seq <= f.watermark ORDER BY l.seq LIMIT 1))))::integer AS "behindSeconds"
   FROM destinations d, feed_watermark f`;
 
 type Reads = Pick<Database | Transaction, 'query'>;

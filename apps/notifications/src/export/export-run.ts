@@ -186,7 +186,9 @@ export class ExportRun {
     const [since, until] = [replaySince?.getTime() ?? -Infinity, replayUntil?.getTime() ?? Infinity];
     const all = page.events.map((event) => LogEntry.ofEvent(event, this.history));
     const entries = all.filter(({ fields }) => fields !== undefined && fields.at >= since && fields.at < until);
-    await this.publish(broker, entries, true);
+    // It waited while the destination was disabled, and the log did not.
+    const lost = after + 1 < page.oldest ? [LogEntry.gap(page.oldest - 1, this.history, 'cursor-too-old')] : [];
+    await this.publish(broker, [...lost, ...entries], true);
     this.replaySeq = page.upTo >= (replayEnd ?? 0) ? null : page.upTo;
     await this.save();
     return entries.length;
