@@ -151,6 +151,7 @@ observe() {
   callers=
   [ "$service" = gateway ] || callers=$(kube get pods --selector app.kubernetes.io/name=gateway --output name)
   observed=$(($(date +%s) + ${OBSERVE_SECONDS:-120}))
+  halfway=$((observed - ${OBSERVE_SECONDS:-120} / 2))
   while [ "$(date +%s)" -lt "$observed" ]; do
     fail_if_ended
     if [ -n "${PROBE:-}" ]; then sh -c "$PROBE" > "$work/probe" 2>&1 || fail "its probe failed: $(tail -n 1 "$work/probe")"; fi
@@ -165,11 +166,11 @@ observe() {
         fail_if_ended
         fail "its new pods cannot be observed: $(tail -n 1 "$work/fault-new")"
       fi
-      judge 50
+      # Whoever is asked little is judged by less, and later.
+      if [ "$(date +%s)" -lt "$halfway" ]; then judge 50; else judge 20; fi
     fi
     sleep 2
   done
-  # Whoever is asked little is judged by less.
   [ "$service" = console ] || judge 10
   echo "$deployment: its first new pods answered ${verdict:-no} requests as well as the old ones"
 }

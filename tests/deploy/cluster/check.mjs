@@ -19,6 +19,7 @@ Sends traffic to a shop in a cluster (deploy/README.md) while it changes the clu
   rollout         a rolling restart of each service; also: ${SERVICES.map((service) => `rollout-${service}`).join(' ')}
   scale           one more replica of notifications, new clients, then back
   kill            one pod of store, then one of notifications, without grace period
+  rotate          deploy/nats/rotate.sh for each service
   bad             releases that release.sh must undo, each within three minutes; also single ones:
                   ${BAD_RELEASES.join(' ')}
 
@@ -116,6 +117,7 @@ const checks = {
   scale: [{ name: 'notifications scaled out and in', change: scale }],
   // Requests in flight may be lost with their process; acknowledged effects may not.
   kill: [{ name: 'kill of a pod each of store and notifications', mayFail: true, change: kill }],
+  rotate: SERVICES.map((service) => ({ name: `new NATS user of ${service}`, change: () => run('sh', [join(DEPLOY, 'nats', 'rotate.sh'), service, NAMESPACE]) })),
   bad: BAD_RELEASES.map((name) => ({ name, mayFail: true, change: () => undone(name) })),
   ...Object.fromEntries(BAD_RELEASES.map((name) => [name, [{ name, mayFail: true, change: () => undone(name) }]])),
   ...Object.fromEntries(SERVICES.map((service) => [`rollout-${service}`, [{ name: `rollout of ${service}`, change: () => rollOut(service) }]])),
@@ -174,7 +176,7 @@ const stream = (process.env['STREAM_URL'] ?? `http://${await addressOf('notifica
 const shop = { gateway, stream, ...(await prepare(gateway)) };
 const measured = new Usage(kubectl, NAMESPACE).start();
 let bad = 0;
-for (const name of names.length > 0 ? names : ['release', 'rollout', 'scale', 'kill']) {
+for (const name of names.length > 0 ? names : ['release', 'rollout', 'scale', 'kill', 'rotate']) {
   for (const check of checks[name] ?? []) if (!(await holds(shop, check))) bad++;
 }
 console.log(await measured.report());
