@@ -7,7 +7,7 @@ export interface RunState<Row> {
   readonly isBegun: boolean;
 }
 
-const publishMs = 100;
+const publishMs = 250;
 
 /** Does the same to many things, a few at a time, with a row for each. Repeating it leaves out what is done. */
 export abstract class RowRun<Row> {

@@ -2739,6 +2739,11 @@ export interface components {
             disabledReason?: "gone" | "failing";
             /** @description True if so many events wait for it that it can get no replay. */
             behind?: boolean;
+            /**
+             * Format: date-time
+             * @description Present if the last attempt failed: when the first one failed since the last success.
+             */
+            failingSince?: string;
             /** Format: date-time */
             createdAt: string;
             /** @description Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted. */
@@ -2765,6 +2770,11 @@ export interface components {
             disabledReason?: "gone" | "failing";
             /** @description True if so many events wait for it that it can get no replay. */
             behind?: boolean;
+            /**
+             * Format: date-time
+             * @description Present if the last attempt failed: when the first one failed since the last success.
+             */
+            failingSince?: string;
             /** Format: date-time */
             createdAt: string;
         };

@@ -3,6 +3,7 @@ import { defaultEventType, isStockEvent } from '@plant-shop/contracts/events';
 import type { NewWebhook, Webhook } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { networkOf } from '@plant-shop/platform/http/request';
+import { type Backlog, noBacklog } from '../queue/pending-limits.js';
 import type { WebhookEntity } from '../../database.js';
 import { hostOf } from './target-guard.js';
 
@@ -26,8 +27,7 @@ export const toInput = ({ url, name, eventTypes = [defaultEventType], orderId, p
   description: description ?? null,
 });
 
-/** @param isBehind whether so many deliveries wait that requests may add no more */
-export const toWebhook = (record: WebhookEntity, isBehind = false): Webhook => ({
+export const toWebhook = (record: WebhookEntity, { isBehind, failingSince }: Backlog = noBacklog): Webhook => ({
   id: record.id,
   url: record.url,
   ...(record.name !== null && { name: record.name }),
@@ -39,6 +39,7 @@ export const toWebhook = (record: WebhookEntity, isBehind = false): Webhook => (
   state: record.state,
   ...(record.disabledReason !== null && { disabledReason: record.disabledReason }),
   ...(isBehind && { behind: true }),
+  ...(failingSince !== null && { failingSince: failingSince.toISOString() }),
   createdAt: record.createdAt.toISOString(),
 });
 

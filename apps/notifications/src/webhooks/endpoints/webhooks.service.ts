@@ -23,7 +23,7 @@ import { AllOrdersEnqueuer } from '../queue/enqueuers.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { QueueClock } from '../queue/queue-clock.js';
 import { bringForward } from '../queue/queue.repository.js';
-import { findBehind } from '../queue/pending-limits.js';
+import { findBacklogs } from '../queue/pending-limits.js';
 import { lookNow } from '../queue/positions.repository.js';
 import { OwnerSync } from './owner-sync.js';
 import { addSecret, newSecret } from './signing-secrets.js';
@@ -103,15 +103,15 @@ export class WebhooksService {
     const paging = new Paging('webhooks', byNumber, [userId]);
     const bounds = paging.bounds(requested);
     const rows = await listWebhooksOf(this.database, userId, bounds);
-    const behind = await findBehind(this.database, rows.map(({ id }) => id), this.options.webhooks.pending);
-    return paging.page(rows, bounds, { entry: (row) => toWebhook(row, behind.has(row.id)), position: (row) => row.position });
+    const backlogs = await findBacklogs(this.database, rows.map(({ id }) => id), this.options.webhooks.pending);
+    return paging.page(rows, bounds, { entry: (row) => toWebhook(row, backlogs.get(row.id)), position: (row) => row.position });
   }
 
   async get({ principal }: RpcContext, id: string): Promise<Versioned<Webhook>> {
     assertMayUseWebhooks(principal);
     const webhook = existingWebhook(await findWebhook(this.database, principal.subject, id));
-    const behind = await findBehind(this.database, [id], this.options.webhooks.pending);
-    return new Versioned(toWebhook(webhook, behind.has(id)), webhook.version);
+    const backlogs = await findBacklogs(this.database, [id], this.options.webhooks.pending);
+    return new Versioned(toWebhook(webhook, backlogs.get(id)), webhook.version);
   }
 
   /**

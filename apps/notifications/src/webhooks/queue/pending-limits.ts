@@ -61,13 +61,24 @@ export async function noteReplay(tx: Transaction, webhookId: string, from: numbe
   await tx.execute('UPDATE webhook_queues SET replayed_from = $2, replayed_to = $3 WHERE webhook_id = $1', [webhookId, from, to]);
 }
 
-/** Returns those of these endpoints for which at least `perEndpoint` deliveries wait, or as many events wait for them in the log. */
-export async function findBehind(db: Pick<Transaction, 'query'>, webhookIds: readonly string[], { perEndpoint }: PendingLimits): Promise<Set<string>> {
-  const rows = await db.query<{ id: string }>(
-    `SELECT id FROM unnest($1::uuid[]) AS w (id)
-     WHERE EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.ended_at IS NULL OFFSET $2::bigint - 1)
-       OR EXISTS (SELECT FROM webhook_cursors c, feed_watermark f WHERE c.webhook_id = w.id AND f.watermark - c.watermark >= $2)`,
+/** How an endpoint's deliveries stand. */
+export interface Backlog {
+  /** So many deliveries or events of the log wait for it that requests may add none. */
+  readonly isBehind: boolean;
+  /** Time of the first failure since the last success. */
+  readonly failingSince: Date | null;
+}
+
+export const noBacklog: Backlog = { isBehind: false, failingSince: null };
+
+/** Returns the backlog of each of these endpoints, by its id. */
+export async function findBacklogs(db: Pick<Transaction, 'query'>, webhookIds: readonly string[], { perEndpoint }: PendingLimits): Promise<Map<string, Backlog>> {
+  const rows = await db.query<Backlog & { id: string }>(
+    `SELECT webhook_id AS id, failing_since AS "failingSince",
+       EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = q.webhook_id AND d.ended_at IS NULL OFFSET $2::bigint - 1)
+       OR EXISTS (SELECT FROM webhook_cursors c, feed_watermark f WHERE c.webhook_id = q.webhook_id AND f.watermark - c.watermark >= $2) AS "isBehind"
+     FROM webhook_queues q WHERE webhook_id = ANY($1)`,
     [webhookIds, perEndpoint],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Map(rows.map(({ id, ...backlog }) => [id, backlog]));
 }

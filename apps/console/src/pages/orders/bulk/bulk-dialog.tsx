@@ -66,7 +66,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           {kind === 'ship' && (
             <>
               <TextInput label="Carrier" description="Of all these orders." required data-autofocus value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
-              <TrackingList ids={open} onNumbers={setNumbers} />
+              {!isRunning && <TrackingList ids={open} onNumbers={setNumbers} />}
             </>
           )}
           {kind === 'deliver' && <Text size="sm">The orders close: they can be neither cancelled nor transferred afterwards.</Text>}
