@@ -11,7 +11,6 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { jsonBody } from '../http/input.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { Undocumented } from '../http/route.js';
-import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import type { Caller } from './mcp-server.js';
 import type { OwnRequest } from './tools.js';
 
@@ -35,7 +34,6 @@ export class AgentsController {
 
   constructor(
     private readonly authenticator: RequestAuthenticator,
-    private readonly limiter: ConcurrencyLimiter,
     private readonly adapter: HttpAdapterHost,
     @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
   ) {}
@@ -44,14 +42,12 @@ export class AgentsController {
   @Post('mcp')
   @Undocumented({ body: { kind: 'json', member: 'message', top: 'object' }, weight: 0, resource: path })
   async callMcp(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { authentication, slot } = request;
+    const { authentication } = request;
     if (!authentication) throw new Error('the route requires a credential');
     this.checkOrigin(request.headers.origin);
     const message = JSON.parse(jsonBody(request, 'object').toString()) as Readonly<Record<string, unknown>>;
     const calls = calling.has(message['method']);
     if (!calls) this.authenticator.countMessage(request, reply);
-    // What the message calls takes slots of its own.
-    if (slot) this.limiter.release(slot);
     let sent = 0;
     const send: Caller['send'] = (own) => {
       sent++;
@@ -103,12 +99,12 @@ export class AgentsController {
   }
 
   /** Sends a request to a route of this process as the caller of another. */
-  private send({ ip, id, span, headers: given }: FastifyRequest, { method, url, headers, payload }: OwnRequest): Promise<OwnAnswer> {
+  private send({ ip, id, span, slot, headers: given }: FastifyRequest, { method, url, headers, payload }: OwnRequest): Promise<OwnAnswer> {
     const instance = this.adapter.httpAdapter.getInstance<FastifyInstance>();
     const credentials = Object.fromEntries(credentialHeaders.flatMap((name) => (name in given ? [[name, given[name]]] : [])));
     return inject(
       (raw, response) => {
-        raw.isOfAgent = true;
+        raw.agentSlot = slot;
         instance.routing(raw, response);
       },
       {

@@ -36,6 +36,12 @@ const maxLimit = 50;
 const leftOut = 'photoUrls';
 export const short = (key: string, value: unknown): unknown => (key === leftOut ? undefined : value);
 
+/** Returns JSON in which every character without a shape is an escape, so that no text looks harmless to people and not to models. */
+export const visibleJson = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (char) =>
+    Array.from({ length: char.length }, (_, n) => `\\u${char.charCodeAt(n).toString(16).padStart(4, '0')}`).join(''),
+  );
+
 const pathNames = (url: string): string[] => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 const errorsOf = ({ calls: [call] }: ClientOperation): readonly string[] => call?.errors ?? [];
 const takesKey = (operation: ClientOperation): boolean => errorsOf(operation).includes('idempotency-key-reused');
@@ -50,17 +56,17 @@ const idempotencyKey = {
 const limit = { type: 'integer', minimum: 1, maximum: maxLimit, description: `Maximum number of entries. Default: ${usualLimit}.` };
 const cursor = { type: 'string', maxLength: 500, description: '`nextCursor` of the last result.' };
 
-export function describeTool({ title, calls, changes }: AgentTool): ToolDescription {
-  const schemas = new Schemas();
-  const given = calls.map((call) => argumentsOf(call, schemas));
+export function describeTool({ title, about, calls, changes }: AgentTool): ToolDescription {
+  const [input, output] = [new Schemas(), new Schemas()];
+  const given = calls.map((call) => argumentsOf(call, input));
   const properties: Record<string, JsonSchema> = Object.assign({}, ...given.map((one) => one.properties)) as Record<string, JsonSchema>;
-  const answers = Object.fromEntries(calls.map((call) => [call.as, answerOf(call.operation, schemas)]));
+  const answers = Object.fromEntries(calls.map((call) => [call.as, answerOf(call.operation, output)]));
   return {
     title,
-    description: [`${title}.`, ...calls.map((call) => call.operation.description ?? `${call.operation.summary}.`)].join(' '),
-    inputSchema: fromJsonSchema<Values>(standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, schemas)),
+    description: `${title}. ${about}`,
+    inputSchema: fromJsonSchema<Values>(standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, input)),
     outputSchema: fromJsonSchema(
-      standalone({ type: 'object', properties: { notice: { const: notice }, ...answers, ...('cursor' in properties && { nextCursor: { type: 'string' } }) }, required: ['notice', ...Object.keys(answers)] }, schemas),
+      standalone({ type: 'object', properties: { notice: { const: notice }, ...answers, ...('cursor' in properties && { nextCursor: { type: 'string', maxLength: cursor.maxLength } }) }, required: ['notice', ...Object.keys(answers)] }, output),
     ),
     annotations: {
       readOnlyHint: changes === undefined,
@@ -99,10 +105,16 @@ function answerOf({ name, answer }: ClientOperation, schemas: Schemas): JsonSche
   return schemas.ofAnswer(answer.schema);
 }
 
+/** What operations say of HTTP. */
+const ofHttp = / ?[^.]*(?:`%2C`|`expand=)[^.]*\./g;
+
 /** Returns a schema with those that it refers to, and without what tools leave out. */
 function standalone(schema: JsonSchema, { all }: Schemas): Record<string, unknown> {
   const text = JSON.stringify({ ...schema, ...(Object.keys(all).length > 0 && { $defs: all }) }).replaceAll('#/components/schemas/', '#/$defs/');
-  return JSON.parse(text, (key, value: unknown) => (key === 'required' && Array.isArray(value) ? value.filter((one) => one !== leftOut) : short(key, value))) as Record<string, unknown>;
+  return JSON.parse(text, (key, value: unknown) => {
+    if (key === 'required' && Array.isArray(value)) return value.filter((one) => one !== leftOut);
+    return key === 'description' && typeof value === 'string' ? value.replaceAll(ofHttp, '').trim() : short(key, value);
+  }) as Record<string, unknown>;
 }
 
 /**
