@@ -120,14 +120,15 @@ describe('tools of agents', () => {
   it('refuse what their schemas do not admit, before any call', async () => {
     const made = () => shop.calls.filter(({ operation }) => !operation.startsWith('identity.')).length;
     const before = made();
-    for (const [name, given] of [
-      ['adjust_stock', { plantId: 7, by: 3, reason: 'no key' }],
-      ['get_order', { orderId: '../user/me' }],
-      ['get_order', { orderId: 7, owner: '*' }],
-      ['find_plants', { limit: 51 }],
+    for (const [name, given, said] of [
+      ['adjust_stock', { plantId: 7, by: 3, reason: 'no key' }, "must have required property 'idempotencyKey'"],
+      ['get_order', { orderId: '../user/me' }, 'data/orderId must be integer'],
+      ['get_order', { orderId: 7, owner: '*' }, 'owner is not an argument; there are `orderId`, `limit`, `cursor`'],
+      ['find_plants', { query: 'fern' }, 'query is not an argument'],
+      ['find_plants', { limit: 51 }, 'data/limit must be <= 50'],
     ] as const) {
       const { result } = await call(shop, name, given);
-      expect([name, result?.isError, result?.content?.[0]?.text]).toEqual([name, true, expect.stringContaining('Input validation error')]);
+      expect([name, result?.isError, result?.content?.[0]?.text]).toEqual([name, true, expect.stringContaining(said)]);
     }
     expect(made()).toBe(before);
   });

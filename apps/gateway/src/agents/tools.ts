@@ -2,6 +2,7 @@ import { fromJsonSchema, type StandardSchemaWithJSON, type ToolAnnotations } fro
 import type { AgentTool } from '@plant-shop/contracts/agent-tools';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
+import { maxNameLength, suggestion } from '../http/members.js';
 import { Schemas } from '../openapi/components.js';
 
 // Tools of agents as MCP describes them, and the requests of the API that they are.
@@ -64,7 +65,7 @@ export function describeTool({ title, about, calls, changes }: AgentTool): ToolD
   return {
     title,
     description: `${title}. ${about}`,
-    inputSchema: fromJsonSchema<Values>(standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, input)),
+    inputSchema: namingUnknown(Object.keys(properties), standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, input)),
     outputSchema: fromJsonSchema(
       standalone({ type: 'object', properties: { notice: { const: notice }, ...answers, ...('cursor' in properties && { nextCursor: { type: 'string', maxLength: cursor.maxLength } }) }, required: ['notice', ...Object.keys(answers)] }, output),
     ),
@@ -76,6 +77,16 @@ export function describeTool({ title, about, calls, changes }: AgentTool): ToolD
       openWorldHint: false,
     },
   };
+}
+
+/** Returns a schema that says which argument does not exist: the library says only that there is one. */
+function namingUnknown(names: readonly string[], schema: Record<string, unknown>): ToolDescription['inputSchema'] {
+  const { '~standard': standard } = fromJsonSchema<Values>(schema);
+  const validate: typeof standard.validate = (given) => {
+    const unknown = Object.keys(given as Values).find((name) => !names.includes(name))?.slice(0, maxNameLength);
+    return unknown === undefined ? standard.validate(given) : { issues: [{ message: `${unknown} is not an argument${suggestion(unknown, names)}` }] };
+  };
+  return { '~standard': { ...standard, validate } };
 }
 
 function argumentsOf({ operation, takes = [] }: AgentCall, schemas: Schemas): { properties: Record<string, JsonSchema>; required: readonly string[] } {
