@@ -123,7 +123,7 @@ const ofHttp = / ?[^.]*(?:`%2C`|`expand=)[^.]*\./g;
 function standalone(schema: JsonSchema, { all }: Schemas): Record<string, unknown> {
   const text = JSON.stringify({ ...schema, ...(Object.keys(all).length > 0 && { $defs: all }) }).replaceAll('#/components/schemas/', '#/$defs/');
   return JSON.parse(text, (key, value: unknown) => {
-    if (key === 'required' && Array.isArray(value)) return value.filter((one) => one !== leftOut);
+    if (key === 'required' && Array.isArray(value)) return (value as string[]).filter((one) => one !== leftOut);
     return key === 'description' && typeof value === 'string' ? value.replaceAll(ofHttp, '').trim() : short(key, value);
   }) as Record<string, unknown>;
 }
