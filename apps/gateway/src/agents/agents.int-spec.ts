@@ -275,6 +275,25 @@ describe('limits of agents', () => {
     expect(failure(await call(shop, 'read_inventory', {}, { api_key: 'other' }))).toBeUndefined();
   });
 
+  it('count a message as what it calls, and a long answer as several', async () => {
+    shop = await startShop(shopWithPlants, { rateLimitPerMinute: 1_000 });
+    for (const [n, key] of ['staff', 'customer', 'other'].entries()) shop.identity.addCredential(key, { kind: 'apiKey', userId: userId(n) });
+    const used = async (key: string, method: string, params: Record<string, unknown>): Promise<number> => {
+      const left = async () => Number(/r=(\d+)/.exec((await shop.get('/v3/store/inventory', { api_key: key })).headers.get('ratelimit') ?? '')?.[1]);
+      await until(() => Date.now() % 60_000 < 55_000);
+      const before = await left();
+      await ask(shop, method, params, { api_key: key });
+      return before - (await left()) - 1;
+    };
+    expect(await used('staff', 'ping', {})).toBe(1);
+    expect(await used('staff', 'tools/call', { name: 'read_inventory', arguments: {} })).toBe(1);
+    expect(await used('staff', 'tools/call', { name: 'get_order', arguments: { orderId: 7 } })).toBe(2);
+    expect(await used('staff', 'tools/call', { name: 'no_such_tool', arguments: {} })).toBe(1);
+    expect(await used('customer', 'tools/list', {})).toBeGreaterThan(1);
+    expect(await used('other', 'resources/read', { uri: `${publicUrl}/llms.txt` })).toBe(1);
+    expect(await used('other', 'resources/read', { uri: `${publicUrl}/v3/openapi.json` })).toBeGreaterThan(20);
+  });
+
   const inFlight = async () => (await shop.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value;
 
   it('count a message with its calls as one request in flight, and call nothing more for a client that hung up', async () => {

@@ -65,9 +65,19 @@ export function describeTool({ title, about, calls, changes }: AgentTool): ToolD
   return {
     title,
     description: `${title}. ${about}`,
-    inputSchema: namingUnknown(Object.keys(properties), standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, input)),
-    outputSchema: fromJsonSchema(
-      standalone({ type: 'object', properties: { notice: { const: notice }, ...answers, ...('cursor' in properties && { nextCursor: { type: 'string', maxLength: cursor.maxLength } }) }, required: ['notice', ...Object.keys(answers)] }, output),
+    inputSchema: lateSchema(
+      standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, input),
+      Object.keys(properties),
+    ),
+    outputSchema: lateSchema(
+      standalone(
+        {
+          type: 'object',
+          properties: { notice: { const: notice }, ...answers, ...('cursor' in properties && { nextCursor: { type: 'string', maxLength: cursor.maxLength } }) },
+          required: ['notice', ...Object.keys(answers)],
+        },
+        output,
+      ),
     ),
     annotations: {
       readOnlyHint: changes === undefined,
@@ -79,14 +89,18 @@ export function describeTool({ title, about, calls, changes }: AgentTool): ToolD
   };
 }
 
-/** Returns a schema that says which argument does not exist: the library says only that there is one. */
-function namingUnknown(names: readonly string[], schema: Record<string, unknown>): ToolDescription['inputSchema'] {
-  const { '~standard': standard } = fromJsonSchema<Values>(schema);
-  const validate: typeof standard.validate = (given) => {
-    const unknown = Object.keys(given as Values).find((name) => !names.includes(name))?.slice(0, maxNameLength);
-    return unknown === undefined ? standard.validate(given) : { issues: [{ message: `${unknown} is not an argument${suggestion(unknown, names)}` }] };
+/**
+ * Returns a schema that is compiled when it is first needed: all of them at once would keep the event loop from other requests for long.
+ * @param names of arguments. One that is not among them is named; the library says only that there is one.
+ */
+function lateSchema(schema: Record<string, unknown>, names?: readonly string[]): StandardSchemaWithJSON<Values, Values> {
+  let compiled: StandardSchemaWithJSON<Values, Values>['~standard'] | undefined;
+  const validate: StandardSchemaWithJSON<Values, Values>['~standard']['validate'] = (given) => {
+    const unknown = names && Object.keys(given as Values).find((name) => !names.includes(name))?.slice(0, maxNameLength);
+    if (unknown !== undefined) return { issues: [{ message: `${unknown} is not an argument${suggestion(unknown, names ?? [])}` }] };
+    return (compiled ??= fromJsonSchema<Values>(schema)['~standard']).validate(given);
   };
-  return { '~standard': { ...standard, validate } };
+  return { '~standard': { version: 1, vendor: 'plant-shop', jsonSchema: { input: () => schema, output: () => schema }, validate } };
 }
 
 function argumentsOf({ operation, takes = [] }: AgentCall, schemas: Schemas): { properties: Record<string, JsonSchema>; required: readonly string[] } {

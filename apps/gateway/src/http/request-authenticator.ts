@@ -179,9 +179,9 @@ export class RequestAuthenticator {
     this.count(request.authentication?.client ?? addressKey(request), reply);
   }
 
-  /** Counts a message that was to call an operation and did not, after it was answered. */
-  chargeMessage(request: FastifyRequest): void {
-    this.limit.charge(request.authentication?.client ?? addressKey(request), 1);
+  /** Counts what a message cost beside what was counted, after it was answered. */
+  chargeMessage(request: FastifyRequest, weight: number): void {
+    this.limit.charge(request.authentication?.client ?? addressKey(request), weight);
   }
 
   /** Counts a request whose weight is the time that it took. */
