@@ -118,9 +118,10 @@ export const agentTools: readonly AgentTool[] = [
   {
     name: 'explain_webhook_failures',
     title: 'See why a webhook fails',
-    about: 'A webhook of list_webhooks, and its failed deliveries with all attempts, newest first.',
+    about: 'A webhook of list_webhooks, its newest deliveries that are tried again (`pending`), and those given up (`failed`), with all attempts.',
     calls: [
       { as: 'webhook', operation: notifications.getWebhook.client },
+      { as: 'pending', operation: notifications.listDeliveries.client, sends: () => ({ state: 'pending', limit: '10' }) },
       { as: 'failed', operation: notifications.listDeliveries.client, takes: page, sends: () => ({ state: 'failed' }) },
     ],
   },

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { agentTools, toolsFor } from '@plant-shop/contracts/agent-tools';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
+import { notifications } from '@plant-shop/contracts/notifications';
 import { permissions } from '@plant-shop/contracts/permissions';
 import type { JsonSchema } from '@plant-shop/contracts/schema';
 import { type Order, store } from '@plant-shop/contracts/store';
@@ -106,6 +107,12 @@ describe('tools of agents', () => {
   it('find plants of which few units are left', async () => {
     const { result } = await call(shop, 'find_low_stock');
     expect(result?.structuredContent).toMatchObject({ plants: [{ id: 1 }], availability: [{ plantId: 1, state: 'low-stock', units: 2 }] });
+  });
+
+  it('explain failures of a webhook also while its deliveries are tried again', async () => {
+    await call(shop, 'explain_webhook_failures', { webhookId: '0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f' });
+    const states = shop.calls.flatMap(({ operation, payload }) => (operation === notifications.listDeliveries.pattern ? [(payload as { state?: string }).state] : []));
+    expect(states).toEqual(['pending', 'failed']);
   });
 
   it('call operations with the credential, the request id and the idempotency key', async () => {
@@ -225,7 +232,7 @@ describe('texts of strangers', () => {
   }
 
   it('are marked as data, show every character, and have a bounded length, in each answer of each tool', async () => {
-    const asked = agentTools.flatMap(({ calls }) => calls.map(({ operation }) => operation));
+    const asked = [...new Set(agentTools.flatMap(({ calls }) => calls.map(({ operation }) => operation)))];
     const own = asked.flatMap(({ calls: [operation], answer }) =>
       operation && answer.kind === 'forwarded' ? [fake(operation, () => filled(answer.schema.json, { text: injected, components: answer.schema.components, all: true }))] : [],
     );
