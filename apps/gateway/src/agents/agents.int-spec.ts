@@ -109,6 +109,11 @@ describe('tools of agents', () => {
     expect(result?.structuredContent).toMatchObject({ plants: [{ id: 1 }], availability: [{ plantId: 1, state: 'low-stock', units: 2 }] });
   });
 
+  it('do not list what is wrong with thousands of entries', async () => {
+    const { result } = await call(shop, 'find_plants', { status: Array.from({ length: 40_000 }, () => 0) });
+    expect([result?.isError, result?.content?.[0]?.text]).toEqual([true, expect.stringContaining('more than the maximum of 1000 elements')]);
+  });
+
   it('explain failures of a webhook also while its deliveries are tried again', async () => {
     await call(shop, 'explain_webhook_failures', { webhookId: '0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f' });
     const states = shop.calls.flatMap(({ operation, payload }) => (operation === notifications.listDeliveries.pattern ? [(payload as { state?: string }).state] : []));

@@ -23,6 +23,8 @@ export interface Caller {
 type Given = Readonly<Record<string, unknown>>;
 
 const described = agentTools.map((tool) => ({ tool, description: describeTool(tool) }));
+/** More than any tool takes. The library lists what is wrong with each of them, which costs. */
+const maxToolInputElements = 1_000;
 const text = 'text/plain';
 const json = 'application/json';
 
@@ -33,7 +35,7 @@ export const createHandler = (publicUrl: string): McpHttpHandler =>
 function serverFor(caller: Caller, publicUrl: string): McpServer {
   const server = new McpServer(
     { name: 'plant-shop', title: 'Plant shop', version: '1' },
-    { instructions, capabilities: { tools: { listChanged: false }, resources: { listChanged: false } } },
+    { instructions, maxToolInputElements, capabilities: { tools: { listChanged: false }, resources: { listChanged: false } } },
   );
   const permitted = toolsFor(caller.principal);
   for (const { tool, description } of described) {
