@@ -118,7 +118,17 @@ export class Attacker {
 
 const padded = (/** @type {Attacker} */ { prey }) => `{"plantId":${prey.plants[0]}${' '.repeat(380 * 1024)}}`;
 const head = (/** @type {string} */ line, /** @type {string} */ fields) => `${line} HTTP/1.1\r\nhost: x\r\n${fields}\r\n`;
+/** A message of an agent, as clients of 2025 send it. @param {string} method @param {object} [params] */
+const message = (method, params) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+const callOf = (/** @type {string} */ name, /** @type {object} */ given) => message('tools/call', { name, arguments: given });
+const forMcp = { accept: 'application/json, text/event-stream' };
+/** @param {Attacker} a @param {string} body */
+const tell = (a, body) => a.send('POST', '/mcp', { headers: { ...a.credential, ...forMcp }, body });
+const mcpHead = (/** @type {Attacker} */ { credential }, /** @type {number} */ length) =>
+  head('POST /mcp', `api_key: ${credential.api_key}\r\naccept: ${forMcp.accept}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n`);
 const words = Array.from({ length: 60 }, (_, n) => n.toString(36)).join('+');
+
+const list = message('tools/list');
 
 /** @type {Record<string, (attacker: Attacker) => unknown>} */
 export const attacks = {
@@ -138,6 +148,11 @@ export const attacks = {
   'streams of one account': (a) => a.each(400, () => a.listen()),
   'streams that come and go': (a) => a.each(200, () => a.listen((socket) => socket.close())),
   'all stock reserved': (a) => a.each(50, () => a.send('POST', '/v3/store/order', { headers: a.credential, body: JSON.stringify({ plantId: a.prey.plants[a.fresh % a.prey.plants.length], quantity: STOCK / 2 }) })),
+  'an agent that calls its tools': (a) => a.each(1_500, () => tell(a, a.fresh % 2 ? callOf('get_order', { orderId: a.fresh }) : callOf('find_plants', { q: `${a.fresh}` }))),
+  'an agent that lists its tools': (a) => a.each(1_500, () => tell(a, message('tools/list'))),
+  'an agent with the largest arguments': (a) => a.each(40, () => tell(a, callOf('find_plants', { q: 'x'.repeat(380 * 1024) }))),
+  'messages of an agent that lack a byte': (a) => a.hold(3_000, mcpHead(a, 380 * 1024) + ' '.repeat(380 * 1024 - 1)),
+  'answers to an agent that are not read': (a) => a.hold(1_000, (mcpHead(a, list.length) + list).repeat(20)),
   'WebSockets that flood': async (a) => {
     for (let n = 0; n < 20; n++) flood(a);
     await a.each(20, () => undefined);

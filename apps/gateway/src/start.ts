@@ -70,7 +70,7 @@ export async function createGateway(
   const authenticator = app.get(RequestAuthenticator);
   atRequestEnd(
     instance,
-    ({ slot }) => slot && limiter.release(slot),
+    ({ raw, slot }) => slot && slot !== raw.agentSlot && limiter.release(slot),
     (request, _reply, ms) => authenticator.countTime(request, ms),
     requestLog(logger, service.metrics),
   );

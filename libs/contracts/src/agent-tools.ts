@@ -25,6 +25,8 @@ export interface AgentTool {
   readonly name: string;
   /** What it does, as people and agents read it. */
   readonly title: string;
+  /** What an agent must know beside it. The operations' own descriptions speak of HTTP, and of more than the tool does. */
+  readonly about: string;
   readonly calls: readonly [AgentCall, ...AgentCall[]];
   /** What a caller needs beside what the operations ask. */
   readonly needs?: PermissionPolicy;
@@ -35,6 +37,7 @@ export interface AgentTool {
 }
 
 const page = ['limit', 'cursor'];
+const emptyPage = 'A page may be short or empty although `nextCursor` leads to another one.';
 const ofOrders = ['status', 'placedFrom', 'placedBefore', ...page];
 const idsOf = (list: unknown): number[] => (list as readonly { readonly id: number }[]).map(({ id }) => id);
 
@@ -52,21 +55,25 @@ export const agentTools: readonly AgentTool[] = [
   {
     name: 'find_plants',
     title: 'Find plants',
+    about: `Plants that meet all conditions. ${emptyPage}`,
     calls: [{ as: 'plants', operation: catalog.searchPlants.client, takes: ['q', 'status', 'tags', 'category', 'sort', ...page] }],
   },
   {
     name: 'check_availability',
     title: 'See whether plants can be ordered',
+    about: 'In the order of the ids, without those that do not exist.',
     calls: [{ as: 'availability', operation: store.listAvailability.client, takes: ['ids'] }],
   },
   {
     name: 'list_my_orders',
     title: 'See your own orders',
+    about: `Newest first. ${emptyPage}`,
     calls: [{ as: 'orders', operation: store.listOrders.client, takes: ofOrders, sends: () => ({ expand: 'plant' }) }],
   },
   {
     name: 'list_orders_to_ship',
     title: 'See the orders of all customers that wait for their shipment, the oldest first',
+    about: `Approved orders that are not shipped. ${emptyPage}`,
     needs: { anyOf: ['read:orders'] },
     calls: [
       {
@@ -80,19 +87,22 @@ export const agentTools: readonly AgentTool[] = [
   {
     name: 'get_order',
     title: 'See an order and what happened to it',
+    about: 'The timeline begins with the oldest step.',
     calls: [
       { as: 'order', operation: store.getOrder.client, sends: () => ({ expand: 'plant' }) },
-      { as: 'timeline', operation: store.getTimeline.client, sends: () => ({ limit: '100' }) },
+      { as: 'timeline', operation: store.getTimeline.client, takes: page },
     ],
   },
   {
     name: 'list_refunds_due',
     title: 'See refunds that are due',
+    about: 'The latest to become due comes first. A refund becomes due when a payment succeeds for an order that is cancelled or already paid.',
     calls: [{ as: 'refunds', operation: store.listRefunds.client, takes: page, sends: () => ({ status: 'due' }) }],
   },
   {
     name: 'find_low_stock',
     title: 'Find plants of which few units are left',
+    about: `Looks at 100 available plants, from the newest. ${emptyPage}`,
     calls: [
       { as: 'plants', operation: catalog.findPlantsByStatus.client, takes: ['cursor'], sends: () => ({ status: 'available', limit: '100' }) },
       { as: 'availability', operation: store.listAvailability.client, sends: ({ plants }) => (idsOf(plants).length > 0 ? { ids: idsOf(plants).join() } : undefined) },
@@ -102,26 +112,59 @@ export const agentTools: readonly AgentTool[] = [
   {
     name: 'list_webhooks',
     title: 'See your webhooks',
+    about: 'Newest first.',
     calls: [{ as: 'webhooks', operation: notifications.listWebhooks.client, takes: page }],
   },
   {
     name: 'explain_webhook_failures',
     title: 'See why a webhook fails',
+    about: 'A webhook of list_webhooks, its newest deliveries that are tried again (`pending`), and those given up (`failed`), with all attempts.',
     calls: [
       { as: 'webhook', operation: notifications.getWebhook.client },
+      { as: 'pending', operation: notifications.listDeliveries.client, sends: () => ({ state: 'pending', limit: '10' }) },
       { as: 'failed', operation: notifications.listDeliveries.client, takes: page, sends: () => ({ state: 'failed' }) },
     ],
   },
-  { name: 'read_inventory', title: 'See how many units there are', calls: [{ as: 'inventory', operation: store.readInventory.client }] },
+  {
+    name: 'read_inventory',
+    title: 'See how many units there are',
+    about: 'Sums over all plants. `available`: can be ordered. `pending`: ordered and not paid, or of pending plants. `sold`: paid, or of sold plants.',
+    calls: [{ as: 'inventory', operation: store.readInventory.client }],
+  },
   {
     name: 'list_plant_changes',
     title: 'See how the catalogue has changed',
+    about: 'Each plant that changed after `cursor` once, as it is now, or as `deleted`. Keep `nextCursor` to ask later what changed since. If it is too old, begin without one.',
     calls: [{ as: 'page', operation: catalog.listPlantChanges.client, takes: page }],
   },
-  { name: 'place_basket', title: 'Order plants for you', changes: 'adds', calls: [{ as: 'basket', operation: store.placeBasket.client }] },
-  { name: 'cancel_order', title: 'Cancel orders', changes: 'replaces or removes', calls: [{ as: 'order', operation: store.cancelOrder.client }] },
-  { name: 'ship_order', title: 'Report shipments', changes: 'replaces or removes', calls: [{ as: 'order', operation: store.shipOrder.client }] },
-  { name: 'adjust_stock', title: 'Add and remove units of plants', changes: 'replaces or removes', calls: [{ as: 'stock', operation: store.adjustStock.client }] },
+  {
+    name: 'place_basket',
+    title: 'Order plants for you',
+    about: 'Places an order for each line, or none: a refusal names all `lines` that caused it. Units are reserved at once, until the orders expire unpaid.',
+    changes: 'adds',
+    calls: [{ as: 'basket', operation: store.placeBasket.client }],
+  },
+  {
+    name: 'cancel_order',
+    title: 'Cancel orders',
+    about: 'Cancels one that is not paid: its units return to stock at once. Cancelling it again changes nothing.',
+    changes: 'replaces or removes',
+    calls: [{ as: 'order', operation: store.cancelOrder.client }],
+  },
+  {
+    name: 'ship_order',
+    title: 'Report shipments',
+    about: 'Sets or replaces carrier and tracking number of an approved order.',
+    changes: 'replaces or removes',
+    calls: [{ as: 'order', operation: store.shipOrder.client }],
+  },
+  {
+    name: 'adjust_stock',
+    title: 'Add and remove units of plants',
+    about: 'For a delivery, a loss or a count. Refused if less than no free unit would be left.',
+    changes: 'replaces or removes',
+    calls: [{ as: 'stock', operation: store.adjustStock.client }],
+  },
 ];
 
 /** Returns the tools that exist for a caller: those whose operations the caller may call. */

@@ -1,3 +1,4 @@
+import { metadataLimits } from './fields.js';
 import type { JsonSchema } from './schema.js';
 
 // JSON Schemas of answers. An answer's type follows from its schema (`AnswerOf`).
@@ -83,7 +84,11 @@ export const text = (maxLength?: number): AnswerSchema<string> =>
   inlineSchema({ type: 'string', ...(maxLength !== undefined && { maxLength }) });
 
 /** Texts by name, as `Metadata` of fields.ts admits. */
-export const metadata: AnswerSchema<Readonly<Record<string, string>>> = inlineSchema({ type: 'object', additionalProperties: { type: 'string' } });
+export const metadata: AnswerSchema<Readonly<Record<string, string>>> = inlineSchema({
+  type: 'object',
+  maxProperties: metadataLimits.pairs,
+  additionalProperties: { type: 'string', maxLength: metadataLimits.value },
+});
 
 export const boolean: AnswerSchema<boolean> = inlineSchema({ type: 'boolean' });
 

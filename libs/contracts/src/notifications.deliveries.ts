@@ -89,7 +89,7 @@ const attemptMembers = {
   at: instant,
   status: optional(described(integer(100, 599), "The receiver's HTTP status, if it answered.")),
   durationMs: integer(0),
-  error: optional(described(text(), 'Why the attempt failed.')),
+  error: optional(described(text(1_000), 'Why the attempt failed.')),
 };
 const attempt = objectOf('DeliveryAttempt')(attemptMembers);
 

@@ -37,7 +37,7 @@ const timelineEntryAnswer = objectOf('TimelineEntry', "One step in the history o
   username: optional(described(text(64), 'The current name of the user who took the step. Only with `read:orders`; absent for the store and deleted users.')),
   application: optional(described(application, 'The OAuth client that took the step for the user. Only with `read:orders`; absent for other credentials and deleted clients.')),
   owner: optional(described(text(64), 'The current name of the owner from this step on. Only with `read:orders`, for placing and transfers.')),
-  reason: text(),
+  reason: text(600),
   note: optional(described(text(2_000), 'Only with `read:orders`.')),
   carrier: optional(described(text(200), 'Only for a shipment.')),
   trackingNumber: optional(described(text(200), 'Only for a shipment.')),

@@ -11,7 +11,7 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { jsonBody } from '../http/input.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { Undocumented } from '../http/route.js';
-import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
+import { weightOfBytes } from '../limits/concurrency-limiter.js';
 import type { Caller } from './mcp-server.js';
 import type { OwnRequest } from './tools.js';
 
@@ -35,27 +35,25 @@ export class AgentsController {
 
   constructor(
     private readonly authenticator: RequestAuthenticator,
-    private readonly limiter: ConcurrencyLimiter,
     private readonly adapter: HttpAdapterHost,
     @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
   ) {}
 
-  /** Weighs nothing itself: what a message calls counts, or the message. */
+  /** Weighs nothing itself: a message counts as what it calls, and at least as the bytes of its answer. */
   @Post('mcp')
   @Undocumented({ body: { kind: 'json', member: 'message', top: 'object' }, weight: 0, resource: path })
   async callMcp(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { authentication, slot } = request;
+    const { authentication } = request;
     if (!authentication) throw new Error('the route requires a credential');
     this.checkOrigin(request.headers.origin);
     const message = JSON.parse(jsonBody(request, 'object').toString()) as Readonly<Record<string, unknown>>;
     const calls = calling.has(message['method']);
     if (!calls) this.authenticator.countMessage(request, reply);
-    // What the message calls takes slots of its own.
-    if (slot) this.limiter.release(slot);
-    let sent = 0;
-    const send: Caller['send'] = (own) => {
-      sent++;
-      return this.send(request, own);
+    let counted = calls ? 0 : 1;
+    const send: Caller['send'] = async (own) => {
+      const answered = await this.send(request, own);
+      if ('ratelimit' in answered.headers) counted++;
+      return answered;
     };
     const { fetch } = await (this.handler ??= this.createHandler());
     const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] => (typeof value === 'string' && isForMcp.test(name) ? [[name, value]] : []));
@@ -63,10 +61,12 @@ export class AgentsController {
       parsedBody: message,
       authInfo: { token: '', clientId: '', scopes: [], extra: { caller: { principal: authentication.principal, send } satisfies Caller } },
     });
-    if (calls && sent === 0) this.authenticator.chargeMessage(request);
+    const text = await answer.text();
+    const uncounted = weightOfBytes(Math.max(1, text.length)) - counted;
+    if (uncounted > 0) this.authenticator.chargeMessage(request, uncounted);
     const type = answer.headers.get('content-type');
     if (type !== null) reply.header('content-type', type);
-    void reply.code(answer.status).send(await answer.text());
+    void reply.code(answer.status).send(text);
   }
 
   /** RFC 9728. It names no scopes, so clients ask for all that they were registered for. */
@@ -103,12 +103,12 @@ export class AgentsController {
   }
 
   /** Sends a request to a route of this process as the caller of another. */
-  private send({ ip, id, span, headers: given }: FastifyRequest, { method, url, headers, payload }: OwnRequest): Promise<OwnAnswer> {
+  private send({ ip, id, span, slot, headers: given }: FastifyRequest, { method, url, headers, payload }: OwnRequest): Promise<OwnAnswer> {
     const instance = this.adapter.httpAdapter.getInstance<FastifyInstance>();
     const credentials = Object.fromEntries(credentialHeaders.flatMap((name) => (name in given ? [[name, given[name]]] : [])));
     return inject(
       (raw, response) => {
-        raw.isOfAgent = true;
+        raw.agentSlot = slot;
         instance.routing(raw, response);
       },
       {

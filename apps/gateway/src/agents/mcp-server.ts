@@ -5,7 +5,7 @@ import { shop } from '@plant-shop/contracts/shop';
 import { store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { Response as OwnAnswer } from 'light-my-request';
-import { describeTool, notice, type OwnRequest, requestOf, short } from './tools.js';
+import { describeTool, notice, type OwnRequest, requestOf, short, visibleJson } from './tools.js';
 
 // What agents see. Imported at the first message of one: most replicas of most shops never need it.
 
@@ -23,6 +23,8 @@ export interface Caller {
 type Given = Readonly<Record<string, unknown>>;
 
 const described = agentTools.map((tool) => ({ tool, description: describeTool(tool) }));
+/** More than any tool takes. The library lists what is wrong with each of them, which costs. */
+const maxToolInputElements = 1_000;
 const text = 'text/plain';
 const json = 'application/json';
 
@@ -33,7 +35,7 @@ export const createHandler = (publicUrl: string): McpHttpHandler =>
 function serverFor(caller: Caller, publicUrl: string): McpServer {
   const server = new McpServer(
     { name: 'plant-shop', title: 'Plant shop', version: '1' },
-    { instructions, capabilities: { tools: { listChanged: false }, resources: { listChanged: false } } },
+    { instructions, maxToolInputElements, capabilities: { tools: { listChanged: false }, resources: { listChanged: false } } },
   );
   const permitted = toolsFor(caller.principal);
   for (const { tool, description } of described) {
@@ -48,7 +50,7 @@ function serverFor(caller: Caller, publicUrl: string): McpServer {
     server.registerResource(name, template, { title, mimeType: json }, async ({ href }, ids): Promise<ReadResourceResult> => {
       // Not by its address, which could lead elsewhere: each id is one segment of the path.
       const answer = await read(caller, requestOf({ operation }, ids, {}));
-      return { contents: [{ uri: href, mimeType: json, text: JSON.stringify({ notice, [name]: JSON.parse(answer) as unknown }) }] };
+      return { contents: [{ uri: href, mimeType: json, text: visibleJson({ notice, [name]: JSON.parse(answer) as unknown }) }] };
     });
   }
   return server;
@@ -62,10 +64,10 @@ async function callTool({ send }: Caller, { calls, narrow }: AgentTool, given: G
     const answer = request && (await send(request));
     if (answer && answer.statusCode >= 300) return { isError: true, content: [{ type: 'text', text: failureOf(answer) }] };
     answers[call.as] = answer ? JSON.parse(answer.payload, short) : [];
-    nextCursor ??= answer && cursorIn(answer, answers[call.as]);
+    if (answer && call.takes?.includes('cursor')) nextCursor = cursorIn(answer, answers[call.as]);
   }
   const structuredContent = { notice, ...(narrow?.(answers) ?? answers), ...(nextCursor !== undefined && { nextCursor }) };
-  return { structuredContent, content: [{ type: 'text', text: JSON.stringify(structuredContent) }] };
+  return { structuredContent, content: [{ type: 'text', text: visibleJson(structuredContent) }] };
 }
 
 /** @throws ProtocolError */
@@ -80,7 +82,7 @@ function failureOf({ payload, headers }: OwnAnswer): string {
   const { code, detail, requestId, ...all } = JSON.parse(payload) as Record<string, unknown>;
   const more = Object.fromEntries(Object.entries(all).filter(([name]) => !['type', 'title', 'status', 'instance'].includes(name)));
   const seconds = headers['retry-after'];
-  return JSON.stringify({ error: code, detail, ...more, ...(seconds !== undefined && { retryAfterSeconds: Number(seconds) }), requestId });
+  return visibleJson({ error: code, detail, ...more, ...(seconds !== undefined && { retryAfterSeconds: Number(seconds) }), requestId });
 }
 
 /** Returns where the next page begins, by the header `Link` or the answer itself. */

@@ -2,6 +2,7 @@ import { fromJsonSchema, type StandardSchemaWithJSON, type ToolAnnotations } fro
 import type { AgentTool } from '@plant-shop/contracts/agent-tools';
 import type { ClientOperation } from '@plant-shop/contracts/client-operation';
 import { type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
+import { maxNameLength, suggestion } from '../http/members.js';
 import { Schemas } from '../openapi/components.js';
 
 // Tools of agents as MCP describes them, and the requests of the API that they are.
@@ -36,6 +37,12 @@ const maxLimit = 50;
 const leftOut = 'photoUrls';
 export const short = (key: string, value: unknown): unknown => (key === leftOut ? undefined : value);
 
+/** Returns JSON in which every character without a shape is an escape, so that no text looks harmless to people and not to models. */
+export const visibleJson = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (char) =>
+    Array.from({ length: char.length }, (_, n) => `\\u${char.charCodeAt(n).toString(16).padStart(4, '0')}`).join(''),
+  );
+
 const pathNames = (url: string): string[] => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 const errorsOf = ({ calls: [call] }: ClientOperation): readonly string[] => call?.errors ?? [];
 const takesKey = (operation: ClientOperation): boolean => errorsOf(operation).includes('idempotency-key-reused');
@@ -50,17 +57,27 @@ const idempotencyKey = {
 const limit = { type: 'integer', minimum: 1, maximum: maxLimit, description: `Maximum number of entries. Default: ${usualLimit}.` };
 const cursor = { type: 'string', maxLength: 500, description: '`nextCursor` of the last result.' };
 
-export function describeTool({ title, calls, changes }: AgentTool): ToolDescription {
-  const schemas = new Schemas();
-  const given = calls.map((call) => argumentsOf(call, schemas));
+export function describeTool({ title, about, calls, changes }: AgentTool): ToolDescription {
+  const [input, output] = [new Schemas(), new Schemas()];
+  const given = calls.map((call) => argumentsOf(call, input));
   const properties: Record<string, JsonSchema> = Object.assign({}, ...given.map((one) => one.properties)) as Record<string, JsonSchema>;
-  const answers = Object.fromEntries(calls.map((call) => [call.as, answerOf(call.operation, schemas)]));
+  const answers = Object.fromEntries(calls.map((call) => [call.as, answerOf(call.operation, output)]));
   return {
     title,
-    description: [`${title}.`, ...calls.map((call) => call.operation.description ?? `${call.operation.summary}.`)].join(' '),
-    inputSchema: fromJsonSchema<Values>(standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, schemas)),
-    outputSchema: fromJsonSchema(
-      standalone({ type: 'object', properties: { notice: { const: notice }, ...answers, ...('cursor' in properties && { nextCursor: { type: 'string' } }) }, required: ['notice', ...Object.keys(answers)] }, schemas),
+    description: `${title}. ${about}`,
+    inputSchema: lateSchema(
+      standalone({ type: 'object', properties, required: [...new Set(given.flatMap((one) => one.required))], additionalProperties: false }, input),
+      Object.keys(properties),
+    ),
+    outputSchema: lateSchema(
+      standalone(
+        {
+          type: 'object',
+          properties: { notice: { const: notice }, ...answers, ...('cursor' in properties && { nextCursor: { type: 'string', maxLength: cursor.maxLength } }) },
+          required: ['notice', ...Object.keys(answers)],
+        },
+        output,
+      ),
     ),
     annotations: {
       readOnlyHint: changes === undefined,
@@ -70,6 +87,20 @@ export function describeTool({ title, calls, changes }: AgentTool): ToolDescript
       openWorldHint: false,
     },
   };
+}
+
+/**
+ * Returns a schema that is compiled when it is first needed: all of them at once would keep the event loop from other requests for long.
+ * @param names of arguments. One that is not among them is named; the library says only that there is one.
+ */
+function lateSchema(schema: Record<string, unknown>, names?: readonly string[]): StandardSchemaWithJSON<Values, Values> {
+  let compiled: StandardSchemaWithJSON<Values, Values>['~standard'] | undefined;
+  const validate: StandardSchemaWithJSON<Values, Values>['~standard']['validate'] = (given) => {
+    const unknown = names && Object.keys(given as Values).find((name) => !names.includes(name))?.slice(0, maxNameLength);
+    if (unknown !== undefined) return { issues: [{ message: `${unknown} is not an argument${suggestion(unknown, names ?? [])}` }] };
+    return (compiled ??= fromJsonSchema<Values>(schema)['~standard']).validate(given);
+  };
+  return { '~standard': { version: 1, vendor: 'plant-shop', jsonSchema: { input: () => schema, output: () => schema }, validate } };
 }
 
 function argumentsOf({ operation, takes = [] }: AgentCall, schemas: Schemas): { properties: Record<string, JsonSchema>; required: readonly string[] } {
@@ -99,10 +130,16 @@ function answerOf({ name, answer }: ClientOperation, schemas: Schemas): JsonSche
   return schemas.ofAnswer(answer.schema);
 }
 
+/** What operations say of HTTP. */
+const ofHttp = / ?[^.]*(?:`%2C`|`expand=)[^.]*\./g;
+
 /** Returns a schema with those that it refers to, and without what tools leave out. */
 function standalone(schema: JsonSchema, { all }: Schemas): Record<string, unknown> {
   const text = JSON.stringify({ ...schema, ...(Object.keys(all).length > 0 && { $defs: all }) }).replaceAll('#/components/schemas/', '#/$defs/');
-  return JSON.parse(text, (key, value: unknown) => (key === 'required' && Array.isArray(value) ? value.filter((one) => one !== leftOut) : short(key, value))) as Record<string, unknown>;
+  return JSON.parse(text, (key, value: unknown) => {
+    if (key === 'required' && Array.isArray(value)) return (value as string[]).filter((one) => one !== leftOut);
+    return key === 'description' && typeof value === 'string' ? value.replaceAll(ofHttp, '').trim() : short(key, value);
+  }) as Record<string, unknown>;
 }
 
 /**

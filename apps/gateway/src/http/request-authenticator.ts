@@ -8,17 +8,18 @@ import { networkOf } from '@plant-shop/platform/http/request';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
 import { declaredWeight } from './route.js';
+import type { Slot } from '../limits/concurrency-limiter.js';
 import { limitHeader, policyHeader, type RateLimit, tooManyRequests } from '../limits/rate-limit.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Set inside this process: a tool of an agent sends the request, so its access token is for tools. */
-    isOfAgent?: true;
+    /** Set inside this process: a tool of an agent sends the request, so its access token is for tools. The slot is that of the message. */
+    agentSlot?: Slot | undefined;
   }
 }
 
 /** Returns what a request's access token must be for. */
-const resourceOf = ({ raw, routeSpec }: FastifyRequest): TokenResource => (raw.isOfAgent ? '/mcp' : (routeSpec?.resource ?? '/v3'));
+const resourceOf = ({ raw, routeSpec }: FastifyRequest): TokenResource => (raw.agentSlot ? '/mcp' : (routeSpec?.resource ?? '/v3'));
 
 /** Returns the client's address; behind trusted proxies, the address that the first of them saw. */
 export const clientAddress = (request: FastifyRequest): string => request.ip;
@@ -178,9 +179,9 @@ export class RequestAuthenticator {
     this.count(request.authentication?.client ?? addressKey(request), reply);
   }
 
-  /** Counts a message that was to call an operation and did not, after it was answered. */
-  chargeMessage(request: FastifyRequest): void {
-    this.limit.charge(request.authentication?.client ?? addressKey(request), 1);
+  /** Counts what a message cost beside what was counted, after it was answered. */
+  chargeMessage(request: FastifyRequest, weight: number): void {
+    this.limit.charge(request.authentication?.client ?? addressKey(request), weight);
   }
 
   /** Counts a request whose weight is the time that it took. */

@@ -93,7 +93,7 @@ export class Routes {
         negotiate(request, spec);
         const sender = this.authenticator.senderOf(spec.access, request);
         // Health checks take no slot, so they are answered even under overload.
-        if (isRateLimited(spec.access) || spec.body) request.slot = this.limiter.acquire(sender.client, request.raw, reply.raw, readingOf(spec));
+        if (isRateLimited(spec.access) || spec.body) request.slot = request.raw.agentSlot ?? this.limiter.acquire(sender.client, request.raw, reply.raw, readingOf(spec));
         const admitted = this.authenticator.admit(spec.access, sender, request, reply);
         if (admitted === undefined) finishAdmission(spec, request, done);
         else admitted.then(() => finishAdmission(spec, request, done), done);

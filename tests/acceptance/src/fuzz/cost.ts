@@ -74,7 +74,7 @@ export async function findCostly({ url, runFile, only, isShort = false, say }: C
   const fixtures = new Fixtures(http);
   const document = JSON.parse((await http.send({ method: 'GET', target: '/v3/openapi.json', headers: [] }, deadlineMs)).body.toString()) as ApiDocument;
   const credentials = await fixtures.credentials();
-  const targets = [...targetsOf(document), ...otherTargets].filter(({ operationId, tags }) => only === undefined || operationId === only || tags?.includes(only));
+  const targets = [...targetsOf(document), ...otherTargets, ...(await fixtures.tools())].filter(({ operationId, tags }) => only === undefined || operationId === only || tags?.includes(only));
   if (targets.length === 0) throw new Error(`There is no operation ${String(only)}.`);
   const { schemas } = document.components;
 
@@ -152,9 +152,11 @@ export async function findCostly({ url, runFile, only, isShort = false, say }: C
 /** What is costly, without the place: `body: bytes of letters`. Lists have rules of their own, so each place is one kind. */
 const kindOf = ({ operationId, what }: Costly): string => {
   const [place = '', text] = what.split(': ', 2);
+  // Messages to tools are read by other code than bodies of the API.
+  const whose = operationId.startsWith('tool ') ? 'tool ' : '';
   if (text === '40,000 texts') return `${operationId} ${what}`;
-  if (text === undefined) return what.replace(/^(\w+) repeated$|(?<=in )\w+$/, '');
-  return `${place.startsWith('/') ? 'body' : place.endsWith('path') ? 'path' : 'query'}: ${text.replaceAll(/\d+/g, '')}`;
+  if (text === undefined) return whose + what.replace(/^(\w+) repeated$|(?<=in )\w+$/, '');
+  return `${whose}${place.startsWith('/') ? 'body' : place.endsWith('path') ? 'path' : 'query'}: ${text.replaceAll(/\d+/g, '')}`;
 };
 
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));

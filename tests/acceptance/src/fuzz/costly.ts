@@ -147,12 +147,13 @@ export function costlyRequests(target: Target, values: Values, credentials: Cred
   const credential = operationId.startsWith('page ') || operationId.startsWith('oauth') ? 'nothing' : 'adminKey';
   const own = credentials[credential] ?? [];
   const type = target.body?.type;
+  const required = target.parameters.flatMap((one) => (one.in === 'header' && one.required ? [[one.name, String(values.valid(one.schema))] as const] : []));
   const valid = type === undefined ? undefined : bodyOf(type, values.valid(target.body?.schema ?? {}));
   const add = (what: string, make: Costly['make'], as = credential): unknown => costly.push({ operationId, what, credential: as, make });
   const request = (parts: { target?: string; headers?: RawRequest['headers']; body?: Buffer; type?: string }): RawRequest => {
     const body = parts.body ?? valid;
     const replaced = new Set((parts.headers ?? []).map(([name]) => name.toLowerCase()));
-    const usual = [...own, ...(body && type !== undefined ? [['Content-Type', parts.type ?? typeWith(type)] as const] : [])];
+    const usual = [...own, ...required, ...(body && type !== undefined ? [['Content-Type', parts.type ?? typeWith(type)] as const] : [])];
     return {
       method,
       target: parts.target ?? withQuery(path(), search('')),

@@ -39,6 +39,7 @@ export function faultsOf(judge: DocumentJudge, request: RawRequest, answer: RawA
     add(instance?.includes('?') === true, 'the query in a problem');
     add(secrets.some((secret) => text.includes(secret)), 'a secret in a problem');
   }
+  add(request.target === '/mcp' && internals.test(text), 'internals in a message to an agent');
   const pathname = pathnameOf(request.target);
   if (pathname !== undefined) faults.push(...judge.faultsOf(request.method, pathname, { status, headers, body }));
   return faults;

@@ -1,5 +1,5 @@
 import type { RawAnswer, RawHttp } from '../raw-http.js';
-import type { Credentials } from './requests.js';
+import { type Credentials, type Target, toolTargets } from './requests.js';
 import type { Known } from './values.js';
 
 /** Generous, for a busy shop: only generated requests are timed. */
@@ -44,6 +44,15 @@ export class Fixtures {
       allKinds: [['api_key', 'special-key'], ['session_token', session], bearer(token)],
       capitals: [['API_KEY', 'special-key']],
     };
+  }
+
+  /** Returns the tools of agents. */
+  async tools(): Promise<Target[]> {
+    const headers = [['api_key', 'special-key'], ['content-type', 'application/json'], ['accept', 'application/json, text/event-stream']] as const;
+    const { body } = await this.http.send({ method: 'POST', target: '/mcp', headers, body: Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}') }, requestTimeoutMs);
+    // An event of a stream.
+    const { result } = JSON.parse(/\{.*\}/.exec(body.toString())?.[0] ?? '') as { result: { tools: Parameters<typeof toolTargets>[0] } };
+    return toolTargets(result.tools);
   }
 
   /** Creates new things, since earlier requests may have deleted the previous ones. */

@@ -40,7 +40,7 @@ export interface Generated {
 /** Targets outside the document: pages and OAuth, to which only the general rules apply. */
 const pages: readonly Target[] = [
   { operationId: 'oauthToken', method: 'POST', path: '/oauth/token', parameters: [], body: { type: 'application/x-www-form-urlencoded', schema: tokenForm() } },
-  { operationId: 'agentMessage', method: 'POST', path: '/mcp', parameters: [agentAccept()], body: { type: 'application/json', schema: agentMessage() } },
+  { operationId: 'agentMessage', method: 'POST', path: '/mcp', parameters: [agentAccept()], body: { type: 'application/json', schema: agentMessage(['tools/list', 'resources/read', 'initialize', 'subscriptions/listen'], { type: 'object', properties: { uri: { type: 'string' } }, required: ['uri'] }) } },
   ...['/.well-known/openid-configuration', '/.well-known/oauth-protected-resource/mcp', '/llms.txt', '/oauth/jwks', '/oauth/auth', '/docs', '/docs/x', '/problems', '/problems/x', '/'].map((path) => ({
     operationId: `page ${path}`,
     method: 'GET',
@@ -60,14 +60,23 @@ function agentAccept(): Parameter {
   return { name: 'Accept', in: 'header', schema: { enum: ['application/json, text/event-stream'] }, required: true };
 }
 
-function agentMessage(): Schema {
-  const [text, id]: Schema[] = [{ type: 'string' }, { type: 'integer', minimum: 1 }];
-  const tools = ['find_plants', 'check_availability', 'list_my_orders', 'get_order', 'find_low_stock', 'explain_webhook_failures', 'place_basket', 'adjust_stock'];
-  const given = { q: text, ids: { type: 'array', items: id }, orderId: id, plantId: id, limit: id, cursor: text, webhookId: text, by: id, reason: text, idempotencyKey: text };
-  const params = { type: 'object', properties: { name: { enum: tools }, uri: text, arguments: { type: 'object', properties: given } }, required: ['name', 'arguments'] };
-  const methods = ['tools/call', 'tools/list', 'resources/read', 'initialize', 'subscriptions/listen'];
-  return { type: 'object', properties: { jsonrpc: { enum: ['2.0'] }, id, method: { enum: methods }, params }, required: ['jsonrpc', 'id', 'method', 'params'] } as Schema;
+function agentMessage(methods: readonly string[], params: Schema): Schema {
+  return { type: 'object', properties: { jsonrpc: { enum: ['2.0'] }, id: { type: 'integer', minimum: 1 }, method: { enum: methods }, params }, required: ['jsonrpc', 'id', 'method', 'params'] };
 }
+
+/** Returns targets for the tools of agents, which the document does not have. */
+export const toolTargets = (tools: readonly { readonly name: string; readonly inputSchema: Schema }[]): Target[] =>
+  tools.map(({ name, inputSchema }) => ({
+    operationId: `tool ${name}`,
+    tags: ['tools'],
+    method: 'POST',
+    path: '/mcp',
+    parameters: [agentAccept()],
+    body: {
+      type: 'application/json',
+      schema: agentMessage(['tools/call'], { type: 'object', properties: { name: { enum: [name] }, arguments: inputSchema }, required: ['name', 'arguments'] }),
+    },
+  }));
 
 const verbs = ['get', 'put', 'post', 'delete', 'patch'];
 
@@ -164,7 +173,7 @@ export class Requests {
         .filter((one) => one.in === 'query' && (one.required || values.once(3)))
         .flatMap((one) => queryOf(one.name, values.valid(one.schema, one.name))),
       queryText: undefined,
-      headers: parameters.filter((one) => one.in === 'header' && values.once(6)).map((one) => [one.name, latin1(values.valid(one.schema, one.name))]),
+      headers: parameters.filter((one) => one.in === 'header' && (one.required || values.once(6))).map((one) => [one.name, latin1(values.valid(one.schema, one.name))]),
       credential: 'adminKey',
       value: undefined,
       bytes: undefined,

@@ -45,7 +45,7 @@ export async function fuzz({ url, seed, count, only, say }: FuzzOptions): Promis
   const { body } = await http.send({ method: 'GET', target: '/v3/openapi.json', headers: [] }, deadlineMs);
   const document = JSON.parse(body.toString()) as ApiDocument & Document;
   const judge = new DocumentJudge(document);
-  const all = targetsOf(document);
+  const all = [...targetsOf(document), ...(await fixtures.tools())];
   const targets = all.filter(({ operationId, tags }) => only === undefined || operationId === only || tags?.includes(only));
   if (targets.length === 0) throw new Error(`There is no operation ${String(only)}. The operations are ${all.map((one) => one.operationId).join(', ')}.`);
   const credentials = await fixtures.credentials();
