@@ -2983,6 +2983,7 @@ export interface components {
         DestinationCredentials: {
             user?: string;
             password?: string;
+            token?: string;
             creds?: string;
         };
         NewDestination: {
