@@ -78,8 +78,8 @@ describe('the destinations pages', () => {
     await visit.assertAccessible();
     await dialog.getByLabel('Server').fill(broker.url);
     await dialog.getByRole('radio', { name: 'a user and a password' }).check();
-    await dialog.getByLabel('User').fill(credentials.user);
-    await dialog.getByLabel('Password', { exact: true }).fill(credentials.password);
+    await dialog.getByRole('textbox', { name: 'User', exact: true }).fill(credentials.user);
+    await dialog.locator('input[type=password]').fill(credentials.password);
     await dialog.getByRole('checkbox', { name: 'An order is placed' }).check();
     await dialog.getByLabel('Only plant').fill(String(plantId));
     await visit.assertAccessible();
@@ -113,8 +113,8 @@ describe('the destinations pages', () => {
     const dialog = page.getByRole('dialog', { name: 'Edit the destination' });
     assert.ok(await dialog.getByRole('radio', { name: 'those that are stored' }).isChecked());
     await dialog.getByRole('radio', { name: 'a user and a password' }).check();
-    await dialog.getByLabel('User').fill('shop');
-    await dialog.getByLabel('Password', { exact: true }).fill(credentials.password);
+    await dialog.getByRole('textbox', { name: 'User', exact: true }).fill('shop');
+    await dialog.locator('input[type=password]').fill(credentials.password);
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The destination is changed.').waitFor();
     await until(async () => (await count(stream)) === 1, waitMs);
@@ -196,7 +196,7 @@ describe('the destinations pages', () => {
     const { page } = visit;
     await page.getByRole('heading', { name: 'Only administrators see destinations' }).waitFor();
     assert.equal(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Destinations' }).count(), 0);
-    await page.keyboard.press('Control+k');
+    await page.getByRole('button', { name: /^Find/ }).click();
     await page.getByRole('combobox').fill('destination');
     await page.getByText('Nothing matches.').waitFor();
     await visit.assertAccessible();
@@ -206,7 +206,7 @@ describe('the destinations pages', () => {
   test('are offered by the palette, as pages and to be created', async () => {
     const visit = await chrome.visit(boss);
     const { page } = visit;
-    await page.keyboard.press('Control+k');
+    await page.getByRole('button', { name: /^Find/ }).click();
     await page.getByRole('combobox').fill('destinations');
     await page.getByRole('option', { name: 'Destinations' }).waitFor();
     await page.getByRole('combobox').fill('new destination');
