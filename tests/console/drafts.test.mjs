@@ -71,6 +71,7 @@ describe('what is typed and not sent', () => {
     await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId: cancelled } }, body: { reason: 'Frost', restock: true } });
     const { username } = await newPerson('customer');
     const { data: webhook } = await admin.POST('/webhooks', { body: { url: 'https://receiver.example/hooks', eventTypes: ['order.placed'] } });
+    const { data: destination } = await admin.POST('/destinations', { body: { name: 'Warehouse', url: 'nats://127.0.0.1:9', stream: 'EVENTS' } });
     /** @type {readonly [path: string, open: string, label: string, text: string][]} */
     const forms = [
       [`/orders/${orderId}`, 'Ship', 'Tracking number', 'GP 4711'],
@@ -81,6 +82,9 @@ describe('what is typed and not sent', () => {
       ['/webhooks', 'New webhook', 'Description', 'For the planner'],
       [`/webhooks/${webhook.id}`, 'Edit', 'Description', 'For the other planner'],
       [`/webhooks/${webhook.id}`, 'Replay', 'Before', '2026-01-02 03:04'],
+      ['/destinations', 'New destination', 'Stream', 'EVENTS'],
+      [`/destinations/${destination.id}`, 'Edit', 'Stream', 'OTHER'],
+      [`/destinations/${destination.id}`, 'Replay', 'Before', '2026-01-02 03:04'],
       [`/people/${username}`, 'New API key', 'Name', 'planner'],
       ['/people?tab=clients', 'New client', 'Name', 'Planner'],
     ];

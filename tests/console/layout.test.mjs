@@ -12,6 +12,7 @@ const words = 'a plant whose name tells what it is, where it grows and who has f
 async function fill() {
   // First, so that it fails to deliver the events of what follows, which the pages of the orders show.
   const { data: webhook } = await admin.POST('/webhooks', { body: { url: `https://receiver.example/${long}`, name: long.slice(0, 100), description: long } });
+  const { data: destination } = await admin.POST('/destinations', { body: { name: long.slice(0, 100), url: 'nats://127.0.0.1:9', stream: long, subject: `${'x'.repeat(50)}.${'y'.repeat(50)}`, credentials: { token: long } } });
   const plantId = await newPlant(1_000_000_000, `${fresh('Long')} ${words}`);
   const unbroken = await newPlant(5, `${fresh('Long')}${long}`);
   await newPlant(0, `${fresh('Long')} ${words}`);
@@ -30,7 +31,7 @@ async function fill() {
   await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: long } });
   return {
     today: '/', orders: '/orders?tab=all', 'orders to ship': '/orders', 'shipped orders': '/orders?tab=shipped', 'refunds due': '/orders?tab=refund', order: `/orders/${order.id}`, 'cancelled order': `/orders/${refunded.id}`, plants: `/plants?q=Long-${process.pid}`, plant: `/plants/${plantId}`,
-    'plant of one word': `/plants/${unbroken}`, 'new plant': '/plants/new', import: '/plants/import', 'plants to count': `/plants?stock=uncounted&q=Long-${process.pid}`, stream: '/stream', webhooks: '/webhooks', webhook: `/webhooks/${webhook.id}`,
+    'plant of one word': `/plants/${unbroken}`, 'new plant': '/plants/new', import: '/plants/import', 'plants to count': `/plants?stock=uncounted&q=Long-${process.pid}`, stream: '/stream', webhooks: '/webhooks', webhook: `/webhooks/${webhook.id}`, destinations: '/destinations', destination: `/destinations/${destination.id}`,
     people: '/people', clients: '/people?tab=clients', 'audit log': '/people?tab=audit', person: `/people/${username}`, mails: '/mails',
   };
 }

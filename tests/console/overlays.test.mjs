@@ -23,6 +23,7 @@ async function overlays() {
   await admin.POST('/user/{username}/apiKeys', { params: { path: { username: person.username } }, body: { name: 'Warehouse' } });
   await shopOf(person).GET('/store/order');
   const { data: webhook } = await shopOf(demoAdmin).POST('/webhooks', { body: { url: `https://receiver.example/${fresh('hook')}` } });
+  const { data: destination } = await admin.POST('/destinations', { body: { name: fresh('destination'), url: 'nats://127.0.0.1:9', stream: 'EVENTS', credentials: { token: 'a token' } } });
   /** @type {Clicks} */
   const views = [['button', 'Views'], ['menuitem', 'Save what is shown …']];
   /** @type {(name: string) => Clicks} */
@@ -41,6 +42,8 @@ async function overlays() {
     ['/stream', [[['combobox', 'Types']], [['combobox', 'Changes to']], [['combobox', 'From']]]],
     ['/webhooks', [[['button', 'New webhook']]]],
     [`/webhooks/${webhook.id}`, [[['button', 'Replay']], [['button', 'Edit']], [['button', 'More actions']], [['button', 'More actions'], ['menuitem', 'Replace the secret']], [['button', 'More actions'], ['menuitem', 'Delete']]]],
+    ['/destinations', [[['button', 'New destination']]]],
+    [`/destinations/${destination.id}`, [[['button', 'Replay']], [['button', 'Edit']], [['button', 'More actions']], [['button', 'More actions'], ['menuitem', 'Delete']]]],
     ['/people', [[['combobox', 'Role']]]],
     ['/people?tab=clients', [[['button', 'New client']], [['button', /^Delete /]]]],
     ['/people?tab=audit', [[['combobox', 'What']]]],

@@ -2,7 +2,7 @@ import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
 import { demoAdmin, newPlant } from './kit/people.mjs';
 
-const pages = { Today: '/', Orders: '/orders', Plants: '/plants', Stream: '/stream', Webhooks: '/webhooks', People: '/people', Mails: '/mails' };
+const pages = { Today: '/', Orders: '/orders', Plants: '/plants', Stream: '/stream', Webhooks: '/webhooks', Destinations: '/destinations', People: '/people', Mails: '/mails' };
 
 describe('every page', () => {
   const chrome = new Chrome();

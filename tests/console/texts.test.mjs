@@ -58,7 +58,7 @@ describe('the pages', () => {
     const { data: order } = await admin.POST('/store/order', { body: { plantId } });
     const visit = await chrome.visit(demoAdmin, { path: '/' });
     const { page } = visit;
-    for (const path of ['/', '/orders', `/orders/${order.id}`, '/plants', `/plants/${plantId}`, '/webhooks', '/people', '/people?tab=clients', '/people?tab=audit', `/people/${demoAdmin.username}`]) {
+    for (const path of ['/', '/orders', `/orders/${order.id}`, '/plants', `/plants/${plantId}`, '/webhooks', '/destinations', '/people', '/people?tab=clients', '/people?tab=audit', `/people/${demoAdmin.username}`]) {
       await page.goto(new URL(`/console${path}`, page.url()).href);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.waitForFunction(() => !document.querySelector('.mantine-Loader-root, .mantine-Skeleton-root'));

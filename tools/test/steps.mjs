@@ -5,7 +5,7 @@ import { Shutdown } from '../start/shutdown.mjs';
 import { subfolder } from './folder.mjs';
 import { check, sum, tallyOfChaos, together } from './results.mjs';
 import { contentOf, jest, node, nodeTests } from './run.mjs';
-import { startServers } from './servers.mjs';
+import { natsForTests, startServers } from './servers.mjs';
 import { startShop } from './shop.mjs';
 
 /**
@@ -72,7 +72,8 @@ export const steps = {
     // The tests report payments, so an order's status does not change in between.
     // Browsers support passkeys only for names.
     const shop = await startShop(context, { PAYMENT_PROVIDER: 'external' }, 'localhost');
-    const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary };
+    const { binary } = await natsForTests(context.stop.signal);
+    const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary, TEST_NATS_SERVER_BINARY: binary };
     const files = context.isQuick ? 'tests/console/{login,orders}.test.mjs' : 'tests/console/*.test.mjs';
     const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? files, { env, concurrency: 2 });
     if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);

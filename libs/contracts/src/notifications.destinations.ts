@@ -18,7 +18,7 @@ export type HoldReason = (typeof holdReasons)[number];
 
 // Sent by clients
 
-/** Of a user of the broker: name and password, or the text of a `.creds` file. */
+/** Of a user of the broker: name and password, a token, or the text of a `.creds` file. */
 export class DestinationCredentials {
   @IsOptional()
   @Text({ max: 256 })
@@ -27,6 +27,10 @@ export class DestinationCredentials {
   @IsOptional()
   @Text({ max: 1_024 })
   password?: string;
+
+  @IsOptional()
+  @Text({ max: 1_024 })
+  token?: string;
 
   @IsOptional()
   @Text({ max: 8_192 })

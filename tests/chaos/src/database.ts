@@ -101,7 +101,7 @@ export class Databases {
    * @param clients client names by username
    * @param earlier events to leave out of the log
    */
-  async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[], earlier: ReadonlySet<string>): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'created' | 'audit'>> {
+  async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[], earlier: ReadonlySet<string>): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'epochs' | 'created' | 'audit'>> {
     const accounts = await this.in('identity', async (client) =>
       (await client.query<{ userId: string; username: string }>('SELECT user_id AS "userId", username FROM users WHERE username = ANY($1)', [[...clients.keys()]])).rows);
     const owners = new Map(accounts.map(({ userId, username }) => [userId, clients.get(username) ?? null]));
@@ -127,9 +127,12 @@ export class Databases {
       const transition = (step: StoredOrder['transitions'][number]): Transition => ({ ...step, at: toMs(step.at), owner: owners.get(step.owner) ?? null });
       return { orders: orders.rows.map((order) => ({ ...order, transitions: order.transitions.map(transition) })), payments: payments.rows };
     });
-    const log = await this.in('notifications', async (client) =>
-      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT repeats ORDER BY seq')).rows.filter(({ id }) => !earlier.has(id)));
-    return { ...store, log, created: await this.created(calls), audit: await this.audit(calls) };
+    const logged = await this.in('notifications', async (client) =>
+      (await client.query<SeenEvent & { repeats: boolean; epoch: string }>(
+        `SELECT event_id AS id, body, repeats, (SELECT epoch FROM log_epochs WHERE after_seq < seq ORDER BY after_seq DESC LIMIT 1) AS epoch
+         FROM event_log ORDER BY seq`)).rows);
+    const log = logged.filter(({ id, repeats }) => !repeats && !earlier.has(id)).map(({ id, body }) => ({ id, body }));
+    return { ...store, log, epochs: Map.groupBy(logged, ({ id }) => id), created: await this.created(calls), audit: await this.audit(calls) };
   }
 
   private async created(calls: readonly Call[]): Promise<FinalState['created']> {
@@ -148,6 +151,11 @@ export class Databases {
       (await client.query<FinalState['audit'][number]>(
         'SELECT operation, request_id AS "requestId" FROM audit_log WHERE request_id = ANY($1)', [requestIds])).rows)));
     return logs.flat();
+  }
+
+  /** Makes the store find itself on another server than the one that it numbered events on. */
+  async beginEpoch(): Promise<void> {
+    await this.in('store', (client) => client.query(`UPDATE feed_head SET timeline = 'another'`));
   }
 
   /** Copies the store's database, like a backup. There must be no other connection to it. */

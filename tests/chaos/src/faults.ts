@@ -1,6 +1,7 @@
 import type { Balancer } from '@plant-shop/testing/balancer';
 import { becomesTrue } from '@plant-shop/testing/until';
 import { now, pause } from './clock.js';
+import type { Databases } from './database.js';
 import type { Window } from './history.js';
 import { endOf, type Fault, nameOf } from './plan.js';
 import { instancesOf, type Stack } from './stack.js';
@@ -31,7 +32,7 @@ export class Faults {
   /** Ends when every process is ready again after the last fault. */
   private recovery = Promise.resolve();
 
-  constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
+  constructor(private readonly stack: Stack, private readonly databases: Databases, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
 
   /**
    * Injects the faults of a plan until the work is over, each at its time, but not before the shop has recovered from the previous
@@ -150,6 +151,9 @@ export class Faults {
         return undefined;
       case 'rewind':
         await this.stack.rewindStreams();
+        return undefined;
+      case 'epoch':
+        await this.databases.beginEpoch();
         return undefined;
       case 'roll':
         for (const target of fault.targets) await this.roll(target);

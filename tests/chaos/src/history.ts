@@ -200,6 +200,8 @@ export interface FinalState {
   readonly audit: readonly { readonly operation: string; readonly requestId: string }[];
   /** The event log of notifications, by number, without the repetitions that a restore caused. */
   readonly log: readonly SeenEvent[];
+  /** The epochs in which the log has an event, by its id: a restore repeats some. */
+  readonly epochs: ReadonlyMap<string, readonly { readonly epoch: string }[]>;
   /** All webhook POSTs in order of arrival. */
   readonly receivers: readonly Follower[];
   /** All frames of resuming clients in order of arrival. */

@@ -19,7 +19,7 @@ const quickMs = 500;
  */
 export async function waitUntilIdle({ stack, balancer, databases, say }: Testbed): Promise<Violation[]> {
   const from = now();
-  const isReady = await new Faults(stack, balancer, say).ready();
+  const isReady = await new Faults(stack, databases, balancer, say).ready();
   let why: readonly string[] = isReady ? ['pending work could not be queried'] : ['not every process is ready'];
   const gateways = instancesOf(stack, 'gateway').map(({ label, port }) => new Client(label, `http://127.0.0.1:${port ?? 0}`, () => undefined, staffKey));
   const isIdle = await becomesTrue(async () => {

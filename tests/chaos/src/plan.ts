@@ -20,6 +20,8 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'restart'; readonly targets: readonly string[] }
   /** `jetstream` loses its streams, or their newest messages. */
   | { readonly kind: 'rewind'; readonly targets: readonly ['jetstream'] }
+  /** The store begins a new epoch of its events, as after each failover. */
+  | { readonly kind: 'epoch'; readonly targets: readonly ['store'] }
   | { readonly kind: 'roll'; readonly targets: readonly string[] }
   /** Sets the clock of these processes' host, or of `postgres`, until the next such fault; all other clocks are right. */
   | { readonly kind: 'clock'; readonly targets: readonly string[]; readonly aheadMs: number }
@@ -28,7 +30,7 @@ export type Fault = { readonly atMs: number } & (
 );
 
 /** Kinds that `makePlan` can schedule. `mail`: a kill or pause of the mail server; `jetstream`: of that server, or a rewind. */
-export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock' | 'rewind'> | 'mail' | 'jetstream';
+export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock' | 'epoch' | 'rewind'> | 'mail' | 'jetstream';
 
 /** How long connections stall while new ones work, in milliseconds. */
 export const stallMs = 12_000;
@@ -148,6 +150,7 @@ export function nameOf(fault: Fault): string {
     freeze: `SIGSTOP ${targets} for ${seconds}`,
     restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : `kill -9 ${targets}, back empty`,
     rewind: `kill -9 ${targets}, back with older data or none`,
+    epoch: `${targets} begins a new epoch`,
     roll: `SIGTERM ${targets}`,
     clock: `clock of ${targets} set ${'aheadMs' in fault ? fault.aheadMs / 1_000 : ''} s ahead`,
     away: `${targets} away for ${seconds}`,

@@ -129,7 +129,7 @@ export class Trial {
     private readonly earlierEvents: ReadonlySet<string>,
     private readonly earlierDeadlocks: number,
   ) {
-    this.faults = new Faults(testbed.stack, testbed.balancer, testbed.say);
+    this.faults = new Faults(testbed.stack, testbed.databases, testbed.balancer, testbed.say);
     this.staff = this.client('staff', staffKey);
     this.caughtMails = new CaughtMails(testbed.stack.mail.journal);
     this.snapshotLoop = this.takeSnapshots();

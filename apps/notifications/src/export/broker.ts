@@ -13,7 +13,7 @@ export interface BrokerAddress {
   readonly stream: string;
   /** The first words of all subjects. */
   readonly subject: string;
-  readonly credentials: { readonly user?: string; readonly password?: string; readonly creds?: string } | undefined;
+  readonly credentials: { readonly user?: string; readonly password?: string; readonly token?: string; readonly creds?: string } | undefined;
 }
 
 export interface Message {

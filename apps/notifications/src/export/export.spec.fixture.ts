@@ -2,8 +2,8 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jetstreamManager, type StoredMsg, type StreamConfig } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
-import { type Destination, type NewDestination, notifications } from '@plant-shop/contracts/notifications';
+import { connect, type ConnectionOptions } from '@nats-io/transport-node';
+import { type Destination, type DestinationReplacement, type NewDestination, notifications } from '@plant-shop/contracts/notifications';
 import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import type { Principal } from '@plant-shop/platform/rpc/context';
 import { TestCaller } from '@plant-shop/service-testing/service';
@@ -22,6 +22,9 @@ interface Stored {
 
 /** A NATS server with JetStream whose data outlives it. */
 export class TestBroker {
+  /** How the test itself connects. */
+  access: Pick<ConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator'> = {};
+
   private constructor(
     readonly nats: TestNats,
     private readonly folder: string,
@@ -62,9 +65,8 @@ export class TestBroker {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** @param user of the server's configuration, with the password `password` */
-  async with<T>(work: (streams: Awaited<ReturnType<typeof jetstreamManager>>['streams']) => Promise<T>, user?: string): Promise<T> {
-    const connection = await connect({ servers: this.nats.url, ...(user !== undefined && { user, pass: 'password' }) });
+  async with<T>(work: (streams: Awaited<ReturnType<typeof jetstreamManager>>['streams']) => Promise<T>): Promise<T> {
+    const connection = await connect({ servers: this.nats.url, tls: null, ...this.access });
     try {
       return await work((await jetstreamManager(connection)).streams);
     } finally {
@@ -77,7 +79,7 @@ export class TestBroker {
   }
 
   /** All messages of the stream, in order. */
-  messages(user?: string): Promise<Stored[]> {
+  messages(): Promise<Stored[]> {
     return this.with(async (streams) => {
       const { state } = await streams.info('EVENTS');
       const numbers = Array.from({ length: state.messages === 0 ? 0 : state.last_seq - state.first_seq + 1 }, (_, n) => state.first_seq + n);
@@ -88,12 +90,12 @@ export class TestBroker {
         header: (name) => one.header.get(name),
         body: new TextDecoder().decode(one.data),
       }));
-    }, user);
+    });
   }
 
   /** The ids of messages, without repetitions. */
-  async ids(user?: string): Promise<string[]> {
-    return [...new Set((await this.messages(user)).map(({ id }) => id))];
+  async ids(): Promise<string[]> {
+    return [...new Set((await this.messages()).map(({ id }) => id))];
   }
 }
 
@@ -123,6 +125,11 @@ export class ExportShop {
     return this.shop.start({ DESTINATION_ALLOWED_TARGETS: '127.0.0.1:*', ...variables });
   }
 
+  /** Replaces the settings of a destination. */
+  replace({ id, name, url, stream }: Destination, given: Partial<DestinationReplacement>): Promise<Destination> {
+    return this.caller.call(notifications.replaceDestination, { destinationId: id, destination: { name, url, stream, ...given } }, admin);
+  }
+
   create(broker: TestBroker, given: Partial<NewDestination> = {}): Promise<Destination> {
     return this.caller.call(notifications.createDestination, { destination: { name: 'Warehouse', url: broker.nats.url, stream: 'EVENTS', ...given } }, admin);
   }
@@ -131,11 +138,12 @@ export class ExportShop {
     return this.caller.call(notifications.getDestination, { destinationId: id }, admin);
   }
 
-  async isHeld(destination: Destination, reason: string): Promise<void> {
+  /** @param detail of the hold */
+  async isHeld(destination: Destination, reason: string, detail = /./): Promise<void> {
     let last: Destination | undefined;
     await until(async () => {
       last = await this.get(destination);
-      return last.held?.reason === reason;
+      return last.held?.reason === reason && detail.test(last.held.detail);
     }, 15_000).catch((error: unknown) => {
       throw new Error(`not held for ${reason}: ${JSON.stringify(last)}`, { cause: error });
     });

@@ -1,5 +1,7 @@
+import { isIP } from 'node:net';
 import { type JetStreamManager, jetstreamManager, JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream';
 import {
+  type Authenticator,
   AuthorizationError,
   connect,
   credsAuthenticator,
@@ -7,6 +9,7 @@ import {
   type Msg,
   type NatsConnection,
   PermissionViolationError,
+  ProtocolError,
   UserAuthenticationExpiredError,
 } from '@nats-io/transport-node';
 import { hostOf } from '../webhooks/endpoints/target-guard.js';
@@ -47,6 +50,7 @@ export const openJetStream: OpenBroker = async (address, mark) => {
 };
 
 async function connectTo({ url, addresses, credentials }: BrokerAddress): Promise<NatsConnection> {
+  const isSecure = url.protocol === 'tls:';
   try {
     return await connect({
       servers: addresses.map((one) => `${one.includes(':') ? `[${one}]` : one}:${url.port}`),
@@ -58,15 +62,34 @@ async function connectTo({ url, addresses, credentials }: BrokerAddress): Promis
       pingInterval: 1_000,
       maxPingOut: 2,
       noAsyncTraces: true,
-      // Passed on to Node, although it is not part of the client's types: the certificate is that of the name, not of an address.
-      tls: url.protocol === 'tls:' ? ({ servername: hostOf(url) } as object) : null,
+      tls: isSecure ? certificateOf(hostOf(url)) : null,
       ...(credentials?.user !== undefined && { user: credentials.user, pass: credentials.password ?? '' }),
-      ...(credentials?.creds !== undefined && { authenticator: credsAuthenticator(Buffer.from(credentials.creds)) }),
+      ...(credentials?.token !== undefined && { token: credentials.token }),
+      ...(credentials?.creds !== undefined && { authenticator: authenticatorOf(credentials.creds) }),
     });
   } catch (error) {
+    // The client fails to begin TLS that it was not allowed.
+    if (!isSecure && (error as Error).cause instanceof TypeError) throw new Held('unreachable', 'The server wants TLS: its address must begin with tls.');
     throw heldBy(error);
   }
 }
+
+/** Of the name, not of an address that it leads to. Passed on to Node, although it is not part of the client's types. */
+const certificateOf = (host: string): object => (isIP(host) === 0 ? { servername: host } : { servername: '', host });
+
+/** @throws Held for another text than that of a `.creds` file */
+function authenticatorOf(creds: string): Authenticator {
+  const authenticator = credsAuthenticator(Buffer.from(creds));
+  try {
+    authenticator('to see whether it can be read');
+  } catch {
+    throw new Held('unauthorized', 'The credentials are not the text of a .creds file.');
+  }
+  return authenticator;
+}
+
+/** Codes of errors of certificates and of TLS. */
+const ofTls = /^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_SSL|EPROTO)/;
 
 /** What is wrong with the connection or the server, if it did not say so itself. */
 function heldBy(error: unknown): Held {
@@ -75,6 +98,9 @@ function heldBy(error: unknown): Held {
   if (error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError || error instanceof PermissionViolationError) {
     return new Held('unauthorized', message);
   }
+  // Such as "User Authentication Revoked".
+  if (error instanceof ProtocolError && /\bauth/i.test(message)) return new Held('unauthorized', message);
+  if (ofTls.test((error as NodeJS.ErrnoException).code ?? '')) return new Held('unreachable', `The certificate or the TLS handshake is not valid: ${message.split(';')[0] ?? ''}.`);
   if (name === 'JetStreamNotEnabled') return new Held('refused', 'The server has no JetStream for this user.');
   if (error instanceof JetStreamApiError) return new Held(error.code === JetStreamApiCodes.StreamNotFound ? 'stream-missing' : 'refused', message);
   return new Held('unreachable', message);

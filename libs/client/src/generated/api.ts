@@ -2993,6 +2993,7 @@ export interface components {
         DestinationCredentials: {
             user?: string;
             password?: string;
+            token?: string;
             creds?: string;
         };
         NewDestination: {

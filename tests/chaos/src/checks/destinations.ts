@@ -5,11 +5,11 @@ import type { Violation } from './violation.js';
 const recordMs = 2_000;
 
 /**
- * What the stream of a destination has beyond its events, which `checkEvents` looks at: a marker before the first event of each later epoch. An event is
- * repeated only if a fault hit notifications, its servers or the broker.
+ * What the stream of a destination has beyond its events, which `checkEvents` looks at: the epoch of each, and a marker before the first event of each later
+ * one. An event is repeated only if a fault hit notifications, its servers or the broker.
  */
 export function checkDestinations({ final, destinationFaults }: History): Violation[] {
-  return final.destinations.flatMap((one) => [...unannounced(one), ...repeated(one, destinationFaults)].map((what) => ({ rule: 'destinations', what: `${one.name}: ${what}` })));
+  return final.destinations.flatMap((one) => [...unannounced(one), ...ofOtherEpochs(one, final.epochs), ...repeated(one, destinationFaults)].map((what) => ({ rule: 'destinations', what: `${one.name}: ${what}` })));
 }
 
 function unannounced({ events }: DestinationStream): string[] {
@@ -20,6 +20,12 @@ function unannounced({ events }: DestinationStream): string[] {
     return isNew && n > 0 && !isMarker ? [`event ${id} is the first one of an epoch, without a marker before it`] : [];
   });
 }
+
+const ofOtherEpochs = ({ events }: DestinationStream, epochs: History['final']['epochs']): string[] =>
+  events.flatMap(({ id, epoch, isMarker }) => {
+    const known = epochs.get(id);
+    return isMarker || !known || known.some((one) => one.epoch === epoch) ? [] : [`event ${id} should be of the epoch ${known.map((one) => one.epoch).join(' or ')}, not ${epoch}`];
+  });
 
 function repeated({ events }: DestinationStream, faults: readonly Window[]): string[] {
   const last = new Map<string, StreamedEvent>();

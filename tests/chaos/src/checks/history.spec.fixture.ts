@@ -148,6 +148,7 @@ export function history(): { -readonly [Part in keyof History]: History[Part] } 
       revokedSockets: [{ name: 'key a', events: [eventOf(1, 1)] }],
       mails: [],
       destinations: [],
+      epochs: new Map(),
     },
   };
 }

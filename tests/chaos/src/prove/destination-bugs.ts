@@ -31,4 +31,11 @@ export const destinationBugs: readonly Bug[] = [
     ],
     breaks: ['destinations'],
   },
+  {
+    id: 'destination-epoch-ignored',
+    name: 'a destination goes on by number when the shop begins a new epoch, without a marker',
+    edits: [{ file: run, find: 'if (head.history !== this.knownHistory) {', replace: "if (head.history !== this.knownHistory && /^[0-]+$/.test(this.history.epoch)) {" }],
+    breaks: ['destinations'],
+    faults: [{ kind: 'epoch', atMs: 4_000, targets: ['store'] }],
+  },
 ];

@@ -2,6 +2,7 @@ import { IconApps, IconBookmark, IconHistory, IconKey, IconLogout, IconMoon, Ico
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useCell, usePerson, useSession } from '../../auth/session.js';
+import { CreateDestination } from '../../pages/destinations/save-destination.js';
 import { CreateWebhook } from '../../pages/webhooks/create-webhook.js';
 import { orderTabs, toOrderFilter } from '../../pages/orders/order-filter.js';
 import { tabs } from '../../pages/orders/order-query.js';
@@ -52,6 +53,7 @@ export function useOwnOffers(typed: string, { go, show, onStock, onClose }: {
     { key: 'import', label: 'Import plants', words: 'upload csv excel file', icon: IconUpload, isOffered: permissions.has('write:plants'), run: () => go({ to: '/plants/import' }) },
     { key: 'stock', label: 'Adjust the stock of a plant …', words: 'units inventory add remove', icon: IconPlusMinus, isOffered: permissions.has('write:stock'), run: onStock },
     { key: 'new webhook', label: 'New webhook', words: 'add create endpoint', icon: IconPlus, isOffered: permissions.has('webhooks'), run: () => show(<CreateWebhook onClose={onClose} />) },
+    { key: 'new destination', label: 'New destination', words: 'add create broker stream jetstream export', icon: IconPlus, isOffered: mayManage, run: () => show(<CreateDestination onClose={onClose} />) },
     { key: 'new key', label: 'New API key for yourself', words: 'add create', icon: IconKey, isOffered: mayManage, run: () => show(<NewApiKey username={username} onClose={onClose} />) },
     { key: 'new client', label: 'New OAuth client', words: 'add create register application', icon: IconPlus, isOffered: mayManage, run: () => show(<NewOAuthClient onClose={onClose} />) },
     {

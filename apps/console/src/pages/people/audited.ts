@@ -111,7 +111,7 @@ export function targetOf({ operation, target, targetUsername }: Pick<AuditEntry,
   const [, changed] = /^[\w-]+: (.+ to .+)$/.exec(target) ?? [];
   const change = changed !== undefined && { change: changed.replaceAll(' to ', ' → ') };
   if (kind === 'application') return { text: applications.get(target) ?? 'an application that was deleted' };
-  if (kind === 'destination') return { text: `destination ${target}` };
+  if (kind === 'destination') return { text: `destination ${target}`, path: `/destinations/${target}` };
   if (kind === 'refund') return { text: `refund ${number}` };
   // A basket has the number of its first order.
   if (kind !== undefined) return { text: `${kind} ${number}`, path: kind === 'plant' ? `/plants/${number}` : `/orders/${number}`, ...change };

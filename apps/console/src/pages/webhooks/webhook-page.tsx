@@ -14,12 +14,12 @@ import { DeleteWebhook } from './delete-webhook.js';
 import { Deliveries } from './deliveries.js';
 import { DisabledAlert } from './disabled-alert.js';
 import { EditWebhook } from './edit-webhook.js';
+import { EventsOf } from './event-filter.js';
 import { HealthBadge } from './health-badge.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { RotateSecret } from './rotate-secret.js';
 import { useSetState } from './use-set-state.js';
 import { useWebhook, type Webhook } from './webhook-reads.js';
-import { EventsOf } from './webhooks-page.js';
 
 const route = getRouteApi('/webhooks/$webhookId');
 
@@ -91,7 +91,7 @@ const Facts = ({ webhook }: { readonly webhook: Webhook }): ReactNode => (
   <Paper withBorder p="md" mb="md">
     <SimpleGrid cols={{ base: 1, sm: 3 }}>
       <Fact name="Health"><HealthBadge webhook={webhook} /></Fact>
-      <Fact name="Events"><EventsOf webhook={webhook} /></Fact>
+      <Fact name="Events"><EventsOf filter={webhook} /></Fact>
       <Fact name="Created"><Text size="sm"><Time at={webhook.createdAt} /></Text></Fact>
     </SimpleGrid>
     {webhook.description !== undefined && <Text size="sm" mt="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>{webhook.description}</Text>}

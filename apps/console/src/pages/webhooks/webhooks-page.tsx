@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core';
+import { Anchor, Button, Paper, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconPlus, IconWebhook } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
@@ -9,8 +9,8 @@ import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { CreateWebhook } from './create-webhook.js';
+import { EventsOf } from './event-filter.js';
 import { HealthBadge } from './health-badge.js';
-import { eventLabel } from './event-labels.js';
 import { useWebhooks, type Webhook } from './webhook-reads.js';
 
 export function WebhooksPage(): ReactNode {
@@ -45,7 +45,7 @@ const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): Rea
                 {webhook.description !== undefined && <Text size="sm" c="dimmed" lineClamp={2}>{webhook.description}</Text>}
               </Table.Td>
               <Table.Td maw={320}><HealthBadge webhook={webhook} /></Table.Td>
-              <Table.Td><EventsOf webhook={webhook} /></Table.Td>
+              <Table.Td><EventsOf filter={webhook} /></Table.Td>
               <Table.Td><Time at={webhook.createdAt} size="sm" /></Table.Td>
             </Table.Tr>
           ))}
@@ -53,14 +53,4 @@ const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): Rea
       </Table>
     </Table.ScrollContainer>
   </Paper>
-);
-
-/** The events that a webhook receives. */
-export const EventsOf = ({ webhook: { eventTypes, orderId, plantId, newStatuses } }: { readonly webhook: Webhook }): ReactNode => (
-  <Group gap={4}>
-    {eventTypes.map((type) => <Badge key={type} title={type} variant="default" tt="none" fw={500} miw="max-content">{eventLabel(type)}</Badge>)}
-    {orderId !== undefined && <Text size="sm">of order {orderId}</Text>}
-    {plantId !== undefined && <Text size="sm">of plant {plantId}</Text>}
-    {newStatuses !== undefined && <Text size="sm">to {newStatuses.join(', ')}</Text>}
-  </Group>
 );

@@ -1,11 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createSecureServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { certificateFor } from '@plant-shop/testing/certificate';
 import { until } from '@plant-shop/testing/until';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { TargetGuard } from '../endpoints/target-guard.js';
@@ -302,7 +299,7 @@ describe('the webhook sender', () => {
   });
 
   it('sends over TLS to trusted receivers only', async () => {
-    const { key, cert } = certificateFor('localhost');
+    const { key, cert } = certificateFor('DNS:localhost');
     const secure = await Receiver.start(createSecureServer({ key, cert }));
     const url = `https://localhost:${secure.port}/hook`;
     expect(await send(url, { ca: cert })).toMatchObject({ status: 204 });
@@ -316,15 +313,3 @@ describe('the webhook sender', () => {
     await secure.stop();
   });
 });
-
-function certificateFor(host: string): { key: string; cert: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'test-tls-'));
-  const [key, cert] = [join(folder, 'key'), join(folder, 'cert')];
-  const subject = ['-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
-  try {
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}

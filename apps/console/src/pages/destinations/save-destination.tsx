@@ -1,0 +1,87 @@
+import { Modal } from '@mantine/core';
+import { ShopProblem } from '@plant-shop/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { sayDone } from '../../ui/done.js';
+import { type Change, useChange } from '../../ui/use-change.js';
+import { useDraft } from '../../ui/use-draft.js';
+import { ChangedMeanwhile, DestinationForm, type DestinationInput, type DestinationValues, inputOf, valuesOf } from './destination-form.js';
+import { type Destination, readDestination } from './destination-reads.js';
+
+/** The form, then the new destination's page. */
+export function CreateDestination({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const draft = useDraft<DestinationValues>('new destination', { name: '', url: '', stream: '', subject: '', perSecond: '', eventTypes: ['order.status_changed'], newStatuses: [] });
+  const create = useChange({
+    mutationFn: async (body: DestinationInput) => (await shop.POST('/destinations', { body })).data,
+    onSuccess: async ({ id }) => {
+      sayDone('The destination is created. It gets the events from now on.');
+      draft.clear();
+      onClose();
+      await navigate({ to: '/destinations/$destinationId', params: { destinationId: id } });
+      await client.invalidateQueries({ queryKey: ['destinations'] });
+    },
+  });
+  return (
+    <Modal opened onClose={onClose} title="New destination" size="lg">
+      <DestinationForm draft={draft} action="Create the destination" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
+    </Modal>
+  );
+}
+
+/** Edits the destination. After an edit conflict, the user chooses between the versions. */
+export function EditDestination({ destination, etag, onClose }: { readonly destination: Destination; readonly etag: string | undefined; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const { id: destinationId } = destination;
+  // With the version that the user saw, even if the page has read a newer one.
+  const draft = useDraft<DestinationValues & { readonly seen: string | undefined }>(`destination ${destinationId}`, { ...valuesOf(destination), seen: etag });
+  const { seen } = draft.value;
+  const [newer, setNewer] = useState<Destination>();
+  const save = useChange({
+    mutationFn: async (input: DestinationInput) => {
+      try {
+        await shop.PUT('/destinations/{destinationId}', { params: { path: { destinationId }, header: seen === undefined ? {} : { 'If-Match': seen } }, body: input });
+      } catch (error) {
+        if (error instanceof ShopProblem && error.status === 412) {
+          const now = await readDestination(shop, destinationId);
+          draft.change({ seen: now.etag });
+          setNewer(now.destination);
+        }
+        throw error;
+      }
+    },
+    onSuccess: async () => {
+      sayDone('The destination is changed.');
+      draft.clear();
+      onClose();
+      await client.invalidateQueries({ queryKey: ['destination', destinationId] });
+    },
+  });
+  const conflict = newer && save.error instanceof ShopProblem && save.error.status === 412 ? <ChangedMeanwhile now={newer} /> : undefined;
+  return (
+    <Modal opened onClose={onClose} title="Edit the destination" size="lg">
+      <DestinationForm draft={draft} before={destination} action={conflict ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={conflict} onSubmit={(input) => save.mutate(input)} onCancel={onClose} />
+    </Modal>
+  );
+}
+
+/** Enables or disables a destination, unless it has changed since it was shown. */
+export function useSetState(destination: Destination, etag: string | undefined): Change<Destination, Destination['state']> {
+  const shop = useShop();
+  const client = useQueryClient();
+  const { id: destinationId } = destination;
+  return useChange({
+    isRepeatable: true,
+    mutationFn: async (state: Destination['state']) => {
+      const header = etag === undefined ? {} : { 'If-Match': etag };
+      return (await shop.PUT('/destinations/{destinationId}', { params: { path: { destinationId }, header }, body: { ...inputOf(valuesOf(destination)), state } })).data;
+    },
+    onSuccess: ({ state }) => sayDone(state === 'enabled' ? 'The destination is enabled. It gets what it lacks.' : 'The destination is disabled.'),
+    onSettled: () => client.invalidateQueries({ queryKey: ['destination', destinationId] }),
+  });
+}
