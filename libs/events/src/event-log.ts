@@ -32,7 +32,7 @@ const eventColumns: readonly Column<FeedEvent>[] = [
   ['seq', 'bigint', ({ seq }) => seq],
   ['event_id', 'uuid', ({ id }) => id],
   ['subject', 'uuid', ({ subject }) => subject],
-  ['body', 'text', ({ body }) => body],
+  ['body', 'line', ({ body }) => body],
   ['traceparent', 'text', ({ traceparent }) => traceparent],
 ];
 

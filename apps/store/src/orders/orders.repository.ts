@@ -165,10 +165,9 @@ const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
   ['quantity', 'integer', ({ order }) => order.quantity],
   ['ship_date', 'timestamptz', ({ order }) => order.shipDate?.toISOString()],
   ['owner_id', 'uuid', ({ order }) => order.ownerId],
-  ['actor', 'text', ({ actor }) => actor],
   ['client_id', 'text', ({ clientId }) => clientId],
   ['event_id', 'uuid', ({ eventId }) => eventId],
-  ['body', 'text', ({ body }) => body],
+  ['body', 'line', ({ body }) => body],
   ['traceparent', 'text', ({ traceparent }) => ifSampled(traceparent)],
   ['external_id', 'text', ({ order }) => order.externalId],
   ['metadata', 'jsonb', ({ order }) => jsonOf(order.metadata)],
@@ -191,7 +190,7 @@ const writePlaced: Statement = {
       FROM placed
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, client_id, reason, owner_id, event_id, body, traceparent, feed_seq)
-      SELECT id, $3, $2, $4, actor, client_id, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
+      SELECT id, $3, $2, $4, owner_id::text, client_id, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
       FROM placed LEFT JOIN numbers ON true
     ), inventory AS (
       INSERT INTO inventory_deltas (available, pending, sold) VALUES ($8, $9, $10)
@@ -262,7 +261,7 @@ const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
   ['client_id', 'text', ({ clientId }) => clientId],
   ['reason', 'text', ({ reason }) => reason],
   ['event_id', 'uuid', ({ eventId }) => eventId],
-  ['body', 'text', ({ body }) => body],
+  ['body', 'line', ({ body }) => body],
   ['traceparent', 'text', traceparentOf],
 );
 

@@ -3,7 +3,7 @@ import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/post
 import fc from 'fast-check';
 import { createLogger } from '../logging.js';
 import { Database } from './database.js';
-import { listParameter } from './rows.js';
+import { listParameter, RowsParameter } from './rows.js';
 
 describe('a list among the parameters of a statement', () => {
   let test: TestDatabase;
@@ -66,5 +66,24 @@ describe('a list among the parameters of a statement', () => {
     [[], '{}'],
   ])('%j is sent as a literal', (list, literal) => {
     expect(listParameter(list)).toBe(literal);
+  });
+
+  it('of rows arrives as rows, in order, with numbers, bodies and columns without values', async () => {
+    interface Row {
+      readonly id: number;
+      readonly note?: string;
+    }
+    const parameter = new RowsParameter<Row>(
+      ['id', 'bigint', ({ id }) => id],
+      ['body', 'line', (row) => JSON.stringify(row)],
+      ['note', 'text', ({ note }) => note],
+      ['gone', 'uuid', () => undefined],
+    );
+    const arrived = (rows: readonly Row[]): Promise<object[]> =>
+      database.query(`SELECT ${parameter.names}, n FROM ${parameter.numberedFrom(2)} WHERE $1`, [true, ...parameter.values(rows)]);
+    const rows = [{ id: 7, note: 'a "b"\n\\ü' }, { id: 5 }, { id: 6, note: '\t' }];
+    for (const some of [rows, rows.slice(1, 2), []]) {
+      expect(await arrived(some)).toEqual(some.map((row, n) => ({ id: row.id, body: JSON.stringify(row), note: row.note ?? null, gone: null, n: n + 1 })));
+    }
   });
 });

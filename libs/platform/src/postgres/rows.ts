@@ -16,7 +16,11 @@ export function listParameter(values: readonly unknown[]): unknown {
   return otherEscape.test(json) ? values : `{${json.slice(1, -1)}}`;
 }
 
-/** A column of a rows parameter: its type in Postgres, and its value in a row; undefined and null are NULL. */
+/**
+ * A column of a rows parameter: its type in Postgres, and its value in a row; undefined and null are NULL. `line` is a text without line
+ * breaks, such as JSON, in every row: the column is one text, in which neither side has to look for quotes. A row of an event then costs
+ * Postgres 1.3 instead of 2.3 µs, and Node 0.1 instead of 0.8 (320 events, in turns on a busy machine).
+ */
 export type Column<Row> = readonly [name: string, type: string, of: (row: Row) => unknown];
 
 /**
@@ -35,7 +39,7 @@ export class RowsParameter<Row> {
 
   /** SQL: the rows as table `t`. @param first the number of the first of its parameters, which `values` returns */
   from(first = 1): string {
-    const arrays = this.columns.map(([, type], n) => `$${first + n}::${type}[]`);
+    const arrays = this.columns.map(([, type], n) => (type === 'line' ? `string_to_array($${first + n}::text, E'\\n')` : `$${first + n}::${type}[]`));
     return `unnest(${arrays.join(', ')}) AS t (${this.names})`;
   }
 
@@ -45,8 +49,9 @@ export class RowsParameter<Row> {
   }
 
   /** Returns the statement's parameters. A column without any value is a single NULL, which `unnest` extends to all rows. */
-  values(rows: readonly Row[]): (readonly unknown[] | null)[] {
-    return this.columns.map(([, , of]) => {
+  values(rows: readonly Row[]): (readonly unknown[] | string | null)[] {
+    return this.columns.map(([, type, of]) => {
+      if (type === 'line') return rows.map((row) => of(row) as string).join('\n');
       const values = rows.map((row) => of(row) ?? null);
       return values.every((value) => value === null) ? null : values;
     });
