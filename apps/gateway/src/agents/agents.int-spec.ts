@@ -275,11 +275,11 @@ describe('limits of agents', () => {
   afterEach(() => shop.stop());
 
   it('are those of their users, and a refused tool says when to try again', async () => {
-    shop = await startShop(shopWithPlants, { rateLimitPerMinute: 5 });
+    shop = await startShop(shopWithPlants, { rateLimitPerMinute: 44 });
     for (const [n, key] of ['staff', 'other'].entries()) shop.identity.addCredential(key, { kind: 'apiKey', userId: userId(n) });
     await until(() => Date.now() % 60_000 < 40_000);
     for (let n = 0; n < 4; n++) expect(failure(await call(shop, 'read_inventory'))).toBeUndefined();
-    expect((await post(shop, 'tools/list')).status).toBe(200);
+    // Eight for the message are left, and none for its call.
     expect(failure(await call(shop, 'read_inventory'))).toMatchObject({ error: 'too-many-requests', retryAfterSeconds: expect.any(Number) });
     const listed = await post(shop, 'tools/list');
     expect([listed.status, Number(listed.headers.get('retry-after'))]).toEqual([429, expect.any(Number)]);
@@ -287,8 +287,8 @@ describe('limits of agents', () => {
     expect(failure(await call(shop, 'read_inventory', {}, { api_key: 'other' }))).toBeUndefined();
   });
 
-  it('count a message as what it calls, and a long answer as several', async () => {
-    shop = await startShop(shopWithPlants, { rateLimitPerMinute: 1_000 });
+  it('count a message as eight requests and what it calls, and a long answer as more', async () => {
+    shop = await startShop(shopWithPlants, { rateLimitPerMinute: 10_000 });
     for (const [n, key] of ['staff', 'customer', 'other'].entries()) shop.identity.addCredential(key, { kind: 'apiKey', userId: userId(n) });
     const used = async (key: string, method: string, params: Record<string, unknown>): Promise<number> => {
       const left = async () => Number(/r=(\d+)/.exec((await shop.get('/v3/store/inventory', { api_key: key })).headers.get('ratelimit') ?? '')?.[1]);
@@ -297,13 +297,13 @@ describe('limits of agents', () => {
       await ask(shop, method, params, { api_key: key });
       return before - (await left()) - 1;
     };
-    expect(await used('staff', 'ping', {})).toBe(1);
-    expect(await used('staff', 'tools/call', { name: 'read_inventory', arguments: {} })).toBe(1);
-    expect(await used('staff', 'tools/call', { name: 'get_order', arguments: { orderId: 7 } })).toBe(2);
-    expect(await used('staff', 'tools/call', { name: 'no_such_tool', arguments: {} })).toBe(1);
-    expect(await used('customer', 'tools/list', {})).toBeGreaterThan(1);
-    expect(await used('other', 'resources/read', { uri: `${publicUrl}/llms.txt` })).toBe(1);
-    expect(await used('other', 'resources/read', { uri: `${publicUrl}/v3/openapi.json` })).toBeGreaterThan(20);
+    expect(await used('staff', 'ping', {})).toBe(8);
+    expect(await used('staff', 'tools/call', { name: 'read_inventory', arguments: {} })).toBe(9);
+    expect(await used('staff', 'tools/call', { name: 'get_order', arguments: { orderId: 7 } })).toBe(10);
+    expect(await used('staff', 'tools/call', { name: 'no_such_tool', arguments: {} })).toBe(8);
+    expect(await used('customer', 'tools/list', {})).toBeGreaterThan(10);
+    expect(await used('other', 'resources/read', { uri: `${publicUrl}/llms.txt` })).toBe(8);
+    expect(await used('other', 'resources/read', { uri: `${publicUrl}/v3/openapi.json` })).toBeGreaterThan(100);
   });
 
   const inFlight = async () => (await shop.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value;

@@ -11,14 +11,15 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { jsonBody } from '../http/input.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { Undocumented } from '../http/route.js';
-import { weightOfBytes } from '../limits/concurrency-limiter.js';
 import type { Caller } from './mcp-server.js';
 import type { OwnRequest } from './tools.js';
 
 const path = '/mcp' satisfies TokenResource;
 
-/** Methods that send requests to routes, which count them. */
-const calling: ReadonlySet<unknown> = new Set(['tools/call', 'resources/read']);
+/** What a message costs beside its calls, in requests: the gateway's CPU is 1 to 3 ms, most of it the library's. */
+const messageWeight = 8;
+/** Of an answer, for each further request. */
+const bytesPerRequest = 4 * 1024;
 
 /** Headers that the library reads. */
 const isForMcp = /^(accept|content-type|mcp-.*)$/;
@@ -39,22 +40,14 @@ export class AgentsController {
     @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
   ) {}
 
-  /** Weighs nothing itself: a message counts as what it calls, and at least as the bytes of its answer. */
   @Post('mcp')
-  @Undocumented({ body: { kind: 'json', member: 'message', top: 'object' }, weight: 0, resource: path })
+  @Undocumented({ body: { kind: 'json', member: 'message', top: 'object' }, weight: messageWeight, resource: path })
   async callMcp(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { authentication } = request;
     if (!authentication) throw new Error('the route requires a credential');
     this.checkOrigin(request.headers.origin);
     const message = JSON.parse(jsonBody(request, 'object').toString()) as Readonly<Record<string, unknown>>;
-    const calls = calling.has(message['method']);
-    if (!calls) this.authenticator.countMessage(request, reply);
-    let counted = calls ? 0 : 1;
-    const send: Caller['send'] = async (own) => {
-      const answered = await this.send(request, own);
-      if ('ratelimit' in answered.headers) counted++;
-      return answered;
-    };
+    const send: Caller['send'] = (own) => this.send(request, own);
     const { fetch } = await (this.handler ??= this.createHandler());
     const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] => (typeof value === 'string' && isForMcp.test(name) ? [[name, value]] : []));
     const answer = await fetch(new Request(this.options.publicUrl + path, { method: 'POST', headers }), {
@@ -62,8 +55,7 @@ export class AgentsController {
       authInfo: { token: '', clientId: '', scopes: [], extra: { caller: { principal: authentication.principal, send } satisfies Caller } },
     });
     const text = await answer.text();
-    const uncounted = weightOfBytes(Math.max(1, text.length)) - counted;
-    if (uncounted > 0) this.authenticator.chargeMessage(request, uncounted);
+    this.authenticator.charge(request, Math.floor(text.length / bytesPerRequest));
     const type = answer.headers.get('content-type');
     if (type !== null) reply.header('content-type', type);
     void reply.code(answer.status).send(text);

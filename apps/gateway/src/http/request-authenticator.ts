@@ -174,19 +174,14 @@ export class RequestAuthenticator {
     if (remaining < 0) throw tooManyRequests(resetSeconds, 'registrations from your network');
   }
 
-  /** Counts a message of an agent that calls no operation. @throws HttpError `too-many-requests` */
-  countMessage(request: FastifyRequest, reply: FastifyReply): void {
-    this.count(request.authentication?.client ?? addressKey(request), reply);
-  }
-
-  /** Counts what a message cost beside what was counted, after it was answered. */
-  chargeMessage(request: FastifyRequest, weight: number): void {
+  /** Counts what a request cost beside what was counted, after it was answered. */
+  charge(request: FastifyRequest, weight: number): void {
     this.limit.charge(request.authentication?.client ?? addressKey(request), weight);
   }
 
   /** Counts a request whose weight is the time that it took. */
   countTime(request: FastifyRequest, ms: number): void {
-    if (request.routeSpec?.weight === 'time') this.limit.charge(request.authentication?.client ?? addressKey(request), Math.ceil(ms / weightMs));
+    if (request.routeSpec?.weight === 'time') this.charge(request, Math.ceil(ms / weightMs));
   }
 
   /**
