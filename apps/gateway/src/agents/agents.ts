@@ -11,6 +11,7 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { jsonBody } from '../http/input.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { Undocumented } from '../http/route.js';
+import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import type { Caller } from './mcp-server.js';
 import type { OwnRequest } from './tools.js';
 
@@ -36,6 +37,7 @@ export class AgentsController {
 
   constructor(
     private readonly authenticator: RequestAuthenticator,
+    private readonly limiter: ConcurrencyLimiter,
     private readonly adapter: HttpAdapterHost,
     @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
   ) {}
@@ -50,11 +52,15 @@ export class AgentsController {
     const send: Caller['send'] = (own) => this.send(request, own);
     const { fetch } = await (this.handler ??= this.createHandler());
     const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] => (typeof value === 'string' && isForMcp.test(name) ? [[name, value]] : []));
-    const answer = await fetch(new Request(this.options.publicUrl + path, { method: 'POST', headers }), {
-      parsedBody: message,
-      authInfo: { token: '', clientId: '', scopes: [], extra: { caller: { principal: authentication.principal, send } satisfies Caller } },
+    // In turn, since most of its cost is here.
+    const { answer, text } = await this.limiter.inTurn(request.slot, messageWeight, async () => {
+      if (request.slot) request.slot.hasTurn = true;
+      const answered = await fetch(new Request(this.options.publicUrl + path, { method: 'POST', headers }), {
+        parsedBody: message,
+        authInfo: { token: '', clientId: '', scopes: [], extra: { caller: { principal: authentication.principal, send } satisfies Caller } },
+      });
+      return { answer: answered, text: await answered.text() };
     });
-    const text = await answer.text();
     this.authenticator.charge(request, Math.floor(text.length / bytesPerRequest));
     const type = answer.headers.get('content-type');
     if (type !== null) reply.header('content-type', type);

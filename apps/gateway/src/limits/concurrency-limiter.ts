@@ -49,6 +49,8 @@ export interface Slot {
   waitedMs: number;
   /** Whether the socket has a timer because bytes of the response wait. */
   isTimed: boolean;
+  /** A message of an agent that has its turn, also for what it calls. */
+  hasTurn?: boolean;
   /** Its index among the slots. */
   index: number;
 }
@@ -154,6 +156,10 @@ export class ConcurrencyLimiter {
    */
   async inTurn<T>(slot: Slot | undefined, weight: number, call: () => Promise<T>): Promise<T> {
     if (!slot) return call();
+    if (slot.hasTurn === true) {
+      if (slot.phase === 'released') throw overloaded('The gateway');
+      return call();
+    }
     const { usage } = slot;
     if (usage.waiting.length === 0 && this.mayCall(usage, weight)) this.begin(usage, weight);
     else {
