@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
@@ -52,9 +53,10 @@ export class AgentsController {
     const send: Caller['send'] = (own) => this.send(request, own);
     const { fetch } = await (this.handler ??= this.createHandler());
     const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] => (typeof value === 'string' && isForMcp.test(name) ? [[name, value]] : []));
-    // In turn, since most of its cost is here.
+    // In turn, since most of its cost is here, and one in each turn of the event loop: a list of tools waits for nothing.
     const { answer, text } = await this.limiter.inTurn(request.slot, messageWeight, async () => {
       if (request.slot) request.slot.hasTurn = true;
+      await nextTurn();
       const answered = await fetch(new Request(this.options.publicUrl + path, { method: 'POST', headers }), {
         parsedBody: message,
         authInfo: { token: '', clientId: '', scopes: [], extra: { caller: { principal: authentication.principal, send } satisfies Caller } },
