@@ -18,7 +18,7 @@ const variantColorResolver: VariantColorsResolver = (input) => {
 const overPage = { portalProps: { target: '#over-page' } };
 
 /** The list itself scrolls: its field has the focus, and moves it. */
-const scrollingList = { withScrollArea: false, comboboxProps: { ...overPage, keepMounted: false }, styles: { options: { maxHeight: 220, overflowY: 'auto' as const } } };
+const scrollingList = { withScrollArea: false, comboboxProps: overPage, styles: { options: { maxHeight: 220, overflowY: 'auto' as const } } };
 
 export const theme = createTheme({
   primaryColor: 'green',

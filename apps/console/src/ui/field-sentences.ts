@@ -55,6 +55,10 @@ const rules: readonly Rule[] = [
   [/^must contain an address with /, 'Enter at least one address.'],
   [/^must be empty without |^must be absent without /, 'Leave this empty: nobody logs in to such an application.'],
   [/^must be false with |^must contain \w+ if it contains /, 'This does not go with what else you chose.'],
+  // destinations
+  [/^must be like tls:/, 'Enter an address, such as tls://broker.example:4222.'],
+  [/^must be the name of a stream$/, 'Enter the name of a stream: without blanks, dots and signs such as * or >.'],
+  [/^must be words separated by dots$/, 'Enter words with dots between them, such as shop.orders.'],
   // plants in files
   [/^must be a list$/, 'Give a list.'],
   [/^must be an object with id and name$/, 'Give a name, or an id and a name.'],
