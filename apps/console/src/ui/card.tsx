@@ -1,4 +1,4 @@
-import { Group, Paper, Title } from '@mantine/core';
+import { Group, Paper, Text, Title } from '@mantine/core';
 import { type ReactNode, useId } from 'react';
 
 /** A section of a page, with a heading. */
@@ -14,3 +14,11 @@ export function Card({ title, aside, children }: { readonly title: string; reado
     </Paper>
   );
 }
+
+/** One of a thing's facts, under its name. */
+export const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode => (
+  <div>
+    <Text size="sm" c="dimmed" mb={4}>{name}</Text>
+    {children}
+  </div>
+);

@@ -1,9 +1,10 @@
-import { Alert, Button, Group, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
 import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
+import { ChangedByOthers } from '../../ui/use-edit.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { type EventFilterValues, EventFilterFields, filterOf, filterValuesOf } from '../webhooks/event-filter.js';
 import { eventLabel } from '../webhooks/event-labels.js';
@@ -101,8 +102,5 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
 
 /** Shows the current version after an edit conflict. */
 export const ChangedMeanwhile = ({ now }: { readonly now: Destination }): ReactNode => (
-  <Alert color="yellow" variant="light" title="Someone else has changed it" role="alert">
-    <Text size="sm" style={{ overflowWrap: 'anywhere' }}>It is now: {now.name}, {now.url}, stream {now.stream} with {now.subject}.&gt;, {now.eventTypes.map(eventLabel).join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.newStatuses === undefined ? '' : `, to ${now.newStatuses.join(', ')}`}, at most {now.perSecond} a second, {now.state}.</Text>
-    <Text size="sm">Save again to replace it with your version, or cancel to keep it.</Text>
-  </Alert>
+  <ChangedByOthers>{now.name}, {now.url}, stream {now.stream} with {now.subject}.&gt;, {now.eventTypes.map(eventLabel).join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.newStatuses === undefined ? '' : `, to ${now.newStatuses.join(', ')}`}, at most {now.perSecond} a second, {now.state}</ChangedByOthers>
 );

@@ -2,6 +2,7 @@ import { Alert, Anchor, Button, Group, Menu, Paper, SimpleGrid, Stack, Text } fr
 import { IconAlertTriangle, IconArrowLeft, IconDots, IconPencil, IconPlayerPause, IconPlayerPlay, IconRepeat, IconTrash } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { Fact } from '../../ui/card.js';
 import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -100,11 +101,4 @@ const Facts = ({ destination }: { readonly destination: Destination }): ReactNod
       <Fact name="Created"><Text size="sm"><Time at={destination.createdAt} /></Text></Fact>
     </SimpleGrid>
   </Paper>
-);
-
-const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode => (
-  <div>
-    <Text size="sm" c="dimmed" mb={4}>{name}</Text>
-    {children}
-  </div>
 );

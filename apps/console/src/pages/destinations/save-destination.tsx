@@ -1,12 +1,12 @@
 import { Modal } from '@mantine/core';
-import { ShopProblem } from '@plant-shop/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { type Change, useChange } from '../../ui/use-change.js';
 import { useDraft } from '../../ui/use-draft.js';
+import { useEdit } from '../../ui/use-edit.js';
 import { ChangedMeanwhile, DestinationForm, type DestinationInput, type DestinationValues, inputOf, valuesOf } from './destination-form.js';
 import { type Destination, readDestination } from './destination-reads.js';
 
@@ -37,35 +37,25 @@ export function CreateDestination({ onClose }: { readonly onClose: () => void })
 export function EditDestination({ destination, etag, onClose }: { readonly destination: Destination; readonly etag: string | undefined; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
-  const { id: destinationId } = destination;
-  // With the version that the user saw, even if the page has read a newer one.
-  const draft = useDraft<DestinationValues & { readonly seen: string | undefined }>(`destination ${destinationId}`, { ...valuesOf(destination), seen: etag });
-  const { seen } = draft.value;
-  const [newer, setNewer] = useState<Destination>();
-  const save = useChange({
-    mutationFn: async (input: DestinationInput) => {
-      try {
-        await shop.PUT('/destinations/{destinationId}', { params: { path: { destinationId }, header: seen === undefined ? {} : { 'If-Match': seen } }, body: input });
-      } catch (error) {
-        if (error instanceof ShopProblem && error.status === 412) {
-          const now = await readDestination(shop, destinationId);
-          draft.change({ seen: now.etag });
-          setNewer(now.destination);
-        }
-        throw error;
-      }
+  const path = { destinationId: destination.id };
+  const { draft, save, newer } = useEdit({
+    form: `destination ${destination.id}`,
+    values: valuesOf(destination),
+    etag,
+    put: (body: DestinationInput, header) => shop.PUT('/destinations/{destinationId}', { params: { path, header }, body }),
+    read: async () => {
+      const { destination: thing, etag: now } = await readDestination(shop, destination.id);
+      return { thing, etag: now };
     },
-    onSuccess: async () => {
+    onSaved: async () => {
       sayDone('The destination is changed.');
-      draft.clear();
       onClose();
-      await client.invalidateQueries({ queryKey: ['destination', destinationId] });
+      await client.invalidateQueries({ queryKey: ['destination', destination.id] });
     },
   });
-  const conflict = newer && save.error instanceof ShopProblem && save.error.status === 412 ? <ChangedMeanwhile now={newer} /> : undefined;
   return (
     <Modal opened onClose={onClose} title="Edit the destination" size="lg">
-      <DestinationForm draft={draft} before={destination} action={conflict ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={conflict} onSubmit={(input) => save.mutate(input)} onCancel={onClose} />
+      <DestinationForm draft={draft} before={destination} action={newer ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={newer && <ChangedMeanwhile now={newer} />} onSubmit={(input) => save.mutate(input)} onCancel={onClose} />
     </Modal>
   );
 }

@@ -5,6 +5,7 @@ import { useMay, useSession, useShop } from '../../auth/session.js';
 import { dayMs, type Order, type OrderStatus } from '../../shop/day.js';
 import { useRefetchedLive } from '../../shop/use-refetched-live.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
+import { isFailing } from '../webhooks/health.js';
 
 /** Values of a `Stat`. */
 interface Counted {
@@ -108,8 +109,7 @@ export function useFailingWebhooks(): Counted {
     queryKey: ['webhooks', 'failing'],
     queryFn: async ({ signal }) => {
       const { data: webhooks } = await shop.GET('/webhooks', { params: { query: { limit: 100 } }, signal });
-      const failing = webhooks.filter(({ disabledReason, failingSince }) => disabledReason !== undefined || failingSince !== undefined);
-      return { failing: failing.length, all: webhooks.length };
+      return { failing: webhooks.filter(isFailing).length, all: webhooks.length };
     },
     enabled: isOffered,
     refetchInterval: 15_000,

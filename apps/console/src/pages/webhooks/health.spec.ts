@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { healthOf } from './health.js';
+import { healthOf, isFailing } from './health.js';
 import type { Delivery } from './webhook-reads.js';
 
 const enabled = { state: 'enabled' } as const;
@@ -26,5 +26,13 @@ describe('the health of an endpoint', () => {
     expect(healthOf({ state: 'disabled', disabledReason: 'gone' }, [delivery('held')])).toMatchObject({ label: 'Disabled', why: expect.stringContaining('410') });
     expect(healthOf({ state: 'disabled', disabledReason: 'failing' }, [])).toMatchObject({ why: expect.stringContaining('for days') });
     expect(healthOf({ state: 'disabled' }, [])).toMatchObject({ why: expect.stringContaining('owner') });
+  });
+
+  it('is failing if its last attempt failed, but not once its owner has disabled it', () => {
+    const failing = { failingSince: at(0) };
+    expect(isFailing({ ...enabled, ...failing })).toBe(true);
+    expect(isFailing(enabled)).toBe(false);
+    expect(isFailing({ state: 'disabled', ...failing })).toBe(false);
+    expect(isFailing({ state: 'disabled', disabledReason: 'failing', ...failing })).toBe(true);
   });
 });

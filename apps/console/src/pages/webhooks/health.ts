@@ -26,6 +26,9 @@ export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'dis
   return { label: 'Healthy', color: 'green', why: 'The last attempt succeeded.' };
 }
 
+/** Whether the shop disabled the endpoint, or its last attempt failed. */
+export const isFailing = ({ state, disabledReason, failingSince }: Pick<Webhook, 'state' | 'disabledReason' | 'failingSince'>): boolean => (state === 'disabled' ? disabledReason : failingSince) !== undefined;
+
 export function whyDisabled(reason: Webhook['disabledReason']): string {
   if (reason === 'gone') return 'It answered 410 Gone, so the shop stopped sending.';
   if (reason === 'failing') return 'It has failed for days, so the shop stopped sending.';

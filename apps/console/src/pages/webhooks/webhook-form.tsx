@@ -1,8 +1,9 @@
-import { Alert, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import type { ReactNode, SubmitEvent } from 'react';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
+import { ChangedByOthers } from '../../ui/use-edit.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { type EventFilterValues, EventFilterFields, filterOf, filterValuesOf } from './event-filter.js';
 import { eventLabel } from './event-labels.js';
@@ -67,8 +68,5 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
 
 /** Shows the current version after an edit conflict. */
 export const ChangedMeanwhile = ({ now }: { readonly now: Webhook }): ReactNode => (
-  <Alert color="yellow" variant="light" title="Someone else has changed it" role="alert">
-    <Text size="sm">It is now: {now.name === undefined ? '' : `${nameOf(now)}, `}{now.url}, {now.eventTypes.map(eventLabel).join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}{now.newStatuses === undefined ? '' : `, to ${now.newStatuses.join(', ')}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}.</Text>
-    <Text size="sm">Save again to replace it with your version, or cancel to keep it.</Text>
-  </Alert>
+  <ChangedByOthers>{now.name === undefined ? '' : `${nameOf(now)}, `}{now.url}, {now.eventTypes.map(eventLabel).join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}{now.newStatuses === undefined ? '' : `, to ${now.newStatuses.join(', ')}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}</ChangedByOthers>
 );

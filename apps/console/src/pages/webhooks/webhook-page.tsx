@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { Fact } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -96,11 +97,4 @@ const Facts = ({ webhook }: { readonly webhook: Webhook }): ReactNode => (
     </SimpleGrid>
     {webhook.description !== undefined && <Text size="sm" mt="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>{webhook.description}</Text>}
   </Paper>
-);
-
-const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode => (
-  <div>
-    <Text size="sm" c="dimmed" mb={4}>{name}</Text>
-    {children}
-  </div>
 );
