@@ -333,6 +333,33 @@ describe('limits of agents', () => {
     expect(new Set(called)).toEqual(new Set(['order']));
   });
 
+  it('let one message of a client work at a time while others have requests', async () => {
+    const answered = Promise.withResolvers<undefined>();
+    let [open, most, waiting] = [0, 0, 0];
+    const slow = fake(store.getOrder, async ({ orderId }): Promise<Order> => {
+      most = Math.max(most, ++open);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      open--;
+      return { id: orderId, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: fern.updatedAt, updatedAt: fern.updatedAt };
+    });
+    const held = fake(store.readInventory, async () => {
+      waiting++;
+      await answered.promise;
+      return { available: 1, pending: 2, sold: 3 };
+    });
+    const others = (echoes['store'] ?? []).filter(({ operation }) => operation.pattern !== store.getOrder.pattern && operation.pattern !== store.readInventory.pattern);
+    shop = await startShop({ ...echoes, store: [...others, slow, held] }, { requestBudgetMs: 20_000 });
+    for (const [n, key] of ['staff', 'other'].entries()) shop.identity.addCredential(key, { kind: 'apiKey', userId: userId(n) });
+    // A credential that the gateway does not know yet is one of its address.
+    for (const key of ['staff', 'other']) expect((await post(shop, 'tools/list', {}, { api_key: key })).status).toBe(200);
+    const other = shop.get('/v3/store/inventory', { api_key: 'other' });
+    await until(() => waiting === 1);
+    const calls = await Promise.all(Array.from({ length: 6 }, (_, n) => call(shop, 'get_order', { orderId: n + 1 })));
+    expect([calls.map(failure).filter(Boolean), most]).toEqual([[], 1]);
+    answered.resolve(undefined);
+    expect((await other).status).toBe(200);
+  });
+
   it('hold until an answer is read', async () => {
     shop = await startShop(shopWithPlants);
     shop.identity.addCredential('staff');
