@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { networkOf } from './http/request.js';
+import { nearby, networkOf } from './http/request.js';
 
 describe('the rate-limiting key of an anonymous client', () => {
   it.each([
@@ -14,5 +14,17 @@ describe('the rate-limiting key of an anonymous client', () => {
     ['somewhere', 'somewhere'],
   ])('of %s is %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
+  });
+});
+
+describe('the network by which people recognise an address', () => {
+  it.each([
+    ['198.51.100.7', '198.51.100.0/24'],
+    ['::ffff:198.51.100.7', '198.51.100.0/24'],
+    ['2001:db8:1:2::3', '2001:db8:1::/48'],
+    ['2001:db8:1:ffff::', '2001:db8:1::/48'],
+    ['unknown', 'unknown'],
+  ])('of %s is %s', (address, network) => {
+    expect(nearby(address)).toBe(network);
   });
 });

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
-import type { Role } from '@plant-shop/contracts/permissions';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
 import { type Actor, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { readDatabaseTime } from '../database-clock.js';
 import { type Addressee, MailOutbox } from '../mail/outbox.js';
-import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { newTotpSecret, OneTimeCodes, secretOf, stepOf } from './codes.js';
 import { deleteFactor, type FactorRecord, findTotp, insertPasskey, insertTotp, listFactors } from './factors.repository.js';
 import { methodOf, type PasskeyProof, Passkeys } from './passkeys.js';
@@ -16,9 +14,6 @@ import { methodOf, type PasskeyProof, Passkeys } from './passkeys.js';
 /** Factors that a user may have. */
 export const maxFactors = 20;
 export const maxFactorName = 100;
-
-/** What a log-in needs beside the password. */
-export type Needed = 'nothing' | 'factor' | 'enrolment';
 
 /** Who adds a factor, and on which page. */
 export interface Enrolment {
@@ -53,13 +48,7 @@ export class Factors {
     private readonly codes: OneTimeCodes,
     private readonly passkeys: Passkeys,
     private readonly outbox: MailOutbox,
-    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
-
-  neededOf({ hasFactor, role }: { readonly hasFactor: boolean; readonly role: Role }): Needed {
-    if (hasFactor) return 'factor';
-    return this.options.requireSecondFactor === 'staff' && role !== 'customer' ? 'enrolment' : 'nothing';
-  }
 
   /**
    * Makes the secret of an app, sealed for the page that has it until the user types a code.

@@ -7,7 +7,6 @@ import { until } from '@plant-shop/testing/until';
 import { manager, testEnvironment, TestIdentity } from '../identity.spec.fixture.js';
 import { runOperatorCommand } from '../process.spec.fixture.js';
 import { Mailbox } from './mail.spec.fixture.js';
-import { nearby } from './outbox.js';
 
 type Person = Awaited<ReturnType<TestIdentity['registerAndLogin']>> & { readonly email: string };
 
@@ -90,16 +89,6 @@ describe('notices about an account', () => {
     const one = await person();
     for (let n = 0; n < 25; n++) await logIn(one, `198.51.${n}.1`);
     expect((await shop.sql.query('SELECT 1 FROM known_devices WHERE user_id = $1', [one.userId])).rowCount).toBe(20);
-  });
-
-  it.each([
-    ['198.51.100.7', '198.51.100.0/24'],
-    ['::ffff:198.51.100.7', '198.51.100.0/24'],
-    ['2001:db8:1:2::3', '2001:db8:1::/48'],
-    ['2001:db8:1:ffff::', '2001:db8:1::/48'],
-    ['unknown', 'unknown'],
-  ])('take %s for %s', (address, network) => {
-    expect(nearby(address)).toBe(network);
   });
 
   it('end with the user, whose mail about orders ends, too', async () => {

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { AccountMailKind } from '@plant-shop/contracts/notifications';
 import { Cipher } from '@plant-shop/platform/cipher';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import { networkOf } from '@plant-shop/platform/http/request';
+import { nearby } from '@plant-shop/platform/http/request';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { readDatabaseTime } from '../database-clock.js';
 import type { LinkPurpose } from './links.js';
@@ -123,10 +123,3 @@ export class MailOutbox {
 
 const recipientOf = ({ version, orderMails, email, emailVerifiedAt, username }: Addressee): RecipientContent =>
   orderMails && email !== null && emailVerifiedAt !== null ? { version, address: email, username } : { version };
-
-/** Returns the network of an address by which users recognise it, and the shop a device: its /24, or /48 with IPv6. Providers change the rest. */
-export function nearby(address: string): string {
-  const network = networkOf(address);
-  if (network.includes(':')) return `${network.split(':', 3).join(':')}::/48`;
-  return network.includes('.') ? `${network.split('.', 3).join('.')}.0/24` : network;
-}

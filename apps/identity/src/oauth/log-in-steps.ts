@@ -7,7 +7,7 @@ import { findHasFactor } from '../factors/factors.repository.js';
 import { type Enrolled, Factors } from '../factors/factors.service.js';
 import { Passkeys } from '../factors/passkeys.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
-import { type Proven, SessionsService } from '../sessions/sessions.service.js';
+import { neededOf, type Proven, SessionsService } from '../sessions/sessions.service.js';
 import { RecentLogin } from '../users/recent-login.js';
 import type { UserRecord } from '../users/user.js';
 import { findUserById, type StoredPassword } from '../users/users.repository.js';
@@ -47,7 +47,7 @@ export class LogInSteps {
 
   /** Goes on after the right password. */
   async begin(request: InteractionRequest, { userId, passwordHash, ...stored }: StoredPassword): Promise<void> {
-    const needed = this.factors.neededOf(stored);
+    const needed = neededOf(stored, this.options);
     if (needed === 'nothing') return this.finish(request, { userId, passwordHash, provedFactor: false }, ['pwd']);
     await this.keep(request, { userId, passwordHash, stage: needed });
     redirect(request.ctx, `${pathOf(request.interaction)}/factor`);

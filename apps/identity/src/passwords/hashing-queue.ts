@@ -13,7 +13,7 @@ const maxBatches = 500;
 /**
  * Decides which password is hashed next. Urgent work (logins) goes first, in order of arrival. Registrations follow: networks take turns,
  * one password each, and a network's registrations keep their order, so neither a long list nor many registrations of one network delay
- * those of another.
+ * those of another. Of one network's logins at most as many wait as may fail (`LoginAttempts`): each counts as failed until it has succeeded.
  */
 export class HashingQueue {
   private running = 0;

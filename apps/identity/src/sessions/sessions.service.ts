@@ -3,12 +3,12 @@ import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity, type Login, type Logout, type NewSession } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
+import { nearby } from '@plant-shop/platform/http/request';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
-import { MailOutbox, nearby } from '../mail/outbox.js';
+import { MailOutbox } from '../mail/outbox.js';
 import { auditUnlessSelf, findStoredPassword, findUser, findUserById, type StoredPassword } from '../users/users.repository.js';
-import { Factors } from '../factors/factors.service.js';
 import { revokeKeysOf } from '../api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -56,13 +56,12 @@ export class SessionsService {
     private readonly revocations: RevocationsService,
     private readonly recentLogin: RecentLogin,
     private readonly outbox: MailOutbox,
-    private readonly factors: Factors,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   async login({ deadline }: RpcContext, login: Login): Promise<NewSession> {
     const { result, attemptsLeft } = await this.withPassword(deadline, login, (stored) => {
-      const needed = this.factors.neededOf(stored);
+      const needed = neededOf(stored, this.options);
       if (needed !== 'nothing') throw secondFactorRequired(needed, this.options.publicUrl);
       return this.openFor({ ...stored, provedFactor: false }, login);
     });
@@ -180,6 +179,12 @@ interface Device {
 }
 
 const loginFailed = (): DomainError => new DomainError('login-failed', 'The username or the password is wrong.');
+
+/** What a log-in needs beside the password: a factor of a user who has one, and of staff, if the shop requires it, the enrolment of the first. */
+export function neededOf({ hasFactor, role }: Pick<StoredPassword, 'hasFactor' | 'role'>, { requireSecondFactor }: IdentityOptions): 'nothing' | 'factor' | 'enrolment' {
+  if (hasFactor) return 'factor';
+  return requireSecondFactor === 'staff' && role !== 'customer' ? 'enrolment' : 'nothing';
+}
 
 const secondFactorRequired = (needed: 'factor' | 'enrolment', publicUrl: string): DomainError =>
   new DomainError(

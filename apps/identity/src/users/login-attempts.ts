@@ -91,7 +91,8 @@ interface Counted {
 }
 
 /**
- * Limits how often secrets can be guessed. An attempt counts as failed before the secret is checked, and is undone when the
+ * Limits how often secrets can be guessed: passwords by name and network, codes by user and network, clients' secrets by network. Mails and costly
+ * uses are counted in the same table. An attempt counts as failed before the secret is checked, and is undone when the
  * secret was right: counting afterwards would let any number of concurrent guesses through.
  */
 @Injectable()
@@ -205,7 +206,7 @@ export class LoginAttempts {
         return of ? [{ ...row, of }] : [];
       });
       const waits = counts.flatMap(({ failures, of, secondsLeft }) => (failures > of.limit ? secondsLeft : []));
-      // Rolls the counts back too: a blocked address must not use up attempts of names.
+      // Rolls the counts back too: a blocked address must not use up attempts of names. It is reported once: a refusal does not run again.
       if (waits.length > 0) this.report(attempt, 'blocked');
       if (waits.length > 0) throw tooManyLogins(Math.max(1, ...waits));
       return counts;
@@ -216,6 +217,7 @@ export class LoginAttempts {
       result = await work();
       failed = result === undefined;
     } finally {
+      // If this fails after a login, its attempt stays counted and its session ends unused: the client gets the error and logs in again.
       if (!failed) await this.database.transaction((tx) => undoAttempt(tx, counts));
     }
     if (failed) this.report(attempt, 'wrong');

@@ -29,6 +29,13 @@ export function networkOf(address: string): string {
     .join(':')}::/64`;
 }
 
+/** Returns the network of an address by which people recognise it and programs a device: its /24, or /48 with IPv6. Providers change the rest. */
+export function nearby(address: string): string {
+  const network = networkOf(address);
+  if (network.includes(':')) return `${network.split(':', 3).join(':')}::/48`;
+  return network.includes('.') ? `${network.split('.', 3).join('.')}.0/24` : network;
+}
+
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
