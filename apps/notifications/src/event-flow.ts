@@ -1,12 +1,21 @@
-import { Inject, Injectable, type OnApplicationBootstrap, Optional, type Provider } from '@nestjs/common';
-import type { LoggedRange } from '@plant-shop/events/follower';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown, Optional, type Provider } from '@nestjs/common';
+import { broadcasts } from '@plant-shop/contracts/broker';
+import type { ShopEvent } from '@plant-shop/contracts/events';
+import { store } from '@plant-shop/contracts/store';
+import type { FeedMessage } from '@plant-shop/events/event';
+import type { BodyColumn } from '@plant-shop/events/event-log';
+import { Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
 import { LogRetention, type LowestNeeded } from '@plant-shop/events/log-retention';
 import type { Logger } from '@plant-shop/platform/logging';
+import { type Listener, Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { eventsNotPublished } from './export/destinations.repository.js';
 import { Exporter } from './export/exporter.js';
-import { FeedFollower } from './feed-follower.js';
 import { Fanout } from './log/fanout.js';
 import { LogTail } from './log/log-tail.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
@@ -16,13 +25,13 @@ import { Connections } from './stream/subscribers/connections.js';
 import { Pages } from './stream/transport/pages.js';
 import { AllOrdersEnqueuer, OwnOrdersEnqueuer } from './webhooks/queue/enqueuers.js';
 import { DueSignal } from './webhooks/queue/due-signal.js';
-import { type DeliveryNeeds, findLowestEnqueuedUpTo } from './webhooks/queue/positions.repository.js';
+import { type DeliveryNeeds, findLowestEnqueuedUpTo, skipOrDeferDeliveries } from './webhooks/queue/positions.repository.js';
 import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 
 // The path of one event:
 //
 //   store ── message, feed page ──> FeedFollower ── transaction ──> event_log
-//                                      │ onLogged
+//                                      │
 //                                      v
 //                                  EventFlow ──────> OwnOrdersEnqueuer.notify, AllOrdersEnqueuer.notify
 //                                      │                             │ webhook_deliveries
@@ -50,7 +59,7 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 // Mails are apart from this: `OrderMails` polls event_log with a watermark of its own, `MailWorker` the mails that are due. `Exporter` publishes
 // pages of event_log to each destination, from the position in its row.
 //
-// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file and `FeedFollower` connect them. Parts of one folder call
+// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. Parts of one folder call
 // each other, or register with each other in their constructors: `FeedFollower` and `LogTail` with `Fanout`, `Connections` with
 // `CredentialWatch` and `FrameSender`, `Pages` with `Connections`.
 
@@ -58,7 +67,6 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 @Injectable()
 class EventFlow implements OnApplicationBootstrap {
   constructor(
-    feed: FeedFollower,
     private readonly fanout: Fanout,
     @Optional() @Inject(LogTail) private readonly tail?: LogTail,
     @Optional() @Inject(Broadcaster) broadcaster?: Broadcaster,
@@ -71,7 +79,6 @@ class EventFlow implements OnApplicationBootstrap {
     @Optional() @Inject(DeliveryWorker) worker?: DeliveryWorker,
     @Optional() @Inject(Exporter) private readonly exporter?: Exporter,
   ) {
-    feed.onLogged((logged, needs) => this.pass(logged, needs));
     tail?.onEntries(() => {
       broadcaster?.notify();
       pages?.notify();
@@ -100,7 +107,7 @@ class EventFlow implements OnApplicationBootstrap {
   }
 
   /** Passes on what this replica has just logged. */
-  private pass(logged: LoggedRange, needs: DeliveryNeeds): void {
+  pass(logged: LoggedRange, needs: DeliveryNeeds): void {
     this.exporter?.announce();
     this.enqueueDeliveries(needs);
     const announcement = this.fanout.toAnnouncement(logged, needs.own || needs.all);
@@ -111,6 +118,77 @@ class EventFlow implements OnApplicationBootstrap {
   private enqueueDeliveries({ own, all }: DeliveryNeeds): void {
     if (own) this.ownOrders?.notify();
     if (all) this.allOrders?.notify();
+  }
+}
+
+/** This service's name in the store's list of followers. */
+const followerName = 'notifications';
+const budgetMs = 5_000;
+
+/** Members of an event that clients filter by. Which of them exist depends on its type. */
+type FilterMembers = Partial<Record<'orderId' | 'plantId' | 'newStatus', unknown>>;
+const dataOf = ({ data }: ShopEvent): FilterMembers => data;
+
+const filterColumns: readonly BodyColumn<ShopEvent>[] = [
+  ['event_type', 'text', ({ event }) => event],
+  ['order_id', 'bigint', (event) => dataOf(event).orderId],
+  ['plant_id', 'bigint', (event) => dataOf(event).plantId],
+  ['new_status', 'text', (event) => dataOf(event).newStatus],
+];
+
+/** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
+@Injectable()
+export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly follower: Follower<ShopEvent>;
+  private messages: Listener | undefined;
+
+  constructor(
+    private readonly nats: Nats,
+    private readonly rpc: RpcClient,
+    database: Database,
+    flow: EventFlow,
+    fanout: Fanout,
+    metrics: Registry,
+    @InjectLogger() logger: Logger,
+  ) {
+    this.follower = new Follower(
+      database,
+      {
+        feed: this.storeFeed(),
+        columns: filterColumns,
+        onAdvance: (tx, advance, events) => {
+          const needs = skipOrDeferDeliveries(tx, advance, new Set(events.map(({ subject }) => subject)));
+          return (logged) => flow.pass(logged, needs());
+        },
+      },
+      logger,
+    );
+    fanout.onLoggedElsewhere((announcement) => this.follower.noteLoggedElsewhere(announcement));
+    gauge(metrics, 'notifications_feed_lag', 'Events of the store that are not in the log yet', () => this.follower.lag);
+    gauge(metrics, 'notifications_feed_behind_seconds', 'Time since the log had all events that the store was known to have', () => this.follower.lagSeconds);
+  }
+
+  onApplicationBootstrap(): void {
+    this.messages = this.nats.listen(broadcasts.feed.subject, (message) => this.follower.receive(message.json<FeedMessage>()));
+    this.follower.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    this.messages?.stop();
+    return this.follower.stop();
+  }
+
+  private storeFeed(): RemoteFeed {
+    const context = (): RpcContext => new RpcContext('feed', Deadline.in(budgetMs));
+    return {
+      read: ({ seq, id }, limit) =>
+        this.rpc.call(
+          store.feedRead,
+          { follower: followerName, after: seq, ...(id !== undefined && { afterId: id }), limit },
+          context(),
+        ),
+      startEpoch: (known, agreed) => this.rpc.call(store.startEpoch, { known, agreed }, context()),
+    };
   }
 }
 

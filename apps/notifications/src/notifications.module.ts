@@ -23,7 +23,8 @@ import { streamProviders } from './stream/stream.providers.js';
 import { Connections } from './stream/subscribers/connections.js';
 import { StreamServer } from './stream/transport/stream-server.js';
 import { StreamAdapter } from './stream/transport/stream.adapter.js';
-import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js';
+import { WebhooksController } from './webhooks/endpoints/webhooks.service.js';
+import { DeliveriesController } from './webhooks/sending/deliveries.service.js';
 import { SandboxController } from './webhooks/queue/sandbox.js';
 import { queueProviders, webhookProviders } from './webhooks/webhook.providers.js';
 
@@ -33,7 +34,7 @@ class NotificationsModule {
     const { role } = options;
     return {
       module: NotificationsModule,
-      controllers: hasWebhooks(role) ? [WebhooksController, MailsController, DestinationsController, auditControllerOf(notifications.readAudit), ...(options.sandbox ? [SandboxController] : [])] : [],
+      controllers: hasWebhooks(role) ? [WebhooksController, DeliveriesController, MailsController, DestinationsController, auditControllerOf(notifications.readAudit), ...(options.sandbox ? [SandboxController] : [])] : [],
       providers: [
         { provide: NOTIFICATIONS_OPTIONS, useValue: options },
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },

@@ -49,7 +49,8 @@ export class LogWriter<Body> {
     const ownColumns = columns.map(([name, type, of]): Column<LogRow<Body>> => [name, type, ({ parsed }) => parsed && of(parsed)]);
     this.rows = new RowsParameter<LogRow<Body>>(...eventColumns, ...ownColumns);
     const written = this.rows.names.split(', ').slice(1).concat('repeats');
-    // Overwrites rows beyond the watermark: they were never delivered, whichever replica logged them.
+    // Overwrites rows beyond the watermark. One transaction logs and moves it, so there are none, unless somebody inserted them by hand: they
+    // were never delivered, and must not stop the log.
     this.insert = {
       name: 'log-events',
       text: `

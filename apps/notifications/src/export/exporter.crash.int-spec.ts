@@ -3,7 +3,7 @@ import { type Destination, notifications } from '@plant-shop/contracts/notificat
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/service-testing/crash/every-point';
 import { Run } from '@plant-shop/service-testing/crash/run';
 import { until } from '@plant-shop/testing/until';
-import { FeedFollower } from '../feed-follower.js';
+import { FeedFollower } from '../event-flow.js';
 import { TestWebhooks } from '../webhooks/webhooks.spec.fixture.js';
 import { admin, TestBroker } from './export.spec.fixture.js';
 import { Exporter } from './exporter.js';

@@ -37,7 +37,7 @@ export class Fanout implements OnApplicationShutdown {
     return { ...logged, reachedAt: this.revocations.identityTime() - ageMs, needsDeliveries };
   }
 
-  /** Adds a function to call for every message of another replica. */
+  /** Adds a function to call for every message of another replica: this one's do not come back (`noEcho` in libs/platform). */
   onLoggedElsewhere(handle: (announcement: Announcement) => void): void {
     this.handlers.push(handle);
     this.messages ??= this.nats.listen(broadcasts.fanout.subject, (message) => this.receive(message.json<Announcement>()));

@@ -4,7 +4,7 @@ import type { OutgoingMail } from '@plant-shop/contracts/notifications';
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/service-testing/crash/every-point';
 import { Run } from '@plant-shop/service-testing/crash/run';
 import { until } from '@plant-shop/testing/until';
-import { FeedFollower } from '../feed-follower.js';
+import { FeedFollower } from '../event-flow.js';
 import { userNo } from '../webhooks/webhooks.spec.fixture.js';
 import { MailWorker } from './mail-worker.js';
 import { mailOf, recipientNo, TestMail } from './mail.spec.fixture.js';

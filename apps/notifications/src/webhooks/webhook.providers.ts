@@ -2,7 +2,6 @@ import type { Provider } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { IdempotentResultsSweeper } from '@plant-shop/platform/patterns/idempotent-results';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
-import { DeliveriesService } from './endpoints/deliveries.service.js';
 import { OwnerSync } from './endpoints/owner-sync.js';
 import { resolveByDns, TargetGuard } from './endpoints/target-guard.js';
 import { WebhooksSweeper } from './endpoints/webhooks-sweeper.js';
@@ -12,6 +11,7 @@ import { DeliveryMetrics } from './queue/delivery-metrics.js';
 import { DueSignal } from './queue/due-signal.js';
 import { QueueClock } from './queue/queue-clock.js';
 import { slotsFor } from './queue/fair-queue.js';
+import { DeliveriesService } from './sending/deliveries.service.js';
 import { DeliveryWorker } from './sending/delivery-worker.js';
 import { WebhookSender } from './sending/webhook-sender.js';
 

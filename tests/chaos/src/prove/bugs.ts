@@ -101,8 +101,8 @@ export const bugs: readonly Bug[] = [
     id: 'hole',
     name: 'events beyond a gap are logged and delivered',
     edits: [
-      { file: 'libs/events/dist/event-range.js', find: 'if (!common || common.id !== before.id) {', replace: 'if (false) {' },
-      { file: 'libs/events/dist/event-range.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
+      { file: 'libs/events/dist/follower.js', find: 'if (!common || common.id !== before.id) {', replace: 'if (false) {' },
+      { file: 'libs/events/dist/follower.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
       // Delays or drops some messages, which the unmodified code tolerates.
       {
         file: 'libs/events/dist/feed.js',

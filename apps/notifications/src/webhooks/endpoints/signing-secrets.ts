@@ -1,16 +1,12 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Cipher, Encrypted } from '@plant-shop/platform/cipher';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
-const prefix = 'whsec_';
 const keyBytes = 32;
 
 /** Returns a new random secret, in the form that Standard Webhooks 1.0 prescribes for symmetric signatures. */
-export const newSecret = (): string => prefix + randomBytes(keyBytes).toString('base64');
-
-/** Returns the key of the HMAC. */
-const signingKeyOf = (secret: string): Buffer => Buffer.from(secret.slice(prefix.length), 'base64');
+export const newSecret = (): string => `whsec_${randomBytes(keyBytes).toString('base64')}`;
 
 /** Adds a signing secret. The previous one also signs for `graceSeconds`, until the returned time; older ones end at once. */
 export async function addSecret(tx: Transaction, webhookId: string, secret: Encrypted, graceSeconds: number): Promise<Date> {
@@ -71,22 +67,4 @@ export async function secretsAt(db: Pick<Transaction, 'query'>, cipher: Cipher, 
   );
   const secrets = rows.map(({ bytes, createdAt, endsAt }) => ({ secret: cipher.decrypt(bytes, webhookId), from: (createdAt?.getTime() ?? -Infinity) - clockSlackMs, to: (endsAt?.getTime() ?? Infinity) + clockSlackMs }));
   return (at) => secrets.flatMap(({ secret, from, to }) => (from <= at.getTime() && at.getTime() < to ? [secret] : []));
-}
-
-/** Headers of every attempt. */
-export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'plant-shop-webhooks/1' };
-
-// Standard Webhooks 1.0 (standardwebhooks.com), symmetric signatures.
-
-/**
- * Returns the headers that sign an attempt, with one signature for each secret.
- * @param at when this attempt begins: receivers refuse old timestamps
- */
-export function signedHeaders(eventId: string, at: Date, body: string, secrets: readonly string[]): Record<string, string> {
-  const timestamp = String(Math.floor(at.getTime() / 1_000));
-  const signatures = secrets.map((secret) => {
-    const key = signingKeyOf(secret);
-    return `v1,${createHmac('sha256', key).update(`${eventId}.${timestamp}.${body}`).digest('base64')}`;
-  });
-  return { 'webhook-id': eventId, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }

@@ -1,13 +1,17 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type {
-  CreatedWebhook,
-  DeleteWebhook,
-  ListWebhooks, ListWebhooksOf,
-  NewWebhook,
-  ReplaceWebhook,
-  RotatedSecret,
-  RotateWebhookSecret,
-  Webhook,
+import { Controller, Inject, Injectable } from '@nestjs/common';
+import {
+  type CreatedWebhook,
+  type CreateWebhook,
+  type DeleteWebhook,
+  type GetWebhook,
+  type ListWebhooks,
+  type ListWebhooksOf,
+  type NewWebhook,
+  notifications,
+  type ReplaceWebhook,
+  type RotatedSecret,
+  type RotateWebhookSecret,
+  type Webhook,
 } from '@plant-shop/contracts/notifications';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
@@ -15,6 +19,7 @@ import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempo
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { assertMaySee } from '../../log/subscription.js';
@@ -187,3 +192,43 @@ export class WebhooksService {
 const invalidUrl = (fault: string): Error => invalidInput([{ pointer: '/webhook/url', detail: fault }]);
 
 const versioned = (webhook: WebhookEntity): Versioned<Webhook> => new Versioned(toWebhook(webhook), webhook.version);
+
+@Controller()
+export class WebhooksController {
+  constructor(private readonly webhooks: WebhooksService) {}
+
+  @Answers(notifications.createWebhook)
+  createWebhook({ webhook }: CreateWebhook, context: RpcContext): Promise<Versioned<CreatedWebhook> | Replayed> {
+    return this.webhooks.create(context, webhook);
+  }
+
+  @Answers(notifications.listWebhooks)
+  listWebhooks(request: ListWebhooks, context: RpcContext): Promise<Page<Webhook>> {
+    return this.webhooks.list(context, request);
+  }
+
+  @Answers(notifications.listWebhooksOf)
+  listWebhooksOf(request: ListWebhooksOf): Promise<Page<Webhook>> {
+    return this.webhooks.listOf(request);
+  }
+
+  @Answers(notifications.getWebhook)
+  getWebhook({ webhookId }: GetWebhook, context: RpcContext): Promise<Versioned<Webhook>> {
+    return this.webhooks.get(context, webhookId);
+  }
+
+  @Answers(notifications.replaceWebhook)
+  replaceWebhook(request: ReplaceWebhook, context: RpcContext): Promise<Versioned<Webhook>> {
+    return this.webhooks.replace(context, request);
+  }
+
+  @Answers(notifications.deleteWebhook)
+  deleteWebhook(request: DeleteWebhook, context: RpcContext): Promise<{ id: string }> {
+    return this.webhooks.delete(context, request);
+  }
+
+  @Answers(notifications.rotateWebhookSecret)
+  rotateWebhookSecret(request: RotateWebhookSecret, context: RpcContext): Promise<RotatedSecret | Replayed> {
+    return this.webhooks.rotateSecret(context, request);
+  }
+}

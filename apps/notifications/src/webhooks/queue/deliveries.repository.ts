@@ -1,10 +1,10 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import { defaultEventType, type WebhookTest } from '@plant-shop/contracts/events';
+import type { WebhookTest } from '@plant-shop/contracts/events';
 import type { Delivery, DeliveryAttempt, DeliveryResponse, DeliveryState } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { bringForward, isStockType } from './queue.repository.js';
+import { bringForward, isOfOthers, isOfStock, isSubscribed, mayHave, maySee } from './queue.repository.js';
 import { maxAttempts } from './turn.js';
 import { queueAhead, queueNow } from './queue-clock.js';
 import { type EndpointProgress, longerPause, type OwnRange } from './positions.repository.js';
@@ -46,21 +46,6 @@ export const testBody = (webhookId: string, now: Date): string =>
   JSON.stringify({ event: 'webhook.test', timestamp: now.toISOString(), data: { webhookId } } satisfies WebhookTest);
 
 type Reader = Pick<Transaction, 'query'>;
-
-/** SQL: event `l` is of stock. It belongs to no user, so an endpoint may have it that does not see all orders. */
-const isOfStock = isStockType('l.event_type');
-
-/** SQL: endpoint `w` may see the order or the stock of event `l`, if it subscribes to it. */
-export const mayHave = `(w.sees_all OR l.subject = w.owner_id OR ${isOfStock})`;
-
-/** SQL: event `l` is of another user's order. */
-export const isOfOthers = `(l.subject <> w.owner_id AND NOT ${isOfStock})`;
-
-/** SQL: endpoint `w` subscribes to event `l`. */
-export const isSubscribed = `l.event_type = ANY (w.event_types) AND w.state <> 'deleted'
-  AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)
-  AND (w.new_statuses IS NULL OR l.event_type <> '${defaultEventType}' OR l.new_status = ANY (w.new_statuses))
-  AND (w.sees_stock OR NOT ${isOfStock})`;
 
 /**
  * SQL: appends rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent, created_at) to their
@@ -248,7 +233,7 @@ export interface DeliveryDetailsRecord extends DeliveryRecord {
 export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryDetailsRecord | undefined> {
   const [delivery] = await db.query<DeliveryDetailsRecord>(
     `SELECT ${publicColumns}, d.of_others AS "ofOthers", d.body, d.response, d.refusals, d.acceptance FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
-     WHERE d.id = $2 AND d.webhook_id = $1 AND (w.sees_all OR NOT d.of_others)`,
+     WHERE d.id = $2 AND d.webhook_id = $1 AND ${maySee}`,
     [webhookId, id],
   );
   return delivery;
@@ -264,7 +249,7 @@ const listed = `
     ELSE ARRAY[$2] END) AS wanted (state)
   CROSS JOIN LATERAL (
     SELECT * FROM webhook_deliveries d
-    WHERE d.webhook_id = w.id AND d.state = wanted.state AND d.id < $3 AND (w.sees_all OR NOT d.of_others)
+    WHERE d.webhook_id = w.id AND d.state = wanted.state AND d.id < $3 AND ${maySee}
     ORDER BY d.id DESC LIMIT $4
   ) d
   WHERE w.id = $1 ORDER BY d.id DESC LIMIT $4`;

@@ -5,8 +5,46 @@ import type { QueueLimits } from '../../options.js';
 import { queueNow } from './queue-clock.js';
 import { type Turn } from './turn.js';
 
-// Claims and ends deliveries, in batches. All times are the queue's (`QueueClock`). Locks are always taken in the same order: lanes, deliveries, queues. Claiming waits for
-// no lock before it ends its turns.
+// Claims and ends deliveries, in batches. When something is due is the queue's time (`QueueClock`), which a sandbox moves ahead; when a secret
+// or a delivery ends is told to people, so it is the database's. Locks are always taken in the same order: idempotency keys, endpoints, their
+// secrets, their owner's room, cursors or the watermark, turns, hosts, lanes, deliveries, queues. Claiming tries for turns and skips locked
+// deliveries. Before it ends its turns it waits only for hosts: while another replica claims for one of them, which takes a few round trips, or
+// if that replica hangs, until the server ends its transaction (5 s).
+
+// Which endpoint `w` may have what: an event `l` of the log when it is enqueued; a delivery `d` whenever it is claimed, sent or shown.
+
+/** SQL: an event type is one of stock, like `isStockEvent`. */
+const isStockType = (type: string): string => `${type} LIKE 'stock.%'`;
+
+/** SQL: event `l` is of stock. It belongs to no user, so an endpoint may have it that does not see all orders. */
+export const isOfStock = isStockType('l.event_type');
+
+/** SQL: endpoint `w` may see the order or the stock of event `l`, if it subscribes to it. */
+export const mayHave = `(w.sees_all OR l.subject = w.owner_id OR ${isOfStock})`;
+
+/** SQL: event `l` is of another user's order. */
+export const isOfOthers = `(l.subject <> w.owner_id AND NOT ${isOfStock})`;
+
+/** SQL: endpoint `w` subscribes to event `l`. */
+export const isSubscribed = `l.event_type = ANY (w.event_types) AND w.state <> 'deleted'
+  AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)
+  AND (w.new_statuses IS NULL OR l.event_type <> '${defaultEventType}' OR l.new_status = ANY (w.new_statuses))
+  AND (w.sees_stock OR NOT ${isOfStock})`;
+
+/** SQL: endpoint `w` may see the order of delivery `d`. */
+export const maySee = '(w.sees_all OR NOT d.of_others)';
+
+/** SQL: the event type of delivery `d`. */
+const eventType = `(d.body::jsonb ->> 'event')`;
+
+/**
+ * SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends of orders' events (not in a lane) were asked for one by one; stock events
+ * are in no lane, and always need the permission.
+ */
+const isWanted = `(NOT d.in_lane AND (d.seq IS NULL OR d.order_id IS NOT NULL) OR ${eventType} = ANY (w.event_types)
+  AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint)
+  AND (w.new_statuses IS NULL OR ${eventType} <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses))
+  AND (w.sees_stock OR NOT ${isStockType(eventType)}))`;
 
 /**
  * Takes advisory locks instead of locking the queues' rows: enqueuing deliveries and recording outcomes would otherwise wait for a
@@ -23,24 +61,6 @@ const lockTurns: Statement = {
     ) AS due
     WHERE pg_try_advisory_xact_lock(hashtext('turn of webhook'), hashtext(id::text)) LIMIT $1`,
 };
-
-/** SQL: endpoint `w` may see the order of delivery `d`. */
-const maySee = '(w.sees_all OR NOT d.of_others)';
-
-/** SQL: an event type is one of stock, like `isStockEvent`. */
-export const isStockType = (type: string): string => `${type} LIKE 'stock.%'`;
-
-/** SQL: the event type of delivery `d`. */
-const eventType = `(d.body::jsonb ->> 'event')`;
-
-/**
- * SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends of orders' events (not in a lane) were asked for one by one; stock events
- * are in no lane, and always need the permission.
- */
-const isWanted = `(NOT d.in_lane AND (d.seq IS NULL OR d.order_id IS NOT NULL) OR ${eventType} = ANY (w.event_types)
-  AND (w.order_id IS NULL OR w.order_id = d.order_id) AND (w.plant_id IS NULL OR w.plant_id = (d.body::jsonb #>> '{data,plantId}')::bigint)
-  AND (w.new_statuses IS NULL OR ${eventType} <> '${defaultEventType}' OR (d.body::jsonb #>> '{data,newStatus}') = ANY (w.new_statuses))
-  AND (w.sees_stock OR NOT ${isStockType(eventType)}))`;
 
 const readTurns: Statement = {
   name: 'webhooks-read-turns',

@@ -5,7 +5,8 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { decodeCursor, encodeCursor, noEpoch } from '../../log/history.js';
-import { enqueueWanted, isOfOthers, isSubscribed, mayHave } from './deliveries.repository.js';
+import { enqueueWanted } from './deliveries.repository.js';
+import { isOfOthers, isSubscribed, mayHave } from './queue.repository.js';
 import { assertNoReplay, noteReplay } from './pending-limits.js';
 import { findEnqueuedUpTo } from './positions.repository.js';
 

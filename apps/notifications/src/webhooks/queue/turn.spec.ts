@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { pauseBeforeNextTurn, roomOf, type Turn } from './turn.js';
+import { pauseAfter, pauseBeforeNextTurn, roomOf, type Turn } from './turn.js';
 
 const limits = { inFlight: 16, perSecond: 100, silentAttempts: 5, pauseMs: 5_000, longestPauseMs: 300_000 };
 const turn = (given: Partial<Turn> = {}): Turn => ({
@@ -43,5 +43,18 @@ describe('an endpoint whose turn it is', () => {
     expect(pauseBeforeNextTurn(turn({ leased: 16 }), 0, 0, 0, limits)).toBe(250);
     expect(pauseBeforeNextTurn(turn({ pausedForMs: 700 }), 0, 0, 0, limits)).toBe(700);
     expect(pauseBeforeNextTurn(turn({ isEnabled: false }), 0, 0, 0, limits)).toBe(Infinity);
+  });
+});
+
+describe('the schedule of attempts', () => {
+  it('has ten attempts: at once, and 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h after the previous one', () => {
+    const pauses = Array.from({ length: 10 }, (_, n) => pauseAfter(n + 1, 1, 0.5));
+    expect(pauses).toEqual([5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000, 86_400_000, undefined]);
+  });
+
+  it('varies a pause by a tenth, and scales it', () => {
+    expect(pauseAfter(1, 1, 0)).toBeCloseTo(4_500);
+    expect(pauseAfter(1, 1, 1)).toBeCloseTo(5_500);
+    expect(pauseAfter(1, 0.001, 0.5)).toBeCloseTo(5);
   });
 });

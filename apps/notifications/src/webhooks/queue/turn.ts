@@ -1,6 +1,6 @@
 import type { QueueLimits } from '../../options.js';
 
-// Decides how much of an endpoint's backlog is claimed, and when its next turn is.
+// Decides how much of an endpoint's backlog is claimed, when its next turn is, and when a delivery's next attempt is (mail's, too).
 
 /** An endpoint whose turn it is, with its current state. */
 export interface Turn {

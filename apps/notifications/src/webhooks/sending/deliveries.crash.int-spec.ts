@@ -7,7 +7,7 @@ import { Run } from '@plant-shop/service-testing/crash/run';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';
-import { FeedFollower } from '../../feed-follower.js';
+import { FeedFollower } from '../../event-flow.js';
 import { LogTail } from '../../log/log-tail.js';
 import { OwnerSync } from '../endpoints/owner-sync.js';
 import { AllOrdersEnqueuer, OwnOrdersEnqueuer } from '../queue/enqueuers.js';

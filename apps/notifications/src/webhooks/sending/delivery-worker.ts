@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { isTransient } from '@plant-shop/platform/errors';
@@ -18,14 +19,11 @@ import { DeliveryMetrics } from '../queue/delivery-metrics.js';
 import { FairQueue } from '../queue/fair-queue.js';
 import { afterResults, burstOf, HostRates, type HostState, lockHosts, saveHosts } from '../queue/host-rates.js';
 import { QueueClock } from '../queue/queue-clock.js';
-import { bringForward, claimDue, type ClaimedDelivery, endTurns, findFailing, giveBack, noteHealth, type Outcome, recordOutcomes, takeTurns } from '../queue/queue.repository.js';
-import { pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
+import { bringForward, claimDue, type ClaimedDelivery, endTurns, findFailing, giveBack, type Health, noteHealth, type Outcome, recordOutcomes, takeTurns } from '../queue/queue.repository.js';
+import { pauseAfter, pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
 import { Leases } from './leases.js';
-import { healthOf, isGone, isQuick, outcomeOf, unwanted } from './outcome.js';
-import { AgreedTime } from './schedule.js';
-import { signedHeaders } from '../endpoints/signing-secrets.js';
-import { WebhookSender, type SendResult } from './webhook-sender.js';
+import { type SendResult, signedHeaders, WebhookSender } from './webhook-sender.js';
 
 /** Maximum number of endpoints in a claim. */
 const maxTurns = 64;
@@ -397,4 +395,92 @@ function countByWebhook(claimed: readonly ClaimedDelivery[]): Map<string, number
   const counts = new Map<string, number>();
   for (const { webhookId } of claimed) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
   return counts;
+}
+
+/** The receiver wants no more deliveries. */
+const goneStatus = 410;
+/** With these statuses, Retry-After concerns the receiver and not one event. */
+const busyStatuses = [429, 503];
+/** Maximum pause of an endpoint that its receiver may ask for: all its events wait meanwhile. */
+const maxPauseMs = 3_600_000;
+
+const isDelivered = ({ status }: SendResult): boolean => status !== undefined && status >= 200 && status < 300;
+const isUnanswered = ({ status }: SendResult): boolean => status === undefined;
+const isGone = ({ status }: Pick<SendResult, 'status'>): boolean => status === goneStatus;
+
+const askedPauseMs = ({ status, retryAfterMs = 0 }: SendResult): number =>
+  status !== undefined && busyStatuses.includes(status) ? retryAfterMs : 0;
+
+/** @param random from 0 to 1 */
+export function outcomeOf(delivery: ClaimedDelivery, lease: string, sent: SendResult, timeScale: number, random: number): Outcome {
+  const base = { delivery, lease, attempt: toAttempt(sent), ...(sent.response && { response: sent.response }), ...(sent.excerpt && { excerpt: sent.excerpt }) };
+  if (isDelivered(sent)) return { ...base, state: 'delivered', pauseMs: 0 };
+  const pauseMs = pauseAfter(delivery.recordedAttempts + 1, timeScale, random);
+  // After a 410 the endpoint is disabled, and the delivery is held like later ones.
+  if (pauseMs === undefined) return { ...base, state: isGone(sent) ? 'pending' : 'failed', pauseMs: 0 };
+  return { ...base, state: 'pending', pauseMs: Math.max(pauseMs, askedPauseMs(sent)) };
+}
+
+/** The outcome of a delivery that the endpoint's filters exclude by now: it fails without an attempt. */
+const unwanted = (delivery: ClaimedDelivery, lease: string, at: Date): Outcome => ({
+  ...{ delivery, lease, state: 'failed', pauseMs: 0 },
+  attempt: { at: at.toISOString(), durationMs: 0, error: 'Not sent: the webhook no longer selects this event.' },
+});
+
+const toAttempt = ({ at, status, durationMs, error }: SendResult): DeliveryAttempt => ({
+  at: at.toISOString(),
+  ...(status !== undefined && { status }),
+  durationMs,
+  ...(error !== undefined && { error }),
+});
+
+/** Returns whether an attempt freed its slot soon, with any result. */
+const isQuick = ({ durationMs, isUnfinished }: SendResult, promptMs: number): boolean => durationMs <= promptMs && !isUnfinished;
+
+/**
+ * Summarises a batch of attempts per endpoint.
+ * @param promptMs a response that takes longer is not prompt
+ */
+export function healthOf(attempts: readonly { readonly webhookId: string; readonly sent: SendResult }[], promptMs: number): Health[] {
+  const health = new Map<string, Health>();
+  for (const { webhookId, sent } of attempts) {
+    const before = health.get(webhookId);
+    const wasPrompt = !isUnanswered(sent) && isQuick(sent, promptMs);
+    health.set(webhookId, {
+      webhookId,
+      delivered: isDelivered(sent) || (before?.delivered ?? false),
+      answered: !isUnanswered(sent) || (before?.answered ?? false),
+      prompt: wasPrompt || (before?.prompt ?? false),
+      silentAttempts: (before?.silentAttempts ?? 0) + (wasPrompt ? 0 : 1),
+      pauseMs: Math.max(Math.min(askedPauseMs(sent), maxPauseMs), before?.pauseMs ?? 0),
+    });
+  }
+  return [...health.values()];
+}
+
+/** Two clocks with a smaller difference are right. */
+const agreementMs = 30_000;
+/** For how long the time goes on without an agreement; then the monotonic clock may have drifted. */
+const agreedForMs = 3_600_000;
+
+/**
+ * The time that attempts are signed with: receivers refuse one that is minutes off. The clock of this host or of identity's database may be set
+ * wrong while this process runs, so the time goes on from when both last agreed. Without that it is identity's.
+ */
+export class AgreedTime {
+  private agreed: { readonly time: number; readonly at: number } | undefined;
+
+  constructor(
+    private readonly identityTime: () => number,
+    private readonly hostTime: () => number = () => Date.now(),
+    private readonly monotonic: () => number = () => performance.now(),
+  ) {}
+
+  now(): Date {
+    const time = this.identityTime();
+    const at = this.monotonic();
+    if (Math.abs(time - this.hostTime()) < agreementMs) this.agreed = { time, at };
+    const { agreed } = this;
+    return new Date(agreed && at - agreed.at < agreedForMs ? agreed.time + at - agreed.at : time);
+  }
 }

@@ -6,7 +6,7 @@ import { certificateFor } from '@plant-shop/testing/certificate';
 import { until } from '@plant-shop/testing/until';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { TargetGuard } from '../endpoints/target-guard.js';
-import { WebhookSender, type WebhookSenderOptions } from './webhook-sender.js';
+import { maxRetryAfterMs, retryAfterMs, WebhookSender, type WebhookSenderOptions } from './webhook-sender.js';
 
 const post = {
   ...{ at: new Date(), headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}', mayBegin: () => true },
@@ -311,5 +311,25 @@ describe('the webhook sender', () => {
     expect(secure.received).toHaveLength(1);
     expect(receiver.received).toHaveLength(0);
     await secure.stop();
+  });
+});
+
+describe('Retry-After', () => {
+  const now = new Date('2027-03-01T08:00:00.000Z');
+
+  it.each([
+    ['120', 120_000],
+    ['0', 0],
+    ['Mon, 01 Mar 2027 08:01:00 GMT', 60_000],
+    ['Monday, 01-Mar-27 08:01:00 GMT', 60_000],
+    ['Mon, 01 Mar 2027 07:00:00 GMT', 0],
+    ['999999999999', maxRetryAfterMs],
+    ['Mon, 01 Mar 2099 08:00:00 GMT', maxRetryAfterMs],
+  ])('%s is %d ms', (header, ms) => {
+    expect(retryAfterMs(header, now)).toBe(ms);
+  });
+
+  it.each([undefined, '', '-5', '1.5', 'soon', '2027-03-01', '1e9', 'Mon, 99 Foo 2027'])('%s is ignored', (header) => {
+    expect(retryAfterMs(header, now)).toBeUndefined();
   });
 });

@@ -1,10 +1,9 @@
+import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { DeliveryResponse } from '@plant-shop/contracts/notifications';
 import { Agent, type Dispatcher, errors } from 'undici';
 import { type TargetGuard, TargetRefused } from '../endpoints/target-guard.js';
-import { fixedHeaders } from '../endpoints/signing-secrets.js';
 import { guardedConnector } from './connector.js';
-import { retryAfterMs } from './schedule.js';
 
 export interface WebhookSenderOptions {
   /** Time limit of an attempt: DNS, connection, TLS, headers and body. */
@@ -70,6 +69,24 @@ const keptBytes = ({ body }: Extent): number => 2 * body;
 const timedOut = new Error('time limit');
 const tooLong = new Error('response too long');
 const cut = new Error('cut');
+
+/** Headers of every attempt. */
+export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'plant-shop-webhooks/1' };
+
+// Standard Webhooks 1.0 (standardwebhooks.com), symmetric signatures.
+
+/**
+ * Returns the headers that sign an attempt, with one signature for each secret.
+ * @param at when this attempt begins: receivers refuse old timestamps
+ */
+export function signedHeaders(eventId: string, at: Date, body: string, secrets: readonly string[]): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1_000));
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${eventId}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': eventId, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+}
 
 /** Sends POSTs by undici's dispatcher: `fetch` costs ten times as much, and uses the environment's proxies. */
 export class WebhookSender {
@@ -217,6 +234,18 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.extent === wholeExtent) return { response: partOf(wholeExtent), ...withoutEmpty(partOf(refusalExtent)) };
     return withoutEmpty(partOf(acceptanceExtent));
   }
+}
+
+/** Maximum Retry-After that is honoured. */
+export const maxRetryAfterMs = 86_400_000;
+
+/** Parses Retry-After (RFC 9110, 10.2.3): seconds or a date. Returns undefined for anything else. */
+export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,12}$/.test(header)) return Math.min(Number(header) * 1_000, maxRetryAfterMs);
+  // All three forms of an HTTP date begin with the day of the week.
+  const date = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(header) ? Date.parse(header) : NaN;
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now.getTime()), maxRetryAfterMs);
 }
 
 /** Omits what is empty: it is kept for each delivery. */

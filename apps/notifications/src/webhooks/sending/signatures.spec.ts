@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { newSecret } from './signing-secrets.js';
-import { signedHeaders } from './signing-secrets.js';
+import { newSecret } from '../endpoints/signing-secrets.js';
+import { signedHeaders } from './webhook-sender.js';
 
 const body = '{"event":"order.status_changed","data":{"trackingNumber":"grün ☘"}}';
 const id = '0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FeedEvent } from './event.js';
-import { type EventRange, mergeRanges } from './event-range.js';
+import { type EventRange, mergeRanges } from './follower.js';
 
 const event = (seq: number, history = 'a'): FeedEvent => ({ seq, id: `${history}${seq}`, subject: 's', body: '{}' });
 /** Events `from` to `to`, of history `b` from `fork` on and of history `a` before. */

@@ -1,13 +1,26 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Controller, Inject, Injectable } from '@nestjs/common';
 import { isStockEvent } from '@plant-shop/contracts/events';
 import { permits, readingStock } from '@plant-shop/contracts/permissions';
-import type { Delivery, DeliveryDetails, ListDeliveries, PreviewReplay, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
+import {
+  type Delivery,
+  type DeliveryDetails,
+  type GetDelivery,
+  type ListDeliveries,
+  notifications,
+  type PreviewReplay,
+  type Replay,
+  type ReplayEvents,
+  type ReplayRange,
+  type ResendDelivery,
+  type TestWebhook,
+} from '@plant-shop/contracts/notifications';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { SemaphoreByKey } from '@plant-shop/platform/patterns/semaphore';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import {
@@ -25,9 +38,10 @@ import { lockRoom } from '../queue/pending-limits.js';
 import { previewReplay, replayEvents } from '../queue/replay.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type PendingLimits } from '../../options.js';
 import type { WebhookEntity } from '../../database.js';
-import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
-import { fixedHeaders, secretsAt, signedHeaders } from './signing-secrets.js';
-import { findWebhook, lockWebhook } from './webhooks.repository.js';
+import { secretsAt } from '../endpoints/signing-secrets.js';
+import { assertEnabled, assertMayUseWebhooks, existingWebhook } from '../endpoints/webhook.js';
+import { findWebhook, lockWebhook } from '../endpoints/webhooks.repository.js';
+import { fixedHeaders, signedHeaders } from './webhook-sender.js';
 
 /** Connections of the database that `schedule` may take: a replay holds one for as long as it takes to insert 10,000 deliveries. */
 const scheduledAtOnce = 2;
@@ -130,5 +144,40 @@ export class DeliveriesService {
     );
     this.due.notify();
     return answer;
+  }
+}
+
+@Controller()
+export class DeliveriesController {
+  constructor(private readonly deliveries: DeliveriesService) {}
+
+  @Answers(notifications.testWebhook)
+  testWebhook({ webhookId }: TestWebhook, context: RpcContext): Promise<Delivery | Replayed> {
+    return this.deliveries.test(context, webhookId);
+  }
+
+  @Answers(notifications.listDeliveries)
+  listDeliveries(request: ListDeliveries, context: RpcContext): Promise<Page<Delivery>> {
+    return this.deliveries.list(context, request);
+  }
+
+  @Answers(notifications.getDelivery)
+  getDelivery({ webhookId, deliveryId }: GetDelivery, context: RpcContext): Promise<DeliveryDetails> {
+    return this.deliveries.get(context, webhookId, deliveryId);
+  }
+
+  @Answers(notifications.resendDelivery)
+  resendDelivery({ webhookId, deliveryId }: ResendDelivery, context: RpcContext): Promise<Delivery | Replayed> {
+    return this.deliveries.resend(context, webhookId, deliveryId);
+  }
+
+  @Answers(notifications.replayEvents)
+  replayEvents({ webhookId, replay }: ReplayEvents, context: RpcContext): Promise<Replay | Replayed> {
+    return this.deliveries.replay(context, webhookId, replay);
+  }
+
+  @Answers(notifications.previewReplay)
+  previewReplay(request: PreviewReplay, context: RpcContext): Promise<Replay> {
+    return this.deliveries.previewReplay(context, request);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { healthOf, outcomeOf } from './outcome.js';
+import { AgreedTime, healthOf, outcomeOf } from './delivery-worker.js';
 import type { SendResult } from './webhook-sender.js';
 
 const at = new Date('2027-03-01T08:00:00.000Z');
@@ -48,5 +48,40 @@ describe('the health of endpoints', () => {
       { webhookId: 'slow', delivered: true, answered: true, prompt: false, silentAttempts: 1, pauseMs: 0 },
       { webhookId: 'dripping', delivered: true, answered: true, prompt: false, silentAttempts: 1, pauseMs: 0 },
     ]);
+  });
+});
+
+describe('the time of signatures', () => {
+  const [start, step] = [1_900_000_000_000, 600_000];
+  /** How wrong each clock is. */
+  let [identity, host, elapsed] = [0, 0, 0];
+  const time = (): AgreedTime => {
+    [identity, host, elapsed] = [0, 0, 0];
+    return new AgreedTime(() => start + elapsed + identity, () => start + elapsed + host, () => elapsed);
+  };
+  const errorOf = (one: AgreedTime): number => one.now().getTime() - start - elapsed;
+
+  it.each([-step, step])('is right while either clock is wrong by %i ms', (wrong) => {
+    const one = time();
+    expect(errorOf(one)).toBe(0);
+    for ([identity, host] of [[wrong, 0], [0, 0], [0, wrong]] as const) {
+      elapsed += 10_000;
+      expect(errorOf(one)).toBe(0);
+    }
+  });
+
+  it("is identity's until both clocks have agreed, and after an hour without that", () => {
+    const one = time();
+    host = step;
+    expect(errorOf(one)).toBe(0);
+    [identity, host] = [-step, 0];
+    expect(errorOf(one)).toBe(-step);
+    [identity, host] = [0, 0];
+    one.now();
+    [identity, host] = [-step, step];
+    elapsed = 3_599_999;
+    expect(errorOf(one)).toBe(0);
+    elapsed = 3_600_000;
+    expect(errorOf(one)).toBe(-step);
   });
 });
