@@ -10,10 +10,9 @@ import { CustomersController, CustomersService } from './customers/customers.js'
 import { FeedController, OrderFeed } from './feed/order-feed.js';
 import { OrderCounter } from './orders/order-counts.js';
 import { BasketsController, BasketsService } from './orders/baskets.service.js';
-import { OrderReads } from './orders/order-reads.service.js';
-import { OrdersController } from './orders/orders.controller.js';
+import { OrderReads, OrderReadsController } from './orders/order-reads.service.js';
 import { StaffCancellationsController, StaffCancellationsService } from './cancellations/staff-cancellations.js';
-import { OrdersService } from './orders/orders.service.js';
+import { OrdersController, OrdersService } from './orders/orders.service.js';
 import { TimelineController, TimelineService } from './orders/timeline.js';
 import { PaymentsController, PaymentsService } from './payments/payments.service.js';
 import { ReconcileController, ReconcileService } from './reconcile/reconcile.js';
@@ -31,7 +30,7 @@ class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, BasketsController, TimelineController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit), ...(options.sandbox ? [SandboxController] : [])],
+      controllers: [FeedController, OrdersController, OrderReadsController, BasketsController, TimelineController, StaffCancellationsController, PaymentsController, RefundsController, ShipmentsController, StockController, StockChangesController, AvailabilityController, CustomersController, ReconcileController, auditControllerOf(store.readAudit), ...(options.sandbox ? [SandboxController] : [])],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,

@@ -6,11 +6,10 @@ import {
   type CancelledOrder,
   customerClosed,
   type OrderState,
-  type Placement,
   type StatusChange,
   type StepContext,
 } from './order.js';
-import { assertWithinUnpaid, type OrderRequest, placementOf, type PlacingContext, type PlacingFacts } from './placing.js';
+import { assertWithinUnpaid, type OrderRequest, type Placement, placementOf, type PlacingContext, type PlacingFacts } from './placing.js';
 
 // A basket: orders that were placed together. Its id is that of its first order, so it needs none of its own.
 

@@ -1,11 +1,12 @@
-import { Injectable } from '@nestjs/common';
+import { Controller, Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import type { CountOrders, GetOrder, ListOrders, ListOrdersOf, Order, OrderCounts, OrderPlant } from '@plant-shop/contracts/store';
+import { type CountOrders, type GetOrder, type ListOrders, type ListOrdersOf, type Order, type OrderCounts, type OrderPlant, store } from '@plant-shop/contracts/store';
 import { maxLimit, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { OrderState } from './order.js';
@@ -122,3 +123,28 @@ const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore, ext
   ...(placedFrom === undefined ? [] : [`from ${placedFrom}`]),
   ...(placedBefore === undefined ? [] : [`before ${placedBefore}`]),
 ];
+
+@Controller()
+export class OrderReadsController {
+  constructor(private readonly reads: OrderReads) {}
+
+  @Answers(store.getOrder)
+  getOrder(request: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.reads.get(context, request);
+  }
+
+  @Answers(store.listOrders)
+  listOrders(request: ListOrders, context: RpcContext): Promise<Page<Order>> {
+    return this.reads.list(context, request);
+  }
+
+  @Answers(store.listOrdersOf)
+  listOrdersOf(request: ListOrdersOf): Promise<Page<Order>> {
+    return this.reads.listOf(request);
+  }
+
+  @Answers(store.countOrders)
+  countOrders(request: CountOrders, context: RpcContext): Promise<OrderCounts> {
+    return this.reads.count(context, request);
+  }
+}

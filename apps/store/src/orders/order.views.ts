@@ -3,8 +3,7 @@ import type { Basket, Order, OrderPlant, OrderStatus } from '@plant-shop/contrac
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Principal, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type BasketState, statusOf } from './basket.js';
-import type { OrderState } from './order.js';
-import { isoText } from './placing.js';
+import { isoText, type OrderState } from './order.js';
 
 export type Viewer = Pick<Principal, 'subject' | 'permissions'>;
 

@@ -10,8 +10,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
 import { appendInventoryDelta, appendStockEvents, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
 import { indexMetadata, jsonOf } from './owner-data.js';
-import type { Amendment, OrderState, Placement, StatusChange, Step } from './order.js';
-import type { UnpaidOrder } from './placing.js';
+import type { Amendment, OrderState, StatusChange, Step } from './order.js';
+import type { Placement, UnpaidOrder } from './placing.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -100,7 +100,9 @@ const selectPlacingTimes: Statement = {
 
 /**
  * Returns the times of new orders. They count as placed after all committed orders that their own transactions numbered, so that lists
- * show them before those, even if the clock was set back or this transaction waited for its locks. Call it after taking them.
+ * show them before those, even if the clock was set back or this transaction waited for its locks. Call it after taking them. After orders of
+ * a batch that did not get the feed's head they may count as placed before those: a list read by cursor still shows each order once, but
+ * misses one that commits behind what was read.
  * Rejected: looking the newest order up (87 µs on a busy machine).
  */
 export async function readPlacingTimes(tx: Transaction): Promise<PlacingTimes> {
@@ -213,7 +215,7 @@ const findEventBefore: Statement = {
  * @param stock the locked stock of their plants
  * @returns a function to call after the commit: it returns the numbered events to announce; undefined: they are numbered later,
  * because another transaction held the feed's head, or after a failover. Also undefined with events of stock, which are numbered later:
- * their announcement makes followers read the others, too
+ * their announcement makes followers read the others, too, no later than if they had collected these (`mayWait`)
  */
 export function writePlacedOrders(
   tx: Transaction,

@@ -1,8 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permits, readingStock } from '@plant-shop/contracts/permissions';
-import { type Basket, type NewBasket, type NewOrder, type Order, store, type TransferOrder } from '@plant-shop/contracts/store';
+import { type Basket, type CancelOrder, type NewBasket, type NewOrder, type Order, type PlaceOrder, store, type TransferOrder } from '@plant-shop/contracts/store';
 import type { FeedMessage } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
@@ -11,6 +11,7 @@ import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-k
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, readClock, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
@@ -19,8 +20,8 @@ import { lockAgainstClosing, lockUnpaid } from '../customers/customers.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { lockStock } from '../stock/stock.repository.js';
-import { assertVersion, cancel, type OrderState, type Placement, requireOrder, transfer } from './order.js';
-import { type OrderRequest, place, type PlacingFacts } from './placing.js';
+import { assertVersion, cancel, type OrderState, requireOrder, transfer } from './order.js';
+import { type OrderRequest, place, type Placement, type PlacingFacts } from './placing.js';
 import { changedBasket, maySeeOwners, requireVisible, versionedOrder } from './order.views.js';
 import { type BasketState, placeBasket } from './basket.js';
 import { writeBaskets } from './baskets.repository.js';
@@ -311,3 +312,23 @@ function requestsOf(batch: readonly BatchOrder[]): [BatchOrder, ...BatchOrder[]]
 const basketClaimOf = ({ ownerId, basket }: BatchOrder): ExternalIdClaim => ({ ownerId, externalId: basket?.externalId ?? null });
 
 const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];
+
+@Controller()
+export class OrdersController {
+  constructor(private readonly orders: OrdersService) {}
+
+  @Answers(store.placeOrder)
+  placeOrder({ order }: PlaceOrder, context: RpcContext): Promise<Versioned<Order> | Replayed> {
+    return this.orders.placeOrder(context, order);
+  }
+
+  @Answers(store.transferOrder)
+  transferOrder(transferring: TransferOrder, context: RpcContext): Promise<Versioned<Order> | Replayed> {
+    return this.orders.transfer(context, transferring);
+  }
+
+  @Answers(store.cancelOrder)
+  cancelOrder({ orderId, ifVersion }: CancelOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.orders.cancel(context, orderId, ifVersion);
+  }
+}

@@ -1,7 +1,8 @@
 import { DomainError } from '@plant-shop/contracts/errors';
+import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { CheckoutPolicy } from '../config.js';
-import { type PlantListing, plantNotFound } from '../stock/stock.js';
-import { customerClosed, dueAfterPlacing, externalIdExists, type OwnerData, type Placement, type StepContext } from './order.js';
+import { type PlantListing, plantNotFound, type Units } from '../stock/stock.js';
+import { customerClosed, dueAfterPlacing, externalIdExists, isoText, type OwnerData, type PlacedOrder, type Step, type StepContext } from './order.js';
 
 // Placing an order: what a request must meet, and what it makes. Baskets are placed by the same rules (basket.ts).
 
@@ -36,6 +37,12 @@ export interface PlacingFacts {
 export interface UnpaidOrder {
   readonly id: number;
   readonly quantity: number;
+}
+
+/** The step that begins an order. */
+export interface Placement extends Step<PlacedOrder> {
+  readonly units: Units;
+  readonly event: OrderEvent;
 }
 
 /**
@@ -139,22 +146,4 @@ export function assertWithinUnpaid(unpaid: readonly UnpaidOrder[], added: readon
       `Beyond the first, unpaid orders may be ${limits.orders}, with ${limits.units} units.`,
     { orders: unpaid.slice(0, 100).map((one) => one.id) },
   );
-}
-
-/** Times remembered. A batch needs two: when its orders are placed, and until when their units are reserved. */
-const maxTexts = 8;
-const texts = new Map<number, string>();
-
-/**
- * Formats a time as `toISOString` does, and remembers the last texts: all orders of a batch have the same times, each in an event and
- * in an answer, and formatting them for each order took a noticeable part of the store's CPU.
- */
-export function isoText(time: Date): string {
-  const ms = time.getTime();
-  const known = texts.get(ms);
-  if (known !== undefined) return known;
-  const text = time.toISOString();
-  if (texts.size === maxTexts) texts.clear();
-  texts.set(ms, text);
-  return text;
 }

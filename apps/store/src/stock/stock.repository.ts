@@ -1,4 +1,4 @@
-import { noSubject } from '@plant-shop/contracts/events';
+import { noSubject, type StockEvent } from '@plant-shop/contracts/events';
 import type { Inventory } from '@plant-shop/contracts/store';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
@@ -6,7 +6,7 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
-import { inventoryOf, stockEventOf, type StockState, type Units, type WrittenStock } from './stock.js';
+import { inventoryOf, type StockState, type Units, type WrittenStock } from './stock.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -120,6 +120,23 @@ export const movedUnits = new RowsParameter<readonly [plantId: number, moved: Un
 export const moveUnitsSql = (first: number): string => `
   UPDATE stock SET free = stock.free + t.free, reserved = stock.reserved + t.reserved, sold = stock.sold + t.sold, version = version + 1
   FROM ${movedUnits.from(first)} WHERE stock.plant_id = t.plant_id`;
+
+/**
+ * Returns the event of a change of a plant's free units; undefined if it crosses no threshold. Of several, the strongest.
+ * @param before with the threshold that holds now
+ * @param free after the change
+ */
+export function stockEventOf({ plantId, free: before, lowStockAt }: Pick<StockState, 'plantId' | 'free' | 'lowStockAt'>, free: number, at: Date): StockEvent | undefined {
+  const event = crossedBy(before, free, lowStockAt);
+  return event && { event, timestamp: at.toISOString(), data: { plantId, free, ...(lowStockAt !== null && { lowStockAt }) } };
+}
+
+function crossedBy(before: number, free: number, lowStockAt: number | null): StockEvent['event'] | undefined {
+  if (free === before) return undefined;
+  if (free === 0) return 'stock.out';
+  if (before === 0) return 'stock.back';
+  return lowStockAt !== null && free <= lowStockAt && before > lowStockAt ? 'stock.low' : undefined;
+}
 
 const appendEvents: Statement = {
   name: 'append-stock-events',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { openStock, stockEventOf, type StockState } from './stock.js';
+import { openStock, type StockState } from './stock.js';
+import { stockEventOf } from './stock.repository.js';
 
 describe('an opening', () => {
   const stock: StockState = {

@@ -1,5 +1,4 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { StockEvent } from '@plant-shop/contracts/events';
 import type { PlantStatus } from '@plant-shop/contracts/catalog';
 import type { Inventory, OpenStock } from '@plant-shop/contracts/store';
 
@@ -49,23 +48,6 @@ export function openStock(
   if (incarnation <= stock.incarnation) return undefined;
   const free = units ?? initialStock;
   return { ...stock, incarnation, listing: status, listingVersion: version, free, lowStockAt: null, uncounted: free === 0 };
-}
-
-/**
- * Returns the event of a change of a plant's free units; undefined if it crosses no threshold. Of several, the strongest.
- * @param before with the threshold that holds now
- * @param free after the change
- */
-export function stockEventOf({ plantId, free: before, lowStockAt }: Pick<StockState, 'plantId' | 'free' | 'lowStockAt'>, free: number, at: Date): StockEvent | undefined {
-  const event = crossedBy(before, free, lowStockAt);
-  return event && { event, timestamp: at.toISOString(), data: { plantId, free, ...(lowStockAt !== null && { lowStockAt }) } };
-}
-
-function crossedBy(before: number, free: number, lowStockAt: number | null): StockEvent['event'] | undefined {
-  if (free === before) return undefined;
-  if (free === 0) return 'stock.out';
-  if (before === 0) return 'stock.back';
-  return lowStockAt !== null && free <= lowStockAt && before > lowStockAt ? 'stock.low' : undefined;
 }
 
 export const noUnits: Units = { free: 0, reserved: 0, sold: 0 };
