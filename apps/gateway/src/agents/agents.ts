@@ -9,7 +9,7 @@ import { isAllowedOrigin } from '@plant-shop/platform/http/cors';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import inject, { type Response as OwnAnswer } from 'light-my-request';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
-import { jsonBody } from '../http/input.js';
+import { jsonBody } from '../http/json-body.js';
 import { RequestAuthenticator } from '../http/request-authenticator.js';
 import { Undocumented } from '../http/route.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';

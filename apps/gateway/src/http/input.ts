@@ -2,10 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { badField, badFields, badParameter, checkEncoding, HttpError } from '@plant-shop/contracts/problem';
 import { keyIn, readId, UrlEncoded } from '@plant-shop/platform/http/url-encoded';
 import type { FastifyRequest } from 'fastify';
-import { checkJson } from './json-body.js';
-import { maxNameLength, suggestion, undeclared, undeclaredMembers } from './members.js';
+import { maxNameLength, suggestion, undeclared } from './members.js';
 
-// Readers of path, query and body for handlers. Each throws the HttpError that the client receives.
+// Readers of path, query and form for handlers. Each throws the HttpError that the client receives.
 
 const textOf = (request: FastifyRequest, name: string): string => {
   const value = (request.params as Record<string, string | undefined>)[name];
@@ -79,15 +78,6 @@ export function checkQuery(request: FastifyRequest): void {
     const shown = name.slice(0, maxNameLength);
     throw badParameter(shown, `is not a parameter${suggestion(shown, parameters)}`);
   }
-}
-
-/** Checks the form of the JSON body and that its members are declared, and returns its bytes unchanged. */
-export function jsonBody(request: FastifyRequest, top: 'object' | 'array'): Buffer {
-  const bytes = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
-  const value = checkJson(bytes, top);
-  const errors = request.routeSpec?.shape ? undeclaredMembers(request.routeSpec.shape, value) : [];
-  if (errors.length > 0) throw badFields(errors);
-  return bytes;
 }
 
 /** Returns the fields of a URL-encoded form. @param fields that there are */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { clientOperations } from '@plant-shop/contracts/client-operations';
-import { bodyShapeOf, suggestion, undeclaredMembers } from './members.js';
+import { bodyShapeOf, undeclaredMembers } from './json-body.js';
+import { suggestion } from './members.js';
 
 const errorsOf = (name: string, body: unknown): readonly { pointer: string; detail: string }[] => {
   const operation = clientOperations.find((one) => one.name === name);

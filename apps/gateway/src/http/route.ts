@@ -6,7 +6,7 @@ import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Authentication } from '@plant-shop/credentials/authentication';
 import type { FastifyRequest } from 'fastify';
 import { type Slot, weightOfBytes } from '../limits/concurrency-limiter.js';
-import { bodyShapeOf, type Shape } from './members.js';
+import { bodyShapeOf, type Shape } from './json-body.js';
 
 /**
  * Routes of the gateway that are no operations of the API: HTML pages and their files, identity's pages, MCP, and OAuth, which is described by its

@@ -92,7 +92,8 @@ export class Routes {
         if (hasParameters && hasEmptySegment(request.params as Record<string, string>)) throw routeNotFound();
         negotiate(request, spec);
         const sender = this.authenticator.senderOf(spec.access, request);
-        // Health checks take no slot, so they are answered even under overload.
+        // Health checks take no slot, so they are answered even under overload. A credential that is not cached is checked, and its request
+        // served, in the share of its network: whose it is is not known yet. The user's next request has the user's share.
         if (isRateLimited(spec.access) || spec.body) request.slot = request.raw.agentSlot ?? this.limiter.acquire(sender.client, request.raw, reply.raw, readingOf(spec));
         const admitted = this.authenticator.admit(spec.access, sender, request, reply);
         if (admitted === undefined) finishAdmission(spec, request, done);

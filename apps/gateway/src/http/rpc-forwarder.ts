@@ -11,7 +11,8 @@ import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { etagOf, expectedVersion, idempotencyKeyOf, isNotModified } from './headers.js';
-import { formBody, jsonBody, pathText } from './input.js';
+import { formBody, pathText } from './input.js';
+import { jsonBody } from './json-body.js';
 import { weightOf } from './route.js';
 
 /** Members of a payload by name; the owning service validates them. */

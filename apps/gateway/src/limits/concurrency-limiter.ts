@@ -32,7 +32,10 @@ interface ClientUsage extends Usage {
   readonly waiting: WaitingCall[];
 }
 
-/** A request's share of the limits, until it is released. */
+/**
+ * A request's share of the limits. `Routes` acquires it and begins the work; server.ts reserves for bodies, uploads and transfers for what they
+ * hold; `RpcForwarder`, cached reads and agents call in turn; start.ts releases it when the request ends.
+ */
 export interface Slot {
   readonly client: string;
   readonly usage: ClientUsage;

@@ -6,8 +6,7 @@ import { isProblemCode, problemTable } from '@plant-shop/contracts/problem-table
 import { store } from '@plant-shop/contracts/store';
 import { CodedError, type FieldError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
-import { checkContent } from '../http/json-body.js';
-import { shapeOf, undeclaredMembers } from '../http/members.js';
+import { checkContent, shapeOf, undeclaredMembers } from '../http/json-body.js';
 import type { RpcForwarder } from '../http/rpc-forwarder.js';
 
 /** The maximum length of a line, more than the largest plant in ASCII. */
