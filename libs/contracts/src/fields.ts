@@ -268,7 +268,7 @@ export const OneOf = (values: readonly string[]): PropertyDecorator =>
 export const Pattern = (form: RegExp, message: string, schema: FieldSchema): PropertyDecorator =>
   applyDecorators(Matches(form, { message }), Schema({ type: 'string', ...schema }));
 
-/** An id that the sender's own system gave to the resource. */
+/** An id that the sender's own system gave to the resource: a `Name` of 1 to 200 characters. */
 export const ExternalId = (): PropertyDecorator =>
   applyDecorators(Name(), Description('The id in a system of your own. The shop compares it exactly and reads nothing into it.'));
 
@@ -278,7 +278,7 @@ export type MetadataPairs = Readonly<Record<string, string>>;
 /** A merge patch of metadata: `null` removes a pair. */
 export type MetadataChanges = Readonly<Record<string, string | null>>;
 
-/** Pairs of texts that the shop keeps for its clients and reads nothing into. @param clearable whether a value may be `null`, in a merge patch */
+/** At most 50 pairs of a name of 1 to 40 characters and a text of at most 500 (`metadataLimits`), which the shop keeps for its clients and reads nothing into. @param clearable whether a value may be `null`, in a merge patch */
 export const Metadata = ({ clearable = false } = {}): PropertyDecorator => {
   const { pairs, key: longestKey, value: longestValue } = metadataLimits;
   const isText = (text: unknown, max: number): boolean => typeof text === 'string' && text.length <= max && !text.includes('\0') && text.isWellFormed();

@@ -9,7 +9,10 @@ import { CodedError } from '../errors.js';
 export class IdempotencyKey {
   /** Identifies the row. Includes the principal: two principals may use the same key. */
   readonly hash: Buffer;
-  /** HMAC of operation and payload: the key may only be repeated with the same request. */
+  /**
+   * HMAC of operation and payload: the key may only be repeated with the same request. So every release of the gateway composes the same bytes
+   * for it: it adds a member only for what a client sends that older ones cannot; else the service takes `forRequest`.
+   */
   readonly fingerprint: Buffer;
   private readonly otherFingerprints: readonly Buffer[];
   private readonly answerKey: Buffer;

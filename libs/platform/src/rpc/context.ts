@@ -72,6 +72,9 @@ export interface OtherCredential {
  * passes its context to the calls that it makes, so one deadline bounds the whole chain.
  */
 export class RpcContext {
+  /** The OAuth client whose access token the principal presented: it acts for them. */
+  readonly clientId: string | undefined;
+
   constructor(
     readonly requestId: string,
     readonly deadline: Deadline,
@@ -81,7 +84,9 @@ export class RpcContext {
     readonly traceparent?: string,
     /** The Idempotency-Key of the call that is being handled, if its operation takes one. It is not passed on to other services. */
     readonly idempotency?: IdempotencyKey,
-  ) {}
+  ) {
+    this.clientId = principalIfAny?.shownIds?.[principalIfAny.shown.indexOf('accessToken')];
+  }
 
   /** @throws CodedError `internal` when the call has no principal: the gateway should have required a credential */
   get principal(): Principal {
@@ -92,12 +97,6 @@ export class RpcContext {
   /** Returns this context with another parent span. */
   withSpan(traceparent: string): RpcContext {
     return new RpcContext(this.requestId, this.deadline, this.principalIfAny, traceparent, this.idempotency);
-  }
-
-  /** The OAuth client whose access token the principal presented: it acts for them. */
-  get clientId(): string | undefined {
-    const { shown = [], shownIds } = this.principalIfAny ?? {};
-    return shownIds?.[shown.indexOf('accessToken')];
   }
 
   has(permission: string): boolean {
