@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import WebSocket from 'ws';
 
 // What an attacker does beside honest clients, as much of it as the shop's limits admit and one machine can share with the shop. Each attack
-// has a rate or a number of connections, so that the limits are tested, not who gets the processor.
+// has a rate or a number of connections, at most 1,500 requests and one gigabit a second, so that the limits are tested, not who gets the
+// processor.
 
 /**
  * @typedef {object} Prey what the attacker knows and has
@@ -151,8 +152,8 @@ export const attacks = {
   'an agent that calls its tools': (a) => a.each(1_500, () => tell(a, a.fresh % 2 ? callOf('get_order', { orderId: a.fresh }) : callOf('find_plants', { q: `${a.fresh}` }))),
   'an agent that lists its tools': (a) => a.each(1_500, () => tell(a, message('tools/list'))),
   'an agent with the largest arguments': (a) => a.each(40, () => tell(a, callOf('find_plants', { q: 'x'.repeat(380 * 1024) }))),
-  'messages of an agent that lack a byte': (a) => a.hold(3_000, mcpHead(a, 380 * 1024) + ' '.repeat(380 * 1024 - 1)),
-  'answers to an agent that are not read': (a) => a.hold(1_000, (mcpHead(a, list.length) + list).repeat(20)),
+  'messages of an agent that lack a byte': (a) => a.hold(600, mcpHead(a, 380 * 1024) + ' '.repeat(380 * 1024 - 1)),
+  'answers to an agent that are not read': (a) => a.hold(150, (mcpHead(a, list.length) + list).repeat(20)),
   'WebSockets that flood': async (a) => {
     for (let n = 0; n < 20; n++) flood(a);
     await a.each(20, () => undefined);

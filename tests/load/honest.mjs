@@ -42,6 +42,8 @@ export class Receiver {
 export class HonestClient {
   /** @type {Act[]} */
   acts = [];
+  /** When the act began that has not ended. @type {number | undefined} */
+  actingSince;
   #isOver = false;
   #agent;
   /** @type {WebSocket | undefined} */
@@ -92,7 +94,7 @@ export class HonestClient {
 
   /** @template T @param {() => Promise<T>} work @returns {Promise<T | undefined>} */
   async #act(work) {
-    const begun = performance.now();
+    const begun = (this.actingSince = performance.now());
     /** @type {T | undefined} */
     let result;
     /** @type {string | undefined} */
@@ -102,6 +104,7 @@ export class HonestClient {
     } catch (thrown) {
       error = /** @type {Error} */ (thrown).message;
     }
+    this.actingSince = undefined;
     if (!this.#isOver) this.acts.push({ ms: performance.now() - begun, ...(error !== undefined && { error }) });
     await pause(THINK * (0.5 + Math.random()));
     return result;

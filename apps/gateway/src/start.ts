@@ -6,7 +6,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { followRevocations, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { NestLogger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
-import { ConnectionLimit, leastSockets } from '@plant-shop/platform/service/connection-limit';
+import { ConnectionLimit, leastSockets, listenAlso, reusePort } from '@plant-shop/platform/service/connection-limit';
 import { infrastructureModule } from '@plant-shop/platform/service/infrastructure.module';
 import type { Service } from '@plant-shop/platform/service/service';
 import { serveConsole } from './console/console.js';
@@ -65,6 +65,7 @@ export async function createGateway(
 
   const sockets = Math.max(leastSockets, socketsPerRequest * options.maxInFlight);
   new ConnectionLimit({ sockets, silentPerNetwork: options.silentConnections, trustedProxies }, service.metrics, logger).watch(instance.server);
+  drain.watch(instance.server);
   const routes = app.get(Routes);
   supportAllMethods(instance);
   const authenticator = app.get(RequestAuthenticator);
@@ -92,11 +93,22 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   const { logger } = service;
   const { app, routes, drain } = await createGateway(service, options);
   followRevocations(service, app.get(RevocationLog));
-  service.beforeClose({ name: 'announce the end', limitMs: 2_500, run: () => drain.announce(app.getHttpServer()) });
-  service.beforeClose({ name: 'finish requests', limitMs: 6_000, run: () => app.close() });
+  const server: Server = app.getHttpServer();
+  let stopListening: (() => void) | undefined;
+  service.beforeClose({ name: 'announce the end', limitMs: 2_500, run: () => drain.announce() });
+  service.beforeClose({
+    name: 'finish requests',
+    limitMs: 6_000,
+    run: () => {
+      stopListening?.();
+      return app.close();
+    },
+  });
   service.loaded();
-  await app.listen({ port: options.port, host: options.host, backlog });
+  const address = { port: options.port, host: options.host, backlog, reusePort };
+  await app.listen(address);
+  stopListening = await listenAlso(server, address);
   service.started();
   logger.info({ host: options.host, port: options.port }, 'listening');
-  return { url: app.getHttpAdapter().getInstance().listeningOrigin, server: app.getHttpServer(), routes: routes.served };
+  return { url: app.getHttpAdapter().getInstance().listeningOrigin, server, routes: routes.served };
 }

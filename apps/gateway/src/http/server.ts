@@ -18,8 +18,12 @@ const bodyReader =
   (limiter: ConcurrencyLimiter, maxBytesOf: (request: FastifyRequest) => number) =>
   (request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void => {
     const maxBytes = maxBytesOf(request);
-    if (Number(request.headers['content-length']) > maxBytes) {
-      done(tooLarge(maxBytes));
+    const announced = Number(request.headers['content-length'] ?? 0);
+    try {
+      if (announced > maxBytes) throw tooLarge(maxBytes);
+      if (request.slot) limiter.checkRoom(request.slot, announced);
+    } catch (error) {
+      done(error as Error);
       return;
     }
     const chunks: Buffer[] = [];

@@ -199,12 +199,17 @@ export class ConcurrencyLimiter {
    */
   reserve(slot: Slot, bytes: number): void {
     if (slot.phase === 'released') return;
-    if (this.all.bodyBytes + bytes > this.max.bodyBytes) throw overloaded('The gateway');
-    const share = this.shareOf(this.all.bodyBytes, this.max.bodyBytes, leastBodyBytes);
-    if (slot.usage.bodyBytes + bytes > share) throw tooManyInFlight('bytes of bodies', slot.response);
+    this.checkRoom(slot, bytes);
     slot.bodyBytes += bytes;
     slot.usage.bodyBytes += bytes;
     this.all.bodyBytes += bytes;
+  }
+
+  /** Reserves nothing. Before a body is read: reading and dropping its first part costs more than the refusal. @throws CodedError as `reserve` */
+  checkRoom({ usage, response }: Slot, bytes: number): void {
+    if (this.all.bodyBytes + bytes > this.max.bodyBytes) throw overloaded('The gateway');
+    const share = this.shareOf(this.all.bodyBytes, this.max.bodyBytes, leastBodyBytes);
+    if (usage.bodyBytes + bytes > share) throw tooManyInFlight('bytes of bodies', response);
   }
 
   observe(metrics: Registry): void {

@@ -65,6 +65,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
       { ServerResponse: this.connections.ServerResponse, requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
       underPublicUrl(publicUrl, (request, response) => this.served?.handle(request, response)),
     );
+    this.connections.watch(this.server);
     this.server.listen(http.port, http.host);
     await once(this.server, 'listening');
   }
@@ -75,7 +76,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
 
   /** Announces the shutdown on kept-alive connections, on which gateways would otherwise continue to send requests. */
   async announceShutdown(): Promise<void> {
-    if (this.server) await this.connections.announce(this.server);
+    if (this.server) await this.connections.announce();
   }
 
   /** Finishes open requests, then closes idle connections. */
@@ -84,7 +85,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     const { server } = this;
     if (!server) return;
     const closed = new Promise((resolve) => server.close(resolve));
-    await this.connections.finish(server, closeLimitMs);
+    await this.connections.finish(closeLimitMs);
     server.closeAllConnections();
     await closed;
   }

@@ -16,6 +16,7 @@ async function started(answer: (response: ServerResponse) => unknown): Promise<{
   const drain = new ConnectionDrain();
   const server = createServer({ ServerResponse: drain.ServerResponse }, (_request, response) => void answer(response));
   servers.push(server);
+  drain.watch(server);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return { drain, server };
 }
@@ -42,7 +43,7 @@ describe('the connection drain of an HTTP server', () => {
     const { drain, server } = await started((response) => response.end('served'));
     const ask = client(server);
     expect(await ask()).toEqual({ status: 200, connection: 'keep-alive' });
-    const announced = drain.announce(server);
+    const announced = drain.announce();
     await sleep(500);
     expect(await ask()).toEqual({ status: 200, connection: 'close' });
     await announced;
@@ -53,21 +54,21 @@ describe('the connection drain of an HTTP server', () => {
     const arrived = once(server, 'request');
     const answer = client(server)();
     await arrived;
-    const announced = drain.announce(server);
+    const announced = drain.announce();
     expect(await answer).toEqual({ status: 200, connection: 'close' });
     await announced;
   });
 
   it('ends the announcement when no connection is open, or after 2 s', async () => {
-    const { drain, server } = await started((response) => response.end('served'));
+    const { drain } = await started((response) => response.end('served'));
     const alone = performance.now();
-    await drain.announce(server);
+    await drain.announce();
     expect(performance.now() - alone).toBeLessThan(1_000);
 
     const { drain: other, server: busy } = await started((response) => response.end('served'));
     await client(busy)();
     const announced = performance.now();
-    await other.announce(busy);
+    await other.announce();
     expect(performance.now() - announced).toBeGreaterThanOrEqual(1_990);
     expect(await connections(busy)).toBe(1);
   });
@@ -78,7 +79,7 @@ describe('the connection drain of an HTTP server', () => {
     const arrived = once(server, 'request');
     const late = client(server)();
     await arrived;
-    await drain.finish(server, 5_000);
+    await drain.finish(5_000);
     expect(await connections(server)).toBe(0);
     expect((await late).status).toBe(200);
 
@@ -87,7 +88,7 @@ describe('the connection drain of an HTTP server', () => {
     client(hanging)().catch(() => undefined);
     await hangs;
     const begun = performance.now();
-    await other.finish(hanging, 300);
+    await other.finish(300);
     expect(performance.now() - begun).toBeGreaterThanOrEqual(290);
     expect(await connections(hanging)).toBe(1);
   });

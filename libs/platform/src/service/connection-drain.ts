@@ -1,4 +1,5 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CodedError } from '../errors.js';
 
@@ -18,6 +19,8 @@ const pollMs = 25;
  */
 export class ConnectionDrain {
   private isAnnounced = false;
+  private server: Server | undefined;
+  private open = 0;
   private readonly end = new AbortController();
 
   /** Aborted at the announcement with an `unavailable` error, for requests that would take longer than the drain. */
@@ -36,29 +39,31 @@ export class ConnectionDrain {
     };
   }
 
+  /** Call before the server listens. */
+  watch(server: Server): void {
+    this.server = server;
+    server.on('connection', (socket: Socket) => {
+      this.open++;
+      socket.once('close', () => this.open--);
+    });
+  }
+
   /** Announces the end, and resolves when no connection is open, at most after 2 s. The server must still accept connections. */
-  async announce(server: Server): Promise<void> {
+  async announce(): Promise<void> {
     this.isAnnounced = true;
     this.end.abort(ends());
     const end = performance.now() + announceMs;
-    while (performance.now() < end && (await openConnections(server)) > 0) await sleep(pollMs);
+    while (performance.now() < end && this.open > 0) await sleep(pollMs);
   }
 
   /** Closes connections as they become idle. Resolves when none is open, or after the limit. */
-  async finish(server: Server, limitMs: number): Promise<void> {
+  async finish(limitMs: number): Promise<void> {
     const end = performance.now() + limitMs;
-    while ((await openConnections(server)) > 0 && performance.now() < end) {
-      server.closeIdleConnections();
+    while (this.open > 0 && performance.now() < end) {
+      this.server?.closeIdleConnections();
       await sleep(pollMs);
     }
   }
 }
 
 const ends = (): CodedError => new CodedError('unavailable', 'This server is shutting down. Send the rest again.');
-
-const openConnections = (server: Server): Promise<number> =>
-  new Promise((resolve) => {
-    server.getConnections((_, count) => {
-      resolve(count);
-    });
-  });

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
 import { Registry } from 'prom-client';
 import type { Logger } from '../logging.js';
-import { ConnectionLimit, type ConnectionLimits, openFileLimit } from './connection-limit.js';
+import { ConnectionLimit, type ConnectionLimits, listenAlso, openFileLimit, reusePort } from './connection-limit.js';
 
 describe('the limit of connections', () => {
   let server: Server;
@@ -147,5 +147,26 @@ describe('the open files of a process', () => {
     expect(openFileLimit(join(folder, 'missing'))).toBe(Infinity);
     if (process.platform === 'linux') expect(openFileLimit()).toBeGreaterThan(10);
     rmSync(folder, { recursive: true });
+  });
+});
+
+describe('several listening sockets', () => {
+  (reusePort ? it : it.skip)('connect many clients in a turn of the event loop, and end together', async () => {
+    const server = createServer((_, response) => response.end('served'));
+    const address = { host: '127.0.0.1', backlog: 512, reusePort: true };
+    await once(server.listen({ ...address, port: 0 }), 'listening');
+    const stop = await listenAlso(server, address);
+    const { port } = server.address() as AddressInfo;
+    let accepted = 0;
+    server.on('connection', () => accepted++);
+    const clients = Array.from({ length: 160 }, () => connect(port, '127.0.0.1'));
+    let turns = 0;
+    for (; accepted < clients.length; turns++) await new Promise((resolve) => setImmediate(resolve));
+    expect(turns).toBeLessThan(80);
+    expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('served');
+    for (const one of clients) one.destroy();
+    stop();
+    await new Promise((resolve) => server.close(resolve));
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
   });
 });

@@ -59,6 +59,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     expectationsAsRequests(this.server);
     limit.watch(this.server);
     sockets.watch(this.server);
+    this.drainer.watch(this.server);
   }
 
   /** Rejects if the port is in use, which ends the start of the service. */
@@ -126,8 +127,8 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   }
 
   private async drainOnce(): Promise<void> {
-    await this.connections.drain(this.drainer.announce(this.server));
-    await this.drainer.finish(this.server, drainLimitMs);
+    await this.connections.drain(this.drainer.announce());
+    await this.drainer.finish(drainLimitMs);
   }
 }
 
