@@ -80,6 +80,8 @@ describe('load beyond the limits', () => {
     const inMemory = async () => (await shop.service.metrics.getSingleMetric('http_body_bytes_in_flight')?.get())?.values[0]?.value;
     await until(async () => (await inMemory()) === 1_020_000, 5_000);
     expect(await (await create()).json()).toMatchObject({ code: 'overloaded' });
+    // Before it is read.
+    expect(await exchange(post(60_000, ''))).toContain('"code":"overloaded"');
     for (const socket of sockets.splice(0)) socket.destroy();
     await until(async () => (await inMemory()) === 0, 5_000);
     expect((await create()).status).not.toBe(503);
@@ -170,7 +172,7 @@ describe('load beyond the limits', () => {
     it('that are unfinished hold no slot that others need, nor their memory', async () => {
       await start();
       let closed = 0;
-      for (let n = 0; n < 60; n++) void exchange(post(390_000, 'x'.repeat(n < 18 ? 380_000 : 1))).then(() => closed++);
+      for (let n = 0; n < 60; n++) void exchange(n < 18 ? post(390_000, 'x'.repeat(380_000)) : post(100, 'x')).then(() => closed++);
       await until(() => closed >= 40, 5_000);
       expect((await order('honest')).status).toBe(200);
       expect((await shop.get('/v3/plant/findByStatus?status=sold')).status).toBe(200);
