@@ -56,10 +56,10 @@ export class Bench {
     return bench;
   }
 
-  /** Starts the shop again on its data. @param {string[]} [args] */
-  async restart(args = []) {
+  /** Starts the shop again on its data. @param {string[]} [args] @param {Record<string, string>} [env] */
+  async restart(args = [], env = {}) {
     await this.stack.stop();
-    this.stack = await Stack.start(this.folder, { signal: this.signal, args });
+    this.stack = await Stack.start(this.folder, { signal: this.signal, args, env });
   }
 
   /** Measures anchor F for a round. @returns {Promise<{ perSecond: number, cpu: number, loadCpu: number }>} its CPU and that of the load, in microseconds a request */
