@@ -20,6 +20,7 @@ export const migrationSettings = {
 };
 
 const destinationAllowedTargets = allowedTargets('DESTINATION_ALLOWED_TARGETS', 'Message brokers allowed outside the public internet, or without TLS: `host:port`, or `host:*` for all ports');
+const destinationCa = text('DESTINATION_CA', { description: 'File (PEM) of CAs for the certificates of message brokers, besides those that Node knows', default: '' });
 
 export const notificationsSettings = {
   ...serviceSettings,
@@ -87,6 +88,7 @@ export const notificationsSettings = {
   ...webhookSettings,
   ...mailSettings,
   destinationAllowedTargets,
+  destinationCa,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description: 'Public address of the API: base of problem types',
   }),
@@ -119,6 +121,6 @@ export const toOptions = (
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
   webhooks: toWebhooksOptions(config, isProduction),
   mail: toMailOptions(config, isProduction, config.webhookTimeScale),
-  destinations: { allowedTargets: config.destinationAllowedTargets },
+  destinations: { allowedTargets: config.destinationAllowedTargets, ca: config.destinationCa },
   publicUrl: config.publicUrl,
 });

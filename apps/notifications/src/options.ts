@@ -139,8 +139,11 @@ export interface NotificationsOptions {
   readonly eventLog: { readonly keepMs: number };
   readonly webhooks: WebhooksOptions;
   readonly mail: MailOptions;
-  /** `allowedTargets`: brokers that may be connected to although they are not public, each as `host:port` or `host:*`. */
-  readonly destinations: { readonly allowedTargets: readonly string[] };
+  /**
+   * `allowedTargets`: brokers that may be connected to although they are not public, each as `host:port` or `host:*`. `ca`: a file of CAs of
+   * brokers, besides those that Node knows; empty: none. It is read at each connection.
+   */
+  readonly destinations: { readonly allowedTargets: readonly string[]; readonly ca: string };
   /** Public address of the API, without a trailing slash. */
   readonly publicUrl: string;
 }

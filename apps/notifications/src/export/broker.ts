@@ -10,6 +10,8 @@ export interface BrokerAddress {
   readonly url: URL;
   /** Connect to these only: they were checked, and the name may lead elsewhere by now. */
   readonly addresses: readonly string[];
+  /** A file of CAs for its certificate, besides those that Node knows. Empty: none. */
+  readonly ca: string;
   readonly stream: string;
   /** The first words of all subjects. */
   readonly subject: string;

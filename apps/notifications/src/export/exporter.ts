@@ -1,10 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Counter, Registry } from 'prom-client';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { QueueClock } from '../webhooks/queue/queue-clock.js';
 import type { Broker } from './broker.js';
 import { BrokerGuard } from './broker-guard.js';
@@ -20,6 +21,8 @@ const intervalMs = 500;
 @Injectable()
 export class Exporter extends BackgroundLoop {
   private readonly runs = new Map<string, { readonly run: ExportRun; readonly ended: Promise<void> }>();
+  /** The file of brokers' CAs. */
+  private readonly ca: string;
   private readonly published: Counter<'destination' | 'result'>;
 
   constructor(
@@ -27,10 +30,12 @@ export class Exporter extends BackgroundLoop {
     private readonly clock: QueueClock,
     private readonly cipher: Cipher,
     private readonly guard: BrokerGuard,
+    @Inject(NOTIFICATIONS_OPTIONS) { destinations }: NotificationsOptions,
     metrics: Registry,
     @InjectLogger() logger: Logger,
   ) {
     super({ name: 'lease destinations', intervalMs, isTraced: false }, () => this.claim(), logger);
+    this.ca = destinations.ca;
     this.published = new Counter({
       name: 'destination_events_total',
       help: 'Events that brokers have acknowledged; duplicate: they had them already',
@@ -88,6 +93,6 @@ export class Exporter extends BackgroundLoop {
   private async open({ id, url, stream, subject, encrypted, mark }: DestinationRow): Promise<Broker> {
     const addresses = await this.guard.addressesOf(url);
     const credentials = encrypted ? (JSON.parse(this.cipher.decrypt(encrypted, credentialsPurpose(id))) as object) : undefined;
-    return openJetStream({ url: new URL(url), addresses, stream, subject, credentials }, mark ?? undefined);
+    return openJetStream({ url: new URL(url), addresses, ca: this.ca, stream, subject, credentials }, mark ?? undefined);
   }
 }

@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import tls from 'node:tls';
 import { type JetStreamManager, jetstreamManager, JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream';
 import {
   type Authenticator,
@@ -49,7 +51,7 @@ export const openJetStream: OpenBroker = async (address, mark) => {
   }
 };
 
-async function connectTo({ url, addresses, credentials }: BrokerAddress): Promise<NatsConnection> {
+async function connectTo({ url, addresses, ca, credentials }: BrokerAddress): Promise<NatsConnection> {
   const isSecure = url.protocol === 'tls:';
   try {
     return await connect({
@@ -62,7 +64,7 @@ async function connectTo({ url, addresses, credentials }: BrokerAddress): Promis
       pingInterval: 1_000,
       maxPingOut: 2,
       noAsyncTraces: true,
-      tls: isSecure ? certificateOf(hostOf(url)) : null,
+      tls: isSecure ? await trustOf(hostOf(url), ca) : null,
       ...(credentials?.user !== undefined && { user: credentials.user, pass: credentials.password ?? '' }),
       ...(credentials?.token !== undefined && { token: credentials.token }),
       ...(credentials?.creds !== undefined && { authenticator: authenticatorOf(credentials.creds) }),
@@ -74,8 +76,11 @@ async function connectTo({ url, addresses, credentials }: BrokerAddress): Promis
   }
 }
 
-/** Of the name, not of an address that it leads to. Passed on to Node, although it is not part of the client's types. */
-const certificateOf = (host: string): object => (isIP(host) === 0 ? { servername: host } : { servername: '', host });
+/** For the certificate of the name, not of an address that it leads to. Passed on to Node, although it is not part of the client's types. */
+async function trustOf(host: string, file: string): Promise<object> {
+  const name = isIP(host) === 0 ? { servername: host } : { servername: '', host };
+  return file === '' ? name : { ...name, ca: [...tls.getCACertificates('default'), await readFile(file, 'utf8')] };
+}
 
 /** @throws Held for another text than that of a `.creds` file */
 function authenticatorOf(creds: string): Authenticator {

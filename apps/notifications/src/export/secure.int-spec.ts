@@ -63,6 +63,22 @@ describe('a destination whose broker', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 60_000);
 
+  it('has a certificate of a private CA is trusted by DESTINATION_CA, once the file is there', async () => {
+    const certificate = certificateFor('DNS:localhost');
+    broker = await TestBroker.start(await securedBy(certificate, 'allow_non_tls: true'));
+    await broker.addStream();
+    const ca = join(folder, 'brokers.pem');
+    await test.start({ ...anyName, DESTINATION_CA: ca });
+    const destination = await test.create(broker, { url: broker.nats.url.replace('nats://127.0.0.1', 'tls://localhost') });
+    test.shop.move(5);
+    await test.isHeld(destination, 'unreachable', /brokers\.pem/);
+    await writeFile(ca, certificateFor('DNS:localhost').cert);
+    await test.isHeld(destination, 'unreachable', /not valid: self-signed certificate\.$/);
+    await writeFile(ca, certificate.cert);
+    await test.isUpToDate(destination);
+    expect((await broker.ids()).toSorted()).toEqual(ids());
+  }, 30_000);
+
   it('wants TLS while the address does not is held until it does', async () => {
     const certificate = certificateFor('IP:127.0.0.1');
     tls.setDefaultCACertificates([...standard, certificate.cert]);
