@@ -146,6 +146,8 @@ describe('destinations', () => {
 
   async function expectGapAfterRetention(destination: Destination): Promise<void> {
     await broker.nats.stop();
+    // Otherwise it may have read the events before they are forgotten.
+    await test.isHeld(destination, 'unreachable');
     test.shop.move(2);
     await test.shop.forgetLog();
     await broker.nats.restart();
