@@ -51,8 +51,8 @@ export const gatewaySettings = {
   }),
   clientInFlightShare: integer('CLIENT_IN_FLIGHT_SHARE', {
     description:
-      'Percent of the concurrent requests and of the memory for bodies that one user, or network without a valid credential, may use (further ones ' +
-      'get 429) while less than half is used; beyond that a fifth of it; 100: all, always',
+      'Percent of the concurrent requests and of the memory for bodies that one client may use while less than half is used; beyond that a ' +
+      'fifth of it; 100: all, always',
     default: '50',
     min: 1,
     max: 100,

@@ -21,8 +21,7 @@ export const secretSetting = {
   identitySecrets: secrets('IDENTITY_SECRET', {
     description:
       'Encrypts signing keys, OAuth state, secrets of authenticator apps and waiting mails, which are lost without it; at least 32 characters, the same on all replicas. May ' +
-      'be several, separated by commas: the first encrypts, all decrypt. To rotate it, see docs/operations.md (metric ' +
-      '`identity_secrets_to_reencrypt`)',
+      'be several, separated by commas: the first encrypts, all decrypt (docs/operations.md)',
   }),
 };
 

@@ -28,7 +28,7 @@ export const notificationsSettings = {
   databasePoolSize: databasePoolSize('NOTIFICATIONS_DATABASE_POOL_SIZE', 10),
   role: choice('NOTIFICATIONS_ROLE', roles, {
     description:
-      '`stream`, `webhooks` (which answers all operations), `mail`, `export` (which publishes to destinations), or `both` for all of them. Any mixture of replicas works; work of a missing role waits',
+      '`stream`, `webhooks` (which answers all operations), `mail`, `export` (to destinations), or `both`: all of them. Work of a missing role waits',
     default: 'both',
   }),
   streamHost: text('STREAM_HOST', { description: 'Listen address of the event stream', default: '127.0.0.1' }),
