@@ -267,7 +267,7 @@ export class Service {
         this.logger.warn({ err: error }, 'error during shutdown');
         return;
       }
-      this.logger.fatal({ err: error }, 'uncaught error, the process ends');
+      this.logger.fatal({ err: error }, this.isStarted ? 'uncaught error, the process ends' : 'the start failed, the process ends');
       process.exit(1);
     });
   }
