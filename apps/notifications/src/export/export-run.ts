@@ -14,7 +14,7 @@ const maxBatch = 2_000;
 /** How often the log is read without an announcement, and the lease renewed. */
 const pollMs = 1_000;
 /** Announcements within this time are one: each turn costs a write. */
-const restMs = 20;
+const restMs = 100;
 /** Longer than two batches and their record take. After it another replica may publish. */
 export const leaseMs = 12_000;
 
@@ -157,7 +157,7 @@ export class ExportRun {
     if (!isBehind && this.replaySeq === null) await this.save();
     const dueMs = (count / this.destination.perSecond) * 1_000 - (performance.now() - begunAt);
     if (dueMs > 0) await this.pause(dueMs, () => this.isEnding);
-    return isBehind || this.replaySeq !== null;
+    return this.position < watermark || this.replaySeq !== null;
   }
 
   private async publishNew(broker: Broker, watermark: number): Promise<number> {
