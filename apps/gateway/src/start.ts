@@ -94,20 +94,20 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   const { app, routes, drain } = await createGateway(service, options);
   followRevocations(service, app.get(RevocationLog));
   const server: Server = app.getHttpServer();
-  let stopListening: (() => void) | undefined;
+  const listening = new AbortController();
   service.beforeClose({ name: 'announce the end', limitMs: 2_500, run: () => drain.announce() });
   service.beforeClose({
     name: 'finish requests',
     limitMs: 6_000,
     run: () => {
-      stopListening?.();
+      listening.abort();
       return app.close();
     },
   });
   service.loaded();
-  const address = { port: options.port, host: options.host, backlog, reusePort };
+  const address = { host: options.host, port: options.port, backlog, reusePort };
   await app.listen(address);
-  stopListening = await listenAlso(server, address);
+  await listenAlso(server, { ...address, signal: listening.signal });
   service.started();
   logger.info({ host: options.host, port: options.port }, 'listening');
   return { url: app.getHttpAdapter().getInstance().listeningOrigin, server, routes: routes.served };

@@ -155,7 +155,8 @@ describe('several listening sockets', () => {
     const server = createServer((_, response) => response.end('served'));
     const address = { host: '127.0.0.1', backlog: 512, reusePort: true };
     await once(server.listen({ ...address, port: 0 }), 'listening');
-    const stop = await listenAlso(server, address);
+    const listening = new AbortController();
+    await listenAlso(server, { ...address, signal: listening.signal });
     const { port } = server.address() as AddressInfo;
     let accepted = 0;
     server.on('connection', () => accepted++);
@@ -165,7 +166,7 @@ describe('several listening sockets', () => {
     expect(turns).toBeLessThan(80);
     expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('served');
     for (const one of clients) one.destroy();
-    stop();
+    listening.abort();
     await new Promise((resolve) => server.close(resolve));
     await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
   });

@@ -160,16 +160,13 @@ export const reusePort = process.platform === 'linux';
 /**
  * Listens also with other sockets where a server listens with `reusePort`. Node accepts one connection of each in a turn of its event
  * loop: with one, a client that connects a thousand times at once delays the next one by a thousand turns, ten seconds beside other load.
- * @returns stops listening with them
+ * @param address until the signal is aborted
  */
-export async function listenAlso(server: Server, { host, backlog }: { readonly host: string; readonly backlog: number }): Promise<() => void> {
-  if (!reusePort) return () => undefined;
+export async function listenAlso(server: Server, address: { readonly host: string; readonly backlog: number; readonly signal: AbortSignal }): Promise<void> {
+  if (!reusePort) return;
   const { port } = server.address() as AddressInfo;
   const also = Array.from({ length: more }, () => createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit('connection', socket)));
-  await Promise.all(also.map((one) => once(one.listen({ port, host, backlog, reusePort }), 'listening')));
-  return () => {
-    for (const one of also) one.close();
-  };
+  await Promise.all(also.map((one) => once(one.listen({ ...address, port, reusePort }), 'listening')));
 }
 
 function blockListOf(networks: readonly string[]): BlockList {
