@@ -26,7 +26,7 @@ interface Silent {
 }
 
 /** Cheap, and enough for one client's reconnects. */
-export const leastSockets = 1_000;
+export const leastSockets = 2_000;
 
 /** How long a connection may be silent in any case: a client that opens many at once is heard only when the event loop comes to it. */
 const graceMs = 2_000;
