@@ -74,7 +74,7 @@ export const steps = {
     const shop = await startShop(context, { PAYMENT_PROVIDER: 'external' }, 'localhost');
     const { binary } = await natsForTests(context.stop.signal);
     const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary, TEST_NATS_SERVER_BINARY: binary };
-    const files = context.isQuick ? 'tests/console/{login,orders}.test.mjs' : 'tests/console/*.test.mjs';
+    const files = context.isQuick ? 'tests/console/{login,orders,texts}.test.mjs' : 'tests/console/*.test.mjs';
     const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? files, { env, concurrency: 2 });
     if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
     return tally;
