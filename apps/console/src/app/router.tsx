@@ -44,6 +44,8 @@ export const router = createRouter({
   routeTree: root.addChildren(routes),
   basepath: import.meta.env.BASE_URL,
   defaultPreload: 'intent',
+  // Dialogs and what is typed belong to one order, plant, webhook or person.
+  defaultRemountDeps: ({ params }) => params,
   defaultPendingComponent: Loading,
   defaultErrorComponent: PageError,
   defaultNotFoundComponent: NotFound,

@@ -3,14 +3,14 @@ import { IconMail } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useMay, useShop } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { useTypedFilter } from '../../ui/use-typed-filter.js';
 import { UserField } from '../../ui/user-field.js';
 import { MailTable } from './mail-table.js';
 import { type Mail, mailKinds, mailStates } from './mail-kinds.js';
@@ -40,9 +40,8 @@ function Mails(): ReactNode {
   const state = mailStates.find((one) => one === askedState);
   const kind = kinds.find(({ value }) => value === askedKind)?.value;
   const navigate = route.useNavigate();
-  const [typed, setTyped] = useState(to ?? '');
   const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: MailsSearch) => mailsSearch({ ...before, ...change }), replace: true });
-  const applySoon = useAppliedSoon(apply, typingMs);
+  const [typed, type] = useTypedFilter(to ?? '', (text) => apply({ to: text }), typingMs);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useMails({ state, kind, to });
   const mails = data?.pages.flatMap((page) => page.entries) ?? [];
   const isFiltered = [state, kind, to].some((one) => one !== undefined);
@@ -52,10 +51,7 @@ function Mails(): ReactNode {
     <>
       <PageHeader title="Mails" text="What the shop has sent to users, and what it could not send. Sent and failed mails stay for 30 days." />
       <Group align="flex-end" mb="sm">
-        <UserField label="To" placeholder="Anyone" w={220} value={typed} onChange={(name) => {
-          setTyped(name);
-          applySoon({ to: name.trim() });
-        }} />
+        <UserField label="To" placeholder="Anyone" w={220} value={typed} onChange={type} />
         <Select label="About" placeholder="anything" w={220} data={kinds} value={kind ?? null} onChange={(value) => apply({ kind: value })} clearable clearButtonProps={{ 'aria-label': 'Anything' }} />
         <SegmentedControl aria-label="State of the mails" data={['all', ...mailStates]} value={state ?? 'all'} onChange={(value) => apply({ state: value })} />
       </Group>

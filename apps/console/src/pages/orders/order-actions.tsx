@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type FocusEvent, type ReactNode, Suspense, useState } from 'react';
 import { useMay, usePerson, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
-import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { ConfirmDialog, stay } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { counted } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
@@ -13,6 +13,7 @@ import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { UserField } from '../../ui/user-field.js';
 import { PrintDialog } from './bulk/bulk-bar.js';
+import { etagToShip } from './bulk/bulk-run.js';
 
 type Action = 'pay' | 'ship' | 'deliver' | 'print' | 'transfer' | 'cancel';
 
@@ -90,13 +91,13 @@ function FormDialog({ title, draft, action, color = 'green', isBusy, error, onSu
   readonly children: ReactNode;
 }): ReactNode {
   return (
-    <Modal opened onClose={onClose} title={title} centered>
+    <Modal opened onClose={isBusy ? stay : onClose} title={title} centered>
       <form onSubmit={(event) => { event.preventDefault(); onSubmit(); }}>
         <Stack>
           <RestoredDraft draft={draft} />
           {children}
           <ProblemAlert error={error} />
-          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
+          <Group justify="flex-end"><Button variant="default" disabled={isBusy} onClick={onClose}>Back</Button><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
         </Stack>
       </form>
     </Modal>
@@ -107,7 +108,7 @@ function PayDialog({ order, onClose }: DialogProps): ReactNode {
   const draft = useDraft<{ outcome: 'succeeded' | 'failed'; reference: string }>(`pay order ${order.id}`, { outcome: 'succeeded', reference: '' });
   const { outcome, reference } = draft.value;
   const path = { orderId: order.id };
-  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference } }));
+  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference: reference.trim() } }));
   return (
     <FormDialog title={`Payment of order ${order.id}`} draft={draft} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
       {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
@@ -125,7 +126,13 @@ function ShipDialog({ order, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`ship order ${order.id}`, { carrier: order.carrier ?? '', trackingNumber: order.trackingNumber ?? '' });
   const { carrier, trackingNumber } = draft.value;
   const path = { orderId: order.id };
-  const ship = useOrderAction(order, `Order ${order.id} is shipped.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
+  const [seen] = useState(order);
+  const ship = useOrderAction(order, `Order ${order.id} is shipped.`, doneWith(draft, onClose), async (shop) => {
+    const body = { carrier: carrier.trim(), trackingNumber: trackingNumber.trim() };
+    const found = await etagToShip(shop, seen, body);
+    if ('shipped' in found) return { data: found.shipped };
+    return shop.POST('/store/order/{orderId}/shipment', { params: { path, header: found.etag === undefined ? {} : { 'If-Match': found.etag } }, body });
+  });
   return (
     <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
       <TextInput label="Carrier" required data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
@@ -147,7 +154,7 @@ function TransferDialog({ order, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`transfer order ${order.id}`, { username: '' });
   const { username } = draft.value;
   const path = { orderId: order.id };
-  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username } }));
+  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username.trim()}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username: username.trim() } }));
   return (
     <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
       <Text size="sm">{order.owner ?? 'The former owner'} keeps access to earlier events; later ones go to the new owner.</Text>

@@ -17,7 +17,7 @@ export interface Column {
 }
 
 const plant: Column = { name: 'Plant', width: 104, cell: (order) => <PlantCell order={order} /> };
-const units: Column = { name: 'Units', isNumber: true, width: 52, cell: ({ quantity }) => formatNumber(quantity) };
+const units: Column = { name: 'Units', isNumber: true, width: 60, cell: ({ quantity }) => formatNumber(quantity) };
 const placed: Column = { name: 'Placed', width: 80, cell: ({ placedAt }) => <Time at={placedAt} /> };
 const owner: Column = { name: 'Owner', width: 56, cell: ({ owner: name }) => name ?? '–' };
 const status: Column = { name: 'Status', width: 94, cell: (order) => <StatusBadge status={stateOf(order)} /> };

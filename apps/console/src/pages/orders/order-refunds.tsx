@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
+import { stay } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
@@ -44,7 +45,7 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
   const draft = useDraft(`complete refund ${refund.id}`, { reference: '' });
   const { reference } = draft.value;
   const complete = useChange({
-    mutationFn: () => shop.POST('/store/refund/{refundId}/completion', { params: { path: { refundId: refund.id } }, body: { reference } }),
+    mutationFn: () => shop.POST('/store/refund/{refundId}/completion', { params: { path: { refundId: refund.id } }, body: { reference: reference.trim() } }),
     onSuccess: async () => {
       sayDone(`The refund of order ${orderId} is completed.`);
       draft.clear();
@@ -53,13 +54,13 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
     },
   });
   return (
-    <Modal opened onClose={onClose} title="Complete the refund" centered>
+    <Modal opened onClose={complete.isPending ? stay : onClose} title="Complete the refund" centered>
       <form onSubmit={(event) => { event.preventDefault(); complete.mutate(); }}>
         <Stack>
           <RestoredDraft draft={draft} />
           <TextInput label="Reference" description="The payment provider’s id of the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(complete.error, 'reference')} />
           <ProblemAlert error={complete.error} />
-          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" loading={complete.isPending}>Complete the refund</Button></Group>
+          <Group justify="flex-end"><Button variant="default" disabled={complete.isPending} onClick={onClose}>Back</Button><Button type="submit" loading={complete.isPending}>Complete the refund</Button></Group>
         </Stack>
       </form>
     </Modal>

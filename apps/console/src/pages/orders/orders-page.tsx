@@ -37,6 +37,10 @@ export function OrdersPage(): ReactNode {
   const list = desk.listOf(key, seesAll);
   const selection = desk.selectionOf(key);
   const run = useCell(desk.run);
+  // What is only asked ends when the page is left; what was begun goes on.
+  useEffect(() => () => {
+    if (desk.run.get()?.state.get().isBegun === false) desk.run.set(undefined);
+  }, [desk]);
   const { data: counts, error: countError } = useOrderCounts(filter, seesAll);
   // Also after a reconnect, since everything may have changed.
   useEffect(() => {

@@ -2,14 +2,14 @@ import { ActionIcon, Anchor, Button, Center, CopyButton, Group, Paper, Select, T
 import { IconCheck, IconCopy, IconHistory } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { usePlantName } from '../../shop/plant-name.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { TimeInput } from '../../ui/time-input.js';
-import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { useTypedFilter } from '../../ui/use-typed-filter.js';
 import { UserField } from '../../ui/user-field.js';
 import { AuditExport } from './audit-export.js';
 import { actorText, audited, credentialText, targetOf, wordsOf } from './audited.js';
@@ -25,8 +25,7 @@ export function AuditLog(): ReactNode {
   const { by, operation, from, to } = route.useSearch();
   const navigate = route.useNavigate();
   const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
-  const [typedBy, setTypedBy] = useState(by ?? '');
-  const applySoon = useAppliedSoon(apply, typingMs);
+  const [typed, type] = useTypedFilter(by ?? '', (text) => apply({ by: text }), typingMs);
   const filter = { by, operation, from, to };
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit(filter);
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
@@ -35,10 +34,7 @@ export function AuditLog(): ReactNode {
   return (
     <>
       <Group align="flex-end" mb="sm" role="search" aria-label="Filters">
-        <UserField label="Done by" placeholder="Anyone" w={220} value={typedBy} onChange={(typed) => {
-          setTypedBy(typed);
-          applySoon({ by: typed.trim() });
-        }} />
+        <UserField label="Done by" placeholder="Anyone" w={220} value={typed} onChange={type} />
         <Select
           label="What"
           placeholder="anything"

@@ -1,11 +1,11 @@
 import { Anchor, Button, Center, Group, Paper, Select, Table, TextInput } from '@mantine/core';
 import { IconSearch, IconUsers } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { useTypedFilter } from '../../ui/use-typed-filter.js';
 import { type PeopleSearch, peopleSearch, roles } from './people-search.js';
 import { type User, useUsers } from './people-reads.js';
 import { RoleBadge } from './role-badge.js';
@@ -18,18 +18,14 @@ const typingMs = 250;
 export function Users(): ReactNode {
   const { q, role } = route.useSearch();
   const navigate = route.useNavigate();
-  const [typed, setTyped] = useState(q ?? '');
   const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
-  const applySoon = useAppliedSoon(apply, typingMs);
+  const [typed, type] = useTypedFilter(q ?? '', (text) => apply({ q: text }), typingMs);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useUsers({ q, role });
   const users = data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <>
       <Group align="flex-end" mb="sm">
-        <TextInput label="Name begins with" leftSection={<IconSearch size={16} />} w={260} value={typed} onChange={(change) => {
-          setTyped(change.currentTarget.value);
-          applySoon({ q: change.currentTarget.value.trim() });
-        }} />
+        <TextInput label="Name begins with" leftSection={<IconSearch size={16} />} w={260} value={typed} onChange={({ currentTarget: { value } }) => type(value)} />
         <Select label="Role" placeholder="any" data={[...roles]} value={role ?? null} onChange={(value) => apply({ role: value })} clearable clearButtonProps={{ 'aria-label': 'Any role' }} w={160} />
       </Group>
       <ProblemAlert error={error} title="The users could not be loaded" />

@@ -20,12 +20,7 @@ const route = getRouteApi('/plants/$plantId');
 
 /** One plant: what it is, its images, its stock. */
 export function PlantPage(): ReactNode {
-  const { plantId: text } = route.useParams();
-  // The key resets the forms when another plant is shown.
-  return <OnePlant key={text} plantId={Number(text)} />;
-}
-
-function OnePlant({ plantId }: { readonly plantId: number }): ReactNode {
+  const plantId = Number(route.useParams().plantId);
   const mayWrite = useMay('write:plants');
   const maySetStock = useMay('write:stock');
   const plant = useQuery(plantQuery(useShop(), plantId));

@@ -1,8 +1,8 @@
 import { Box, Button, Flex, Group, Select, Text, TextInput } from '@mantine/core';
-import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
+import { useDisclosure } from '@mantine/hooks';
 import { IconFilter, IconLeaf, IconPlus, IconSearch, IconUpload } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { useMay } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
@@ -10,6 +10,7 @@ import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SavedViews } from '../../ui/saved-views.js';
+import { useTypedFilter } from '../../ui/use-typed-filter.js';
 import { ExportMenu } from './export/export-menu.js';
 import { changedFilter, isFiltered, sortOf } from './changed-filter.js';
 import { type PlantFilter, plantSorts, readPlantFilter } from './plant-filter.js';
@@ -18,6 +19,8 @@ import { PlantTable } from './plant-table.js';
 import { usePlantFacets, usePlantList } from './plants-queries.js';
 
 const route = getRouteApi('/plants');
+/** Delay after the last keystroke. */
+const typingMs = 200;
 
 export function PlantsPage(): ReactNode {
   const mayWrite = useMay('write:plants');
@@ -64,19 +67,7 @@ const sortLabels: Readonly<Record<(typeof plantSorts)[number], string>> = { rele
 
 /** A search field that searches while the user types. */
 function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (q: string) => void }): ReactNode {
-  const [text, setText] = useState(q);
-  const typed = useRef(q);
-  const search = useDebouncedCallback((value: string) => {
-    typed.current = value.trim();
-    onChange(typed.current);
-  }, 200);
-  // Something else changed the URL, such as "Back" or "Show all plants".
-  useEffect(() => {
-    if (q !== typed.current) {
-      typed.current = q;
-      setText(q);
-    }
-  }, [q]);
+  const [text, type] = useTypedFilter(q, onChange, typingMs);
   return (
     <TextInput
       type="search"
@@ -85,10 +76,7 @@ function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (
       leftSection={<IconSearch size={16} aria-hidden />}
       maxLength={200}
       value={text}
-      onChange={({ currentTarget: { value } }) => {
-        setText(value);
-        search(value);
-      }}
+      onChange={({ currentTarget: { value } }) => type(value)}
       style={{ flex: 1, minWidth: 200 }}
     />
   );

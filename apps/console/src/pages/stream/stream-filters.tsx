@@ -29,6 +29,7 @@ export function StreamFilters(): ReactNode {
   useEffect(() => {
     if (placeOf(from) === 'cursor') setCursor(from ?? '');
   }, [from]);
+  useEffect(() => setTypedOrder((typed) => (wholeNumber(typed, { min: 1 }) === order ? typed : String(order ?? ''))), [order]);
   const apply = (change: Readonly<Record<string, unknown>>): void => {
     void navigate({ search: (before: StreamSearch) => streamSearch({ ...before, ...change }), replace: true });
   };

@@ -22,6 +22,10 @@ describe('the health of an endpoint', () => {
     expect(healthOf(enabled, [delivery('delivered', taken(9)), delivery('pending', refused(5))])).toMatchObject({ label: 'Recovering' });
   });
 
+  it('is recovering although many newer deliveries hide those that wait', () => {
+    expect(healthOf(enabled, [delivery('delivered', taken(9))], [delivery('pending', refused(5)), delivery('pending')])).toMatchObject({ label: 'Recovering', why: 'It answers again. 1 event waits to be tried again.' });
+  });
+
   it('explains why it is disabled', () => {
     expect(healthOf({ state: 'disabled', disabledReason: 'gone' }, [delivery('held')])).toMatchObject({ label: 'Disabled', why: expect.stringContaining('410') });
     expect(healthOf({ state: 'disabled', disabledReason: 'failing' }, [])).toMatchObject({ why: expect.stringContaining('for days') });

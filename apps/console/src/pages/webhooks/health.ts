@@ -1,3 +1,4 @@
+import { counted } from '../../ui/numbers.js';
 import type { Delivery, Webhook } from './webhook-reads.js';
 
 export interface Health {
@@ -8,12 +9,11 @@ export interface Health {
 }
 
 /**
- * Returns an endpoint's health, from its newest deliveries.
- * @param deliveries newest first
+ * Returns an endpoint's health, from its newest deliveries, and the newest that are pending: many newer ones may have been delivered.
  */
-export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'disabledReason'>, deliveries: readonly Delivery[]): Health {
+export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'disabledReason'>, deliveries: readonly Delivery[], pending = deliveries): Health {
   if (state === 'disabled') return { label: 'Disabled', color: disabledReason === undefined ? 'gray' : 'red', why: whyDisabled(disabledReason) };
-  const attempts = deliveries.flatMap((one) => one.attempts).sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const attempts = [...deliveries, ...pending].flatMap((one) => one.attempts).sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   const [last] = attempts;
   if (!last) {
     return deliveries.length === 0
@@ -21,8 +21,8 @@ export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'dis
       : { label: 'Sending', color: 'blue', why: 'Deliveries are on their way. None has been answered yet.' };
   }
   if (last.error !== undefined) return { label: 'Failing', color: 'red', why: last.error };
-  const waiting = deliveries.filter((one) => one.state === 'pending' && one.attempts.length > 0).length;
-  if (waiting > 0) return { label: 'Recovering', color: 'yellow', why: 'It answers again. Failed deliveries are being retried.' };
+  const waiting = pending.filter((one) => one.state === 'pending' && one.attempts.length > 0).length;
+  if (waiting > 0) return { label: 'Recovering', color: 'yellow', why: `It answers again. ${counted(waiting, 'event waits', 'events wait')} to be tried again.` };
   return { label: 'Healthy', color: 'green', why: 'The last attempt succeeded.' };
 }
 

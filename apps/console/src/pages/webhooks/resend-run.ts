@@ -13,14 +13,12 @@ export interface ResendRow {
   readonly why?: string;
 }
 
-/** Requests at the same time. */
-const atOnce = 5;
 const pageSize = 1_000;
 /** Pages read at most to find what failed. */
 const mostPages = 20;
 export const mostResent = 1_000;
 
-/** Sends deliveries again, one by one, with a result for each. */
+/** Sends deliveries again, the oldest first and one after the other, so that a receiver gets an order's events in their order. */
 export class ResendRun extends RowRun<ResendRow> {
   private readonly keys = new Map<number, string>();
 
@@ -29,7 +27,7 @@ export class ResendRun extends RowRun<ResendRow> {
     private readonly webhookId: string,
     deliveries: readonly Delivery[],
   ) {
-    super(deliveries.map((delivery) => [delivery.id, { delivery, state: 'waiting' }]), atOnce);
+    super(deliveries.toReversed().map((delivery) => [delivery.id, { delivery, state: 'waiting' }]), 1);
   }
 
   /** Sends those that are not scheduled yet. */
@@ -65,7 +63,9 @@ export interface FoundFailures {
   readonly isCut: boolean;
 }
 
-/** Finds the events of a period that failed and were not sent again since, one delivery of each, newest first. @param until undefined: now */
+const hasFailed = ({ state, attempts }: Delivery): boolean => state === 'failed' || (state === 'pending' && attempts.length > 0);
+
+/** Finds the events of a period that failed, or wait after a failed attempt, and were not sent again since: one delivery of each, newest first. @param until undefined: now */
 export async function findFailures(shop: Shop, webhookId: string, since: Date, until: Date | undefined): Promise<FoundFailures> {
   const failures: Delivery[] = [];
   const known = new Set<string>();
@@ -78,7 +78,7 @@ export async function findFailures(shop: Shop, webhookId: string, since: Date, u
       // The newest delivery of an event tells what became of it.
       if (known.has(delivery.eventId)) continue;
       known.add(delivery.eventId);
-      if (delivery.state !== 'failed' || (until && at >= until.getTime())) continue;
+      if (!hasFailed(delivery) || (until && at >= until.getTime())) continue;
       if (failures.length === mostResent) return { failures, isCut: true };
       failures.push(delivery);
     }

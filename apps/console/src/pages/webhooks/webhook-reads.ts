@@ -31,8 +31,8 @@ export interface Waiting {
 
 const endpointsMs = 5_000;
 const deliveriesMs = 3_000;
-/** The newest deliveries, which determine an endpoint's health. */
-const recent = 100;
+/** The newest deliveries, and the newest that are pending, which determine an endpoint's health. */
+export const recent = 100;
 const mostListed = 1_000;
 
 export function useWebhooks(): UseQueryResult<readonly Webhook[]> {
@@ -56,6 +56,16 @@ export function useRecentDeliveries(webhookId: string): UseQueryResult<readonly 
     queryKey: ['webhook', webhookId, 'recent'],
     refetchInterval: deliveriesMs,
     queryFn: async ({ signal }) => (await readDeliveries(shop, webhookId, { limit: recent }, signal)).deliveries,
+  });
+}
+
+export function usePendingDeliveries(webhookId: string, { enabled }: { readonly enabled: boolean }): UseQueryResult<readonly Delivery[]> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['webhook', webhookId, 'pending'],
+    refetchInterval: deliveriesMs,
+    enabled,
+    queryFn: async ({ signal }) => (await readDeliveries(shop, webhookId, { state: 'pending', limit: recent }, signal)).deliveries,
   });
 }
 

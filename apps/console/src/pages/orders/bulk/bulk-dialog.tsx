@@ -63,7 +63,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
         <Stack>
           <RestoredDraft draft={draft} />
           {leftOut > 0 && <Text size="sm">{counted(leftOut, 'selected order is', 'selected orders are')} left out. {words[kind].leftOut}</Text>}
-          {kind === 'ship' && (
+          {kind === 'ship' && open.length > 0 && (
             <>
               <TextInput label="Carrier" description="Of all these orders." required data-autofocus value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
               {!isRunning && <TrackingList ids={open} onNumbers={setNumbers} />}

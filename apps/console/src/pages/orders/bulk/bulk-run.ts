@@ -39,6 +39,16 @@ export const isEligible: Readonly<Record<BulkKind, (order: Order) => boolean>> =
   cancel: ({ status, carrier }) => status === 'placed' || (status === 'approved' && carrier === undefined),
 };
 
+export type Shipment = Required<Pick<Order, 'carrier' | 'trackingNumber'>>;
+
+/** Returns the ETag with which an order is shipped, or its shipment if that is made already. @param seen the order as people saw it @throws Error if another has shipped it since: a second shipment would replace the first one without a word */
+export async function etagToShip(shop: Shop, seen: Order, { carrier, trackingNumber }: Shipment): Promise<{ readonly etag: string | undefined } | { readonly shipped: Order }> {
+  const { data, response } = await shop.GET('/store/order/{orderId}', { params: { path: { orderId: seen.id } } });
+  if (data.carrier === carrier && data.trackingNumber === trackingNumber) return { shipped: data };
+  if (data.carrier !== seen.carrier || data.trackingNumber !== seen.trackingNumber) throw new Error(`It is shipped already, with ${data.carrier ?? ''}, ${data.trackingNumber ?? ''}.`);
+  return { etag: response.headers.get('etag') ?? undefined };
+}
+
 /** The same change of many orders, one by one, with a result for each. */
 export class BulkRun extends RowRun<BulkRow> {
   private readonly unknown = new Map<number, Sent>();
@@ -80,7 +90,8 @@ export class BulkRun extends RowRun<BulkRow> {
   }
 
   /** @returns the shipment, if that is the change */
-  private async change({ id }: Order, { carrier, trackingNumbers, reason, restock }: BulkChange): Promise<Pick<Order, 'carrier' | 'trackingNumber'> | undefined> {
+  private async change(order: Order, { carrier, trackingNumbers, reason, restock }: BulkChange): Promise<Pick<Order, 'carrier' | 'trackingNumber'> | undefined> {
+    const { id } = order;
     const path = { orderId: id };
     if (this.kind === 'deliver') {
       await this.shop.POST('/store/order/{orderId}/delivery', { params: { path }, idempotencyKey: this.sentOf(id, '').idempotencyKey });
@@ -96,11 +107,9 @@ export class BulkRun extends RowRun<BulkRow> {
     const before = this.unknown.get(id);
     let etag = before?.text === text ? before.etag : undefined;
     if (etag === undefined) {
-      const { data, response } = await this.shop.GET('/store/order/{orderId}', { params: { path } });
-      if (data.carrier === body.carrier && data.trackingNumber === body.trackingNumber) return body;
-      // A second shipment would replace the first one without a word.
-      if (data.carrier !== undefined) throw new Error(`It is shipped already, with ${data.carrier}, ${data.trackingNumber ?? ''}.`);
-      etag = response.headers.get('etag') ?? undefined;
+      const found = await etagToShip(this.shop, order, body);
+      if ('shipped' in found) return body;
+      etag = found.etag;
     }
     const { idempotencyKey } = this.sentOf(id, text, etag);
     await this.shop.POST('/store/order/{orderId}/shipment', { params: { path, header: etag === undefined ? {} : { 'If-Match': etag } }, body, idempotencyKey });
