@@ -99,9 +99,12 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   service.beforeClose({
     name: 'finish requests',
     limitMs: 6_000,
-    run: () => {
+    run: async () => {
       listening.abort();
-      return app.close();
+      server.close();
+      // Nest would not wait for the connections that other sockets have accepted.
+      await drain.finish(5_000);
+      await app.close();
     },
   });
   service.loaded();
