@@ -110,6 +110,7 @@ describe('plants', () => {
     await page.reload();
     const link = page.getByRole('table', { name: 'Plants' }).getByRole('link', { name: `${word} one` });
     await link.click();
+    await page.getByRole('heading', { name: `${word} one`, level: 1 }).waitFor();
     await page.getByText(tag, { exact: true }).waitFor();
     // It is a tag of the shop, not a list.
     await page.waitForLoadState('networkidle');
