@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome, logIn } from './kit/console.mjs';
-import { address, admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant, paidOrder } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -11,12 +11,6 @@ const goTo = (page, name) => page.getByRole('navigation', { name: 'Pages' }).get
 const notice = (page) => page.getByText('What you typed before is here again.');
 /** What the tab keeps. @param {Page} page @returns {Promise<string>} */
 const kept = (page) => page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)));
-
-async function paidOrder() {
-  const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
-  await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
-  return id;
-}
 
 describe('what is typed and not sent', () => {
   const chrome = new Chrome();

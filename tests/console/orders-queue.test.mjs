@@ -4,12 +4,10 @@ import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
 import { assertShows, Chrome } from './kit/console.mjs';
 import { focusByKey } from './kit/keyboard.mjs';
-import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { admin, fresh, newPerson, newPlant, pay, shopOf } from './kit/people.mjs';
 
 /** @param {number} plantId @param {number} [quantity] @param {{ name?: string, lines?: string[], postalCode?: string, city?: string, country?: string }} [shipTo] */
 const place = async (plantId, quantity = 1, shipTo) => (await admin.POST('/store/order', { body: { plantId, quantity, ...(shipTo && { shipTo }) } })).data.id;
-/** @param {number} orderId */
-const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
 /** @param {number} orderId @param {string} [carrier] */
 const ship = (orderId, carrier = 'Green Post') => admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId } }, body: { carrier, trackingNumber: `T${orderId}` } });
 /** @param {number} orderId */

@@ -2,12 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertShows, Chrome } from './kit/console.mjs';
 import { repeatOrder } from './kit/many-orders.mjs';
-import { address, admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
-
-/** @param {number} plantId @param {number} [quantity] */
-const placeOrder = async (plantId, quantity = 1) => (await admin.POST('/store/order', { body: { plantId, quantity } })).data.id;
-/** @param {number} orderId */
-const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+import { address, admin, fresh, newPerson, newPlant, pay, placeOrder, shopOf } from './kit/people.mjs';
 
 describe('the orders pages', () => {
   const chrome = new Chrome();

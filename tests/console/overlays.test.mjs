@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { address, admin, demoAdmin, fresh, newPerson, shopOf } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, pay, shopOf } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
 /** What opens something over a page: what is clicked, in this order, and typed. @typedef {readonly (readonly [role: 'button' | 'menuitem' | 'combobox', name: string | RegExp, text?: string])[]} Clicks */
 
-/** @param {number} orderId */
-const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
 
 /** @returns {Promise<[path: string, overlays: Clicks[]][]>} of each page */
 async function overlays() {

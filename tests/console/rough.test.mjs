@@ -2,16 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
 import { Chrome } from './kit/console.mjs';
-import { address, admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant, paidOrder } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** @param {number} plantId */
-async function paidOrder(plantId) {
-  const { data: { id } } = await admin.POST('/store/order', { body: { plantId } });
-  await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
-  return id;
-}
 /** @param {Page} page */
 async function openShipping(page) {
   await page.getByRole('button', { name: 'Ship', exact: true }).click();

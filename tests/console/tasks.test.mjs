@@ -3,15 +3,13 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { Receiver } from '@plant-shop/testing/receiver';
 import { assertShows, Chrome } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
-import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { admin, fresh, newPerson, newPlant, pay, shopOf } from './kit/people.mjs';
 import { workbookOf } from './kit/workbook.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
 const MOST_SECONDS = 120;
 
-/** @param {number} orderId */
-const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
 /** @param {Page} page @param {string} words @param {string | RegExp} [name] of the result */
 async function find(page, words, name = words) {
   await page.keyboard.press('Control+k');

@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
+import { admin, demoAdmin, newPerson, paidOrder } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Places an order and pays it. @returns {Promise<number>} its id */
-async function paidOrder() {
-  const { id } = (await admin.POST('/store/order', { body: { plantId: await newPlant(), quantity: 1 } })).data;
-  await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
-  return id;
-}
 const orderOf = async (/** @type {number} */ orderId) => (await admin.GET('/store/order/{orderId}', { params: { path: { orderId } } })).data;
 
 /** Opens another order by the palette. @param {Page} page @param {number} id */

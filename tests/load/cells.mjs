@@ -7,7 +7,7 @@ import { ROOT } from '../../tools/start/toolchain.mjs';
 const RATES = [1_000, 10_000, 100_000];
 const PLANTS = 100_000;
 const CHECKOUTS = 400_000;
-/** A basket's lines, one for each; most people order one plant. */
+/** How many plants each of ten checkouts orders. */
 const LINES = [1, 1, 1, 1, 1, 1, 1, 2, 3, 5];
 /** Cores of a primary, and how busy it may be, so that a replica can take over and vacuum has room. */
 const CORES = 8;

@@ -23,6 +23,19 @@ export async function newPlant(quantity = 100, name = fresh('Plant')) {
   return (await admin.POST('/plant', { body: { name, photoUrls: [], status: 'available', quantity } })).data.id;
 }
 
+/** Places an order. @param {number} plantId @param {number} [quantity] @returns {Promise<number>} its id */
+export const placeOrder = async (plantId, quantity = 1) => (await admin.POST('/store/order', { body: { plantId, quantity } })).data.id;
+
+/** @param {number} orderId */
+export const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+
+/** @param {number} [plantId] a new plant, unless it is given @returns {Promise<number>} the order's id */
+export async function paidOrder(plantId) {
+  const id = await placeOrder(plantId ?? (await newPlant()));
+  await pay(id);
+  return id;
+}
+
 /** @param {'customer' | 'staff' | 'admin'} role @returns {Promise<Person>} */
 export async function newPerson(role) {
   const person = { username: fresh(role), password: 'a good password' };

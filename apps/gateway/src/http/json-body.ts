@@ -172,6 +172,7 @@ export type Shape = ReadonlyMap<string, Shape | undefined | null>;
 
 /** The most undeclared members of one request that an error names. */
 const maxNamed = 10;
+
 /** Returns the shape of an operation's JSON body; undefined if it has none. */
 export function bodyShapeOf({ body, calls, url }: Pick<ClientOperation, 'body' | 'calls' | 'url'>): Shape | undefined {
   if (body?.kind !== 'json' || !calls[0]) return undefined;

@@ -151,9 +151,9 @@ describe('the open files of a process', () => {
 });
 
 describe('several listening sockets', () => {
-  (reusePort ? it : it.skip)('connect many clients in a turn of the event loop, and end together', async () => {
+  it('connect many clients in a turn of the event loop where the system can, and end together', async () => {
     const server = createServer((_, response) => response.end('served'));
-    const address = { host: '127.0.0.1', backlog: 512, reusePort: true };
+    const address = { host: '127.0.0.1', backlog: 512, reusePort };
     await once(server.listen({ ...address, port: 0 }), 'listening');
     const listening = new AbortController();
     await listenAlso(server, { ...address, signal: listening.signal });
@@ -163,7 +163,7 @@ describe('several listening sockets', () => {
     const clients = Array.from({ length: 160 }, () => connect(port, '127.0.0.1'));
     let turns = 0;
     for (; accepted < clients.length; turns++) await new Promise((resolve) => setImmediate(resolve));
-    expect(turns).toBeLessThan(80);
+    expect(turns < 80).toBe(reusePort);
     expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('served');
     for (const one of clients) one.destroy();
     listening.abort();

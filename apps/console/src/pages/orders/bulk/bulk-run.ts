@@ -39,9 +39,13 @@ export const isEligible: Readonly<Record<BulkKind, (order: Order) => boolean>> =
   cancel: ({ status, carrier }) => status === 'placed' || (status === 'approved' && carrier === undefined),
 };
 
-export type Shipment = Required<Pick<Order, 'carrier' | 'trackingNumber'>>;
+type Shipment = Required<Pick<Order, 'carrier' | 'trackingNumber'>>;
 
-/** Returns the ETag with which an order is shipped, or its shipment if that is made already. @param seen the order as people saw it @throws Error if another has shipped it since: a second shipment would replace the first one without a word */
+/**
+ * Returns the ETag with which an order is shipped, or the order if it has this shipment already.
+ * @param seen the order as people saw it
+ * @throws Error if it has another shipment by now, which this one would replace without a word
+ */
 export async function etagToShip(shop: Shop, seen: Order, { carrier, trackingNumber }: Shipment): Promise<{ readonly etag: string | undefined } | { readonly shipped: Order }> {
   const { data, response } = await shop.GET('/store/order/{orderId}', { params: { path: { orderId: seen.id } } });
   if (data.carrier === carrier && data.trackingNumber === trackingNumber) return { shipped: data };
