@@ -14,7 +14,7 @@ const maxBatch = 2_000;
 /** How often the log is read without an announcement, and the lease renewed. */
 const pollMs = 1_000;
 /** Announcements within this time are one: each turn costs a write. */
-const restMs = 100;
+const restMs = 250;
 /** Longer than two batches and their record take. After it another replica may publish. */
 export const leaseMs = 12_000;
 
