@@ -9,7 +9,7 @@ import { HealthController, ShopReadiness } from './health/health.js';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { ForwardedOperations } from './operations/forwarded-operations.js';
 import { RequestAuthenticator } from './http/request-authenticator.js';
-import { Routes } from './http/routes.js';
+import { Routes } from './http/route-checks.js';
 import { RpcForwarder } from './http/rpc-forwarder.js';
 import { ImagesController } from './images/images.controller.js';
 import { Uploads } from './images/uploads.js';

@@ -17,7 +17,7 @@ import { atRequestEnd, requestLog } from './http/access-log.js';
 import { brotliOptions, compressFromBytes, secureAnswers } from './http/headers.js';
 import { RequestAuthenticator } from './http/request-authenticator.js';
 import { traceRequests } from './http/request-spans.js';
-import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
+import { Routes, type ServedRoute, supportAllMethods } from './http/route-checks.js';
 import { createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';

@@ -1,6 +1,6 @@
 import type { ApiKey } from '@plant-shop/contracts/identity.api-keys';
 import type { Permission } from '@plant-shop/contracts/permissions';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { RevocationTarget } from './revocations/revocations.js';
 
@@ -23,8 +23,6 @@ export const toApiKey = (key: ApiKeyRecord): ApiKey => ({
   ...(key.expiresAt && { expiresAt: key.expiresAt.toISOString() }),
   ...(key.lastUsedAt && { lastUsedAt: key.lastUsedAt.toISOString() }),
 });
-
-type Reader = Pick<Transaction, 'query'>;
 
 const columns = `id, name, prefix, permissions, created_at AS "createdAt", expires_at AS "expiresAt",
   last_used_at AS "lastUsedAt"`;

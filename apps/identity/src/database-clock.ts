@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
@@ -47,7 +47,7 @@ export class DatabaseClock extends BackgroundLoop {
 }
 
 /** Returns the database's time in milliseconds since the epoch. */
-export async function readDatabaseTime(db: Pick<Transaction, 'query'>): Promise<number> {
+export async function readDatabaseTime(db: Reader): Promise<number> {
   const { time } = onlyRow(
     await db.query<{ time: number }>({
       name: 'read-database-time',

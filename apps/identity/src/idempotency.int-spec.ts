@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
-import type { Principal } from '@plant-shop/platform/rpc/context';
-import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import { IdempotencyKey, type Principal } from '@plant-shop/platform/rpc/context';
 import { manager, TestIdentity } from './identity.spec.fixture.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 

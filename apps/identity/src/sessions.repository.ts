@@ -1,6 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { deletePayloadsOfUser } from './grants/payloads.repository.js';
 import type { IdleHours } from './options.js';
 import { appendRevocations, type RevocationTarget } from './revocations/revocations.js';
@@ -8,7 +8,7 @@ import { appendRevocations, type RevocationTarget } from './revocations/revocati
 /** Sessions per user; another one ends the oldest. The limit allows listing all and ending all in one transaction. */
 export const maxSessions = 1_000;
 
-/** A row of the table `sessions`. */
+/** What lists and checks read of a row of `sessions`; its other columns are the user, and what a log-in proved (`SessionRow`). */
 export interface SessionRecord {
   readonly id: string;
   readonly tokenHash: Buffer;
@@ -36,8 +36,6 @@ export const toOpenSession = (session: SessionRecord, own: Buffer | undefined): 
 
 export const sessionNotFound = (): DomainError =>
   new DomainError('session-not-found', 'The user has no open session with this id.');
-
-type Reader = Pick<Transaction, 'query'>;
 
 /**
  * SQL: session `s` of user `u` has not expired, and was used lately enough for the user's role. Uses are written up to two minutes late:

@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShut
 import { broadcasts } from '@plant-shop/contracts/broker';
 import type { ShopEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
-import type { FeedMessage } from '@plant-shop/events/event';
+import type { FeedMessage } from '@plant-shop/events/feed';
 import type { BodyColumn } from '@plant-shop/events/event-log';
 import { Follower, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
 import { LogRetention, type LowestNeeded } from '@plant-shop/events/log-retention';
@@ -48,8 +48,8 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 // The arrows only save time; what is committed in Postgres decides. FeedFollower copies pages of the feed into event_log, each in one
 // transaction with its position, and reads on when no message comes. Enqueuers read event_log from positions of their own, every 2 s at the
 // latest, and write deliveries and position in one transaction. DeliveryWorker claims due deliveries by a lease and POSTs them, signed
-// (`signedHeaders`); those of one endpoint and order in their order. One without a recorded outcome becomes due again, for three days: each is
-// sent at least once. LogTail reads on from the end of its ring. `isVisibleTo` decides which streams show an event (the SQL of enqueuers and
+// (`signedHeaders`); those of one endpoint and order in their order. One without a recorded outcome becomes due again when its lease ends, and one whose
+// attempt failed after a pause, for three days: each is sent at least once. LogTail reads on from the end of its ring. `isVisibleTo` decides which streams show an event (the SQL of enqueuers and
 // long reads says the same), `frameOf` what it looks like; a client that comes back resumes with its cursor. `DeliveryNeeds` says for which kinds of endpoint there is something to enqueue.
 //
 // LogTail publishes events to Fanout once its ring has them: at once, or after a read of the log. A replica without a stream has no
@@ -59,8 +59,8 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 // Mails are apart from this: `OrderMails` polls event_log with a watermark of its own, `MailWorker` the mails that are due. `Exporter` publishes
 // pages of event_log to each destination, from the position in its row.
 //
-// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. Parts of one folder call
-// each other, or register with each other in their constructors: `FeedFollower` and `LogTail` with `Fanout`, `Connections` with
+// The folders `stream` and `webhooks` do not import each other, and `log` imports neither: this file connects them. Other parts call
+// each other, or register with each other at the start: `FeedFollower` and `LogTail` with `Fanout`, `Connections` with
 // `CredentialWatch` and `FrameSender`, `Pages` with `Connections`.
 
 /** Connects the parts of this replica. Parts that its role does not have are undefined. */
@@ -93,9 +93,8 @@ class EventFlow implements OnApplicationBootstrap {
   }
 
   /**
-   * Subscribes replicas with webhooks to events logged by a replica of the stream, which enqueues no deliveries, and replicas that publish to
-   * destinations to all events. Missed messages are found
-   * by polling.
+   * Subscribes replicas with webhooks to events logged by a replica of the stream, which enqueues no deliveries, and replicas that publish
+   * to destinations to all events. Missed messages are found by polling.
    */
   onApplicationBootstrap(): void {
     const { exporter } = this;

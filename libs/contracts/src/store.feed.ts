@@ -4,7 +4,7 @@ import type { Account } from './broker.js';
 import type { ErrorCode } from './errors.js';
 import { Integer, Text, Uuid } from './fields.js';
 
-// The store's feed of order events. libs/events/src/event.ts describes the answers' members.
+// The store's feed of order events. libs/events/src/feed.ts describes the answers' members.
 
 /** Sent by followers. */
 export class ReadFeed {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Revocation } from '@plant-shop/contracts/identity';
-import { CredentialCache } from './credential-cache.js';
+import { CredentialCache } from './credential-checker.js';
 import type { RevocationListener } from './revocation-log.js';
 
 interface Answer {

@@ -1,7 +1,7 @@
 import type { Database, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type Column, RowsParameter } from '@plant-shop/platform/postgres/rows';
-import type { FeedEvent } from './event.js';
+import type { FeedEvent } from './feed.js';
 
 // SQL on a follower's own tables (README): event_log, feed_watermark, log_epochs, event_gaps.
 

@@ -4,9 +4,65 @@ import type { Database, Statement, Transaction } from '@plant-shop/platform/post
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
-import type { FeedEvent, FeedHead, FeedMessage, FeedPage, FeedPosition } from './event.js';
 
-/** Polling is a safety net: services notify after each commit of an event that it did not number. */
+/** One event of a feed. Id and body never change: every reader gets the same bytes, at any time. */
+export interface FeedEvent {
+  /** 1, 2, 3, … without gaps. Followers track their progress by it. */
+  readonly seq: number;
+  /** UUIDv7 */
+  readonly id: string;
+  /** The account that may see the event, or a constant of the service for one that depends on permissions. */
+  readonly subject: string;
+  /** As clients receive it: serialised once, by the service where the event happened. */
+  readonly body: string;
+  /** Trace context of the change, when it was traced (W3C Trace Context). Internal: clients never receive it. */
+  readonly traceparent?: string;
+}
+
+/** The end of a feed. */
+export interface FeedHead {
+  /**
+   * Names one history. A restore or failover begins a new one above all earlier numbers; skipped numbers are never assigned.
+   */
+  readonly epoch: string;
+  /** The last number assigned. */
+  readonly head: number;
+}
+
+/** A position in a feed: the last event that a follower has. `seq` 0 without an id is the beginning. */
+export interface FeedPosition {
+  readonly seq: number;
+  readonly id?: string;
+}
+
+/** Events that were just numbered. `events` is empty when they are too large for one message, or begin an epoch. */
+export interface FeedMessage extends FeedHead {
+  /** The event before the first one, in the feed's current history. */
+  readonly after: FeedPosition;
+  /**
+   * Followers may delay this message and log it together with the next ones: at most 50 ms (150 ms on replicas that stand by while
+   * another one logs), or until 32 messages wait.
+   */
+  readonly mayWait?: boolean;
+  readonly events: readonly FeedEvent[];
+}
+
+/** The events after a position. */
+export interface FeedPage extends FeedHead {
+  /** Whether the position is part of this history. If not, one of the two databases was restored: `Feed.startEpoch`. */
+  readonly matches: boolean;
+  /**
+   * The number at which the feed continues after the position: the next one, or a higher one when the events between were
+   * deleted for their age or lost with a history.
+   */
+  readonly next: number;
+  /** The first number of `epoch`; earlier events belong to earlier epochs. Absent in the first epoch. */
+  readonly epochBegins?: number;
+  /** From `next` on, with consecutive numbers. */
+  readonly events: readonly FeedEvent[];
+}
+
+/** Polling is a safety net: services notify after each commit of an event that their own transaction did not number. */
 const intervalMs = 500;
 
 /**
@@ -45,8 +101,8 @@ export class FeedNumberer extends BackgroundLoop {
 
 /**
  * The table that a service appends its events to, in the transaction of the change that they describe. Its columns include
- * `position` (identity: the order in which changes drew it; not a FeedPosition), `event_id`, `body` (null once `FeedRetention` has deleted it), `traceparent` (null for untraced
- * changes) and `feed_seq` (unique, null until numbered). The feed ignores rows without an event id. The service's schema
+ * `position` (identity: the order in which changes drew it; not a FeedPosition), `event_id`, `body` (null once `FeedRetention` has deleted
+ * it), `traceparent` (null for untraced changes) and `feed_seq` (unique, null until numbered). The feed ignores rows without an event id. The service's schema
  * also has the feed's own tables (README).
  */
 export interface FeedTable {

@@ -5,7 +5,7 @@ import type { Nats } from '@plant-shop/platform/nats';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
-import type { FeedMessage } from './event.js';
+import type { FeedMessage } from './feed.js';
 import { Follower, type RemoteFeed } from './follower.js';
 
 // The README's example, which a test runs.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
-import type { FeedEvent } from './event.js';
+import type { FeedEvent } from './feed.js';
 import type { RemoteFeed } from './follower.js';
 import { FollowingService, ThingsService } from './things.spec.fixture.js';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import type { FeedEvent, FeedMessage, FeedPage, FeedPosition } from './event.js';
+import type { FeedEvent, FeedMessage, FeedPage, FeedPosition } from './feed.js';
 import type { RemoteFeed } from './follower.js';
 import { FollowingService, ThingsService } from './things.spec.fixture.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { FeedEvent } from './event.js';
+import type { FeedEvent } from './feed.js';
 import { type EventRange, mergeRanges } from './follower.js';
 
 const event = (seq: number, history = 'a'): FeedEvent => ({ seq, id: `${history}${seq}`, subject: 's', body: '{}' });

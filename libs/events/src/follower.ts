@@ -2,7 +2,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import type { FeedEvent, FeedHead, FeedMessage, FeedPage, FeedPosition } from './event.js';
+import type { FeedEvent, FeedHead, FeedMessage, FeedPage, FeedPosition } from './feed.js';
 import {
   type BodyColumn,
   findConflictingSeqs,

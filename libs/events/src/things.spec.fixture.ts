@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { createDatabase } from '@plant-shop/service-testing/postgres';
-import type { FeedMessage } from './event.js';
+import { Feed, type FeedMessage, type FeedTable } from './feed.js';
 import { findWatermark } from './event-log.js';
-import { Feed, type FeedTable } from './feed.js';
 import { type Advance, Follower, type LoggedRange, type RemoteFeed } from './follower.js';
 
 const migrations = new URL('../test-migrations/', import.meta.url);

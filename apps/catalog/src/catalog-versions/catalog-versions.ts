@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 import { Controller, Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { CoalescedRead } from '@plant-shop/platform/patterns/coalesced-read';
-import { Database, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader, type Statement } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /**
  * A column with the version (`stamp`) of the part of the catalogue that a row of `plants` belongs to, for the statement that reads

@@ -1,8 +1,6 @@
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { AttachedImage, ImageContent, ImageState } from './image.js';
 import type { ImageStoreName } from '../config.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 const columns = `id, incarnation, state, store, chunk_bytes AS "chunkBytes", content_type AS "contentType", sha256`;
 

@@ -1,5 +1,5 @@
 import type { Category, Tag } from '@plant-shop/contracts/catalog';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader } from '@plant-shop/platform/postgres/database';
 
 /** The name of a tag or a category. */
 export interface Label {
@@ -24,8 +24,6 @@ export function labelsToFill({ category, tags = [] }: Labelled): Label[] {
   if (category?.name !== undefined && !category.id) labels.push({ kind: 'category', name: category.name });
   return [...new Map(labels.map((label) => [labelKey(label), label])).values()];
 }
-
-type Reader = Pick<Transaction, 'query'>;
 
 /**
  * Returns the labels' ids and assigns missing ones; a label keeps its id for ever. Call it outside the plant's transaction, so that

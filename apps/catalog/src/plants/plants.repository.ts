@@ -1,13 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { stampOfAll, stampOfPlant } from '../catalog-versions/catalog-versions.js';
 import { wordsOfPlant } from '../words.js';
 import { bytesOf, pairsOf, type PlantAttributes, type PlantState, tagNames } from './plant.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 export const columns = `plants.id, plants.incarnation, plants.version, plants.name, plants.category,
   plants.photo_urls AS "photoUrls", plants.tags, plants.status, plants.external_id AS "externalId", plants.metadata, plants.updated_at AS "updatedAt"`;

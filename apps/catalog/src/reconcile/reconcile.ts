@@ -12,7 +12,7 @@ import {
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader, type Transaction } from '@plant-shop/platform/postgres/database';
 import { raiseSequences } from '@plant-shop/platform/postgres/sequences';
 import { type ComparedPage, reconcilePage } from '@plant-shop/platform/patterns/reconcile';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
@@ -25,8 +25,6 @@ import { lockPlantByIncarnation, writePlant } from '../plants/plants.repository.
 import { findPendingPlants, intendToList, intendToOpen, lockIntent, stockIntents } from '../plants/stock-intents.repository.js';
 import { StockIntentsService } from '../plants/stock-intents.service.js';
 import { type ComparedPlant, countPlantIds, type Drift, driftsOf, isBehind, pageOf, plantIdOf } from './drift.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** Lists plants by ascending id. */
 function findPlantsToCompare(db: Reader, after: number, limit: number): Promise<ComparedPlant[]> {

@@ -11,7 +11,7 @@ import { RateLimit } from '../limits/rate-limit.js';
 import { makeDocument } from '../openapi/document.js';
 import { sendProblem } from './problem.js';
 import { RequestAuthenticator } from './request-authenticator.js';
-import { Routes } from './routes.js';
+import { Routes } from './route-checks.js';
 import { routeSpecOf } from './route.js';
 
 const old = deprecated('2026-12-01', '2027-06-01');

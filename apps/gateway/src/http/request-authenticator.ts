@@ -35,7 +35,7 @@ const registrationsKey = (request: FastifyRequest): string => `registrations:${n
 
 /** One network registers at most a fiftieth of the limit of requests: 1,200 users a minute by default. */
 const registrationWeight = 50;
-/** A list with more users is refused before it costs anything. */
+/** The contract refuses a list with more users, before it costs anything. */
 const maxUsers = 500;
 /** What an import or export counts as one request. */
 const weightMs = 20;

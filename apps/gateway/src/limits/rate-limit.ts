@@ -178,7 +178,7 @@ export class RateLimit {
   }
 }
 
-/** 96 bits of SHA-256: credentials never leave the process, and collisions are negligible. */
+/** 96 bits of SHA-256 of a user's id or a network: as short in messages as the collisions allow, which are negligible. */
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 16);
 
 // draft-ietf-httpapi-ratelimit-headers: one policy, named "requests".

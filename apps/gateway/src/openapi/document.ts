@@ -7,7 +7,7 @@ import { type Operation, takesIdempotencyKey } from '@plant-shop/platform/rpc/op
 import { deprecationText } from '../http/headers.js';
 import { otherExamples } from '../http/problem.js';
 import type { RouteSpec } from '../http/route.js';
-import type { ServedRoute } from '../http/routes.js';
+import type { ServedRoute } from '../http/route-checks.js';
 import { headerRefs, headers, Schemas } from './components.js';
 import { type Fields, headerParameter, headerParameters, namesInPath, parameterOf } from './parameters.js';
 import {

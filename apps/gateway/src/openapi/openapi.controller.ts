@@ -3,7 +3,7 @@ import { Controller, Inject, Req, Res } from '@nestjs/common';
 import { shop } from '@plant-shop/contracts/shop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/headers.js';
-import { Routes } from '../http/routes.js';
+import { Routes } from '../http/route-checks.js';
 import { Serves } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
 

@@ -1,5 +1,5 @@
 import type { FieldSchema } from '@plant-shop/contracts/schema';
-import type { ServedRoute } from '../http/routes.js';
+import type { ServedRoute } from '../http/route-checks.js';
 import { exampleEtag, type Schemas } from './components.js';
 
 interface Parameter {

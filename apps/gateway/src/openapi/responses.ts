@@ -3,7 +3,7 @@ import type { ClientOperation, MoreMembers } from '@plant-shop/contracts/client-
 import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { maxBasketLines } from '@plant-shop/contracts/store';
 import { isPaged } from '../http/route.js';
-import type { ServedRoute } from '../http/routes.js';
+import type { ServedRoute } from '../http/route-checks.js';
 import { detailsWith, exampleOf, membersAlways } from '../http/problem.js';
 import { type HeaderName, headerRefs, type Schemas } from './components.js';
 import { namesInPath } from './parameters.js';

@@ -10,7 +10,7 @@ import { pageOf, pathId, pathText, queryFlag, queryId, queryList, queryPairs, qu
 import { encodedHeader } from '../http/headers.js';
 import { clientAddress } from '../http/request-authenticator.js';
 import { isPaged, routeSpecOf } from '../http/route.js';
-import { Routes } from '../http/routes.js';
+import { Routes } from '../http/route-checks.js';
 import { type PageQuery, RpcForwarder, sendApiResponse } from '../http/rpc-forwarder.js';
 
 type Call = Operation<object, unknown>;

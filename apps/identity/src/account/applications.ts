@@ -1,11 +1,9 @@
 import { permissions, type Permission } from '@plant-shop/contracts/permissions';
 import type { Cipher } from '@plant-shop/platform/cipher';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { deletePayloadsOfGrant } from '../grants/payloads.repository.js';
 import { purposeOf } from '../oauth/adapters.js';
 import { type IdentityScope, identityScopes } from '../oauth/oauth-client.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** What a user has allowed an application, at one log-in. */
 export interface Grant {

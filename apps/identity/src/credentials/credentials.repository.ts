@@ -1,9 +1,7 @@
 import type { Permission, Role } from '@plant-shop/contracts/permissions';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement } from '@plant-shop/platform/postgres/database';
 import type { IdleHours } from '../options.js';
 import { isLive, valuesOf } from '../sessions.repository.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 // Each query is one statement, so the credential, its user and the position of the revocation log come from one snapshot.
 // A follower that reads the log from that position on sees every revocation that the snapshot does not include.

@@ -1,8 +1,6 @@
 import type { Encrypted } from '@plant-shop/platform/cipher';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-
-type Reader = Pick<Transaction, 'query'>;
 
 export interface PayloadRow {
   readonly idHash: Buffer;

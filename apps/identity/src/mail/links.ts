@@ -1,7 +1,5 @@
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { newSecret, sha256 } from '../secrets/secrets.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** What the link of a mail is good for. */
 export type LinkPurpose = 'verify-address' | 'recovery';

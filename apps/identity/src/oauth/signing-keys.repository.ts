@@ -1,9 +1,7 @@
 import type { Encrypted } from '@plant-shop/platform/cipher';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { JWK } from 'jose';
-
-type Reader = Pick<Transaction, 'query'>;
 
 export interface NewSigningKey {
   readonly kid: string;

@@ -4,7 +4,7 @@ import { mendedUnless, type RaisedNumber, type RaiseNumbers, type ReconciledPage
 import { store } from '@plant-shop/contracts/store';
 import { actorOf } from '@plant-shop/platform/patterns/audit-log';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader } from '@plant-shop/platform/postgres/database';
 import { raiseSequences } from '@plant-shop/platform/postgres/sequences';
 import { type ComparedPage, reconcilePage } from '@plant-shop/platform/patterns/reconcile';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
@@ -16,8 +16,6 @@ import { UserDeletionsService } from '../users/user-deletions.service.js';
 import { userDeletions } from '../users/user-deletions.repository.js';
 import { lockUser } from '../users/users.repository.js';
 import { type ComparedUser, type Drift, driftsOf } from './drift.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 function findUsersToCompare(db: Reader, userIds: readonly string[]): Promise<ComparedUser[]> {
   return db.query(

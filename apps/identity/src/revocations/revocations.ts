@@ -2,10 +2,8 @@ import { Controller, Injectable } from '@nestjs/common';
 import { broadcasts } from '@plant-shop/contracts/broker';
 import { identity, type ReadRevocations, type Revocation, type Revocations } from '@plant-shop/contracts/identity';
 import { Nats } from '@plant-shop/platform/nats';
-import { Database, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** What a log entry revokes, without the entry's position. */
 export type RevocationTarget = Pick<Revocation, 'kind' | 'id'>;

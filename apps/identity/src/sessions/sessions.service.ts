@@ -77,7 +77,7 @@ export class SessionsService {
   }
 
   /**
-   * Runs a log-in whose password is right. Does the same work for an unknown name as for a wrong password.
+   * Checks the password of a log-in, and continues it if it is right. Does the same work for an unknown name as for a wrong password.
    * @throws DomainError `login-failed`, `too-many-logins`; what `then` throws, which is no failed login
    */
   private async withPassword<T>(deadline: Deadline, { username, password, address, userAgent }: Login, then: (stored: StoredPassword) => Promise<T | undefined>): Promise<{ result: T; attemptsLeft: number }> {

@@ -3,15 +3,13 @@ import { mergeMetadata, type MetadataPairs } from '@plant-shop/contracts/fields'
 import type { Role } from '@plant-shop/contracts/permissions';
 import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { UserEntity } from '../database.js';
 import { hasFactor } from '../factors/factors.repository.js';
 import { assertNoConflicts, type Candidate, externalIdTaken, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 const columns = `user_id AS "userId", id, username, first_name AS "firstName", last_name AS "lastName", email,
   email_verified_at AS "emailVerifiedAt", phone, order_mails AS "orderMails", user_status AS "userStatus", external_id AS "externalId", metadata, updated_at AS "updatedAt", role, version`;

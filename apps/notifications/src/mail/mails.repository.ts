@@ -1,7 +1,7 @@
 import type { ListMails, MailKind, MailRecipient, OutgoingMail } from '@plant-shop/contracts/notifications';
 import type { Cipher } from '@plant-shop/platform/cipher';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { queueAhead, queueNow } from '../webhooks/queue/queue-clock.js';
 import { type MailRecord, maskAddress, minutesOfLink } from './mail.js';
@@ -209,8 +209,6 @@ export async function recordMail(tx: Transaction, position: number, lease: strin
 
 const columns = `position, id, kind, user_id AS "userId", order_id AS "orderId", masked, state, attempts, created_at AS "createdAt",
   CASE WHEN lease IS NULL THEN due_at - ${queueAhead} END AS "nextAttemptAt", ended_at AS "endedAt", last_error AS "lastError"`;
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** Returns a page and one more, newest first. */
 export function findMails(db: Reader, { state, kind, userId }: ListMails, { after, limit }: PageBounds): Promise<MailRecord[]> {

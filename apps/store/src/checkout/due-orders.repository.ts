@@ -1,9 +1,7 @@
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
 import type { DueTransition } from '../orders/order.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** An order whose `transition` is due at this version. */
 export interface DueOrder {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedPage } from '@plant-shop/contracts/store.feed';
-import type { FeedMessage } from '@plant-shop/events/event';
+import type { FeedMessage } from '@plant-shop/events/feed';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { until } from '@plant-shop/testing/until';

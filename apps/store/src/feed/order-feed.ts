@@ -2,8 +2,7 @@ import { Controller, Inject, Injectable, type OnApplicationBootstrap, type OnApp
 import { broadcasts } from '@plant-shop/contracts/broker';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedPage, ReadFeed, StartEpoch } from '@plant-shop/contracts/store.feed';
-import type { FeedMessage } from '@plant-shop/events/event';
-import { Feed, FeedNumberer, type FeedTable } from '@plant-shop/events/feed';
+import { Feed, type FeedMessage, FeedNumberer, type FeedTable } from '@plant-shop/events/feed';
 import { FeedRetention } from '@plant-shop/events/feed-retention';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
@@ -61,9 +60,9 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
 
   /**
    * Publishes the events of new orders. Call it after their transaction has committed.
-   * `mayWait` lets followers defer them (libs/events/src/event.ts): logging and delivering are transactions too, and one of each per batch
+   * `mayWait` lets followers defer them (libs/events/src/feed.ts): logging and delivering are transactions too, and one of each per batch
    * of orders would cost as much as placing the orders.
-   * @param numbered the events that the transaction numbered; undefined: they are numbered within `gatherMs`
+   * @param numbered the events that the transaction numbered; undefined: they are numbered, or announced, within `gatherMs`
    */
   publishPlaced(numbered: FeedMessage | undefined): void {
     if (numbered) this.numberer.publish({ ...numbered, mayWait: true });

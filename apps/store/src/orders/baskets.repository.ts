@@ -1,8 +1,6 @@
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import type { BasketState } from './basket.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 const find: Statement = {
   name: 'find-basket',

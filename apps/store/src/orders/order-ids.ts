@@ -1,9 +1,7 @@
 import { CodedError, unavailable } from '@plant-shop/platform/errors';
-import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Database, Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { drawFreeIds } from '@plant-shop/platform/postgres/sequences';
 import { constraintOf, sqlStateOf, uniqueViolation } from '@plant-shop/platform/postgres/sqlstate';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** The id that the client chose; undefined: the store draws one. */
 interface IdChoice {

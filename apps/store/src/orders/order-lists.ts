@@ -1,11 +1,9 @@
 import { type OrderSort, type OrderStatus, orderStatuses, type RefundStatus } from '@plant-shop/contracts/store';
 import { byTime, type PageBounds, type Sorting, type TimePosition } from '@plant-shop/platform/patterns/paging';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader } from '@plant-shop/platform/postgres/database';
 import type { OrderState } from './order.js';
 import { orderColumns } from './orders.repository.js';
 import { pairHash } from './owner-data.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** Conditions that all listed orders meet; an absent one does not restrict. */
 export interface OrderFilter {

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { Inventory } from '@plant-shop/contracts/store';
-import type { FeedHead, FeedMessage } from '@plant-shop/events/event';
-import { assignNumbers } from '@plant-shop/events/feed';
-import { readClock, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
+import { assignNumbers, type FeedHead, type FeedMessage } from '@plant-shop/events/feed';
+import { readClock, type Reader, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow, RowsParameter } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
@@ -12,8 +11,6 @@ import { appendInventoryDelta, appendStockEvents, lockStockOfOrders, movedUnits,
 import { indexMetadata, jsonOf } from './owner-data.js';
 import type { Amendment, OrderState, StatusChange, Step } from './order.js';
 import type { Placement, UnpaidOrder } from './placing.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 export const orderColumns = `id, basket_id AS "basketId", plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   placed_at AS "placedAt", due_at AS "dueAt", due_transition AS "dueTransition", paid_at AS "paidAt", carrier,

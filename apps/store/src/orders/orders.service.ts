@@ -3,24 +3,23 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import { type Basket, type CancelOrder, type NewBasket, type NewOrder, type Order, type PlaceOrder, store, type TransferOrder } from '@plant-shop/contracts/store';
-import type { FeedMessage } from '@plant-shop/events/event';
+import type { FeedMessage } from '@plant-shop/events/feed';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, type BatcherOptions, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import { CodedError } from '@plant-shop/platform/errors';
-import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import type { Deadline, IdempotencyKey, RpcContext } from '@plant-shop/platform/rpc/context';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, readClock, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { lockAgainstClosing, lockUnpaid } from '../customers/customers.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
+import { STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { lockStock } from '../stock/stock.repository.js';
-import { assertVersion, cancel, type OrderState, requireOrder, transfer } from './order.js';
+import { assertVersion, cancel, type CheckoutPolicy, type OrderState, requireOrder, transfer } from './order.js';
 import { type OrderRequest, place, type Placement, type PlacingFacts } from './placing.js';
 import { changedBasket, maySeeOwners, requireVisible, versionedOrder } from './order.views.js';
 import { type BasketState, placeBasket } from './basket.js';
@@ -91,7 +90,7 @@ const maxOrders = 640;
 /** Retired plants and plants that the store does not know are refused alike. */
 const unknownPlantStock: PlacingFacts['stock'] = { listing: 'retired', free: 0 };
 
-/** Places, transfers and cancels orders. `OrderReads` reads them. */
+/** Places orders and baskets; transfers and cancels orders. `OrderReads` reads them. */
 @Injectable()
 export class OrdersService {
   private readonly batcher: Batcher<QueuedOrder | QueuedBasket, Answer>;
@@ -202,12 +201,12 @@ export class OrdersService {
 /**
  * Places a batch in one transaction with the result of placing its orders and baskets one by one: each sees the stock that the accepted
  * ones before it left, and a refused one changes nothing. Takes two round trips, unless drawn ids are locked:
- * 1. all locks, in the order that every transaction keeps (README): idempotency keys and external ids by advisory locks; customers, alone if
- *    their unpaid orders are limited, and against closing (FOR KEY SHARE); chosen ids by advisory locks; stock by ascending plant id (FOR NO
+ * 1. all locks, in the order that every transaction keeps (README): idempotency keys and external ids by advisory locks; customers, FOR NO KEY
+ *    UPDATE if their unpaid orders are limited, and against closing (FOR KEY SHARE); chosen ids by advisory locks; stock by ascending plant id (FOR NO
  *    KEY UPDATE), which excludes every other batch of the plant until the commit; then the clock;
  * 2. one write, pipelined with the COMMIT.
  * One order of staff without a key, an external id or a chosen id: `share-customers`, `lock-stock`, `placing-times`; `write-placed-orders`,
- * `find-event-before-placed-orders`, COMMIT.
+ * `find-event-before-placed-orders`, COMMIT. One of a customer also: `make-customers`, `lock-customers-for-unpaid`, `find-unpaid-orders`.
  * `place` refuses more than the free units that earlier orders of the batch left; CHECK constraints of the stock are the last guard.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
  * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
@@ -249,7 +248,7 @@ export async function placeBatch(
     placed.push({ ...step, traceparent, clientId });
     return order;
   };
-  const results = requestsOf(orders).map((lines) => {
+  const results = requestGroups(orders).map((lines) => {
     const [order] = lines;
     const { ownerId, basket, seesStock } = order;
     const context = { actor: ownerId, ...times };
@@ -298,7 +297,7 @@ function toQueued({ principal, deadline, idempotency, traceparent, clientId }: R
 }
 
 /** Returns the orders of each request: one, or those of a basket. */
-function requestsOf(batch: readonly BatchOrder[]): [BatchOrder, ...BatchOrder[]][] {
+function requestGroups(batch: readonly BatchOrder[]): [BatchOrder, ...BatchOrder[]][] {
   const requests: [BatchOrder, ...BatchOrder[]][] = [];
   for (const order of batch) {
     const last = requests.at(-1);

@@ -1,8 +1,7 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
-import type { CheckoutPolicy } from '../config.js';
 import { type PlantListing, plantNotFound, type Units } from '../stock/stock.js';
-import { customerClosed, dueAfterPlacing, externalIdExists, isoText, type OwnerData, type PlacedOrder, type Step, type StepContext } from './order.js';
+import { type CheckoutPolicy, customerClosed, dueAfterPlacing, externalIdExists, isoText, type OwnerData, type PlacedOrder, type Step, type StepContext } from './order.js';
 
 // Placing an order: what a request must meet, and what it makes. Baskets are placed by the same rules (basket.ts).
 
@@ -27,7 +26,7 @@ export interface PlacingFacts {
   readonly isIdTaken: boolean;
   /** The customer's order with the external id; undefined: there is none. */
   readonly orderWithExternalId?: number | undefined;
-  /** The customer's unpaid orders, oldest first; undefined: the caller may reserve any number. */
+  /** The customer's newest unpaid orders, oldest first, as many as decide; undefined: the caller may reserve any number. */
   readonly unpaid: readonly UnpaidOrder[] | undefined;
   /** Whether the caller may know how many units are free. */
   readonly seesStock: boolean;

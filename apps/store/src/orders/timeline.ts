@@ -4,7 +4,7 @@ import { type AddOrderNote, type GetTimeline, type OrderStatus, store, type Time
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { type PageBounds, Paging, type Sorting } from '@plant-shop/platform/patterns/paging';
-import { Database, readClock, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, readClock, type Reader, type Statement } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
@@ -13,8 +13,6 @@ import { lockAgainstClosing } from '../customers/customers.js';
 import { customerClosed, requireOrder, storeActor, transferred } from './order.js';
 import { maySeeOwners, requireVisible } from './order.views.js';
 import { findOrder, lockOrder } from './orders.repository.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** A row of an order's timeline: a step, or a note of staff. */
 interface TimelineRow {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Basket, type Order, store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
-import { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import { IdempotencyKey } from '@plant-shop/platform/rpc/context';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { until } from '@plant-shop/testing/until';

@@ -4,20 +4,20 @@ import { type Basket, type Order, type Payment, type ReportBasketPayment, type R
 import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import type { CodedError } from '@plant-shop/platform/errors';
-import type { IdempotencyKey } from '@plant-shop/platform/patterns/idempotency-key';
+import type { Deadline, IdempotencyKey, RpcContext } from '@plant-shop/platform/rpc/context';
 import { IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
-import type { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
+import { STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import {
   type Amendment,
   approve,
   canTransition,
+  type CheckoutPolicy,
   declinePayment,
   markRefundDue,
   type OrderState,

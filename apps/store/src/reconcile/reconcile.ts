@@ -11,14 +11,12 @@ import type {
   ReconcileOrders,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { findSetAside, type SetAside } from '../checkout/due-orders.repository.js';
 import { DueOrdersService } from '../checkout/due-orders.service.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /**
  * Reads the highest numbers that the store knows. The catalog draws a version with each plant id that it assigns, so an assigned

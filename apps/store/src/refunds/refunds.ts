@@ -13,7 +13,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, type PageBounds, Paging } from '@plant-shop/platform/patterns/paging';
-import { Database, readClock, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, readClock, type Reader, type Statement, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
@@ -24,8 +24,6 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { completeRefund, type OrderState, requireOrder } from '../orders/order.js';
 import { lockOrder, writeAmendments } from '../orders/orders.repository.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** A payment that is due for refund, or was refunded. */
 interface RefundState {

@@ -1,14 +1,12 @@
 import { noSubject, type StockEvent } from '@plant-shop/contracts/events';
 import type { Inventory } from '@plant-shop/contracts/store';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { RowsParameter } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { inventoryOf, type StockState, type Units, type WrittenStock } from './stock.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 const columns = `plant_id AS "plantId", incarnation, listing, listing_version AS "listingVersion",
   refused_attempt AS "refusedAttempt", low_stock_at AS "lowStockAt", written_off AS "writtenOff", free, reserved, sold, version`;

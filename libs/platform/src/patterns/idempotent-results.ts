@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { CodedError } from '../errors.js';
 import type { Logger } from '../logging.js';
-import { Database, type Statement, type Transaction } from '../postgres/database.js';
+import { Database, type Reader, type Statement, type Transaction } from '../postgres/database.js';
 import { Replayed, type ResponseMeta, unwrapResponse } from '../rpc/answer.js';
 import { BackgroundLoop } from '../service/background-loop.js';
 import { InjectLogger } from '../service/infrastructure.module.js';
-import type { IdempotencyKey } from './idempotency-key.js';
+import type { IdempotencyKey } from '../rpc/context.js';
 
 // The table `idempotency_keys` is part of each service's own schema (see its migrations), so a saved answer commits together with the
 // effect of its request. Refusals are not saved: a repeated request is decided again.
@@ -67,7 +67,7 @@ export class IdempotentResults {
    * request takes effect.
    * @throws CodedError `idempotency-key-reused`
    */
-  static async peek(database: Pick<Transaction, 'query'>, key: IdempotencyKey | undefined): Promise<Replayed | undefined> {
+  static async peek(database: Reader, key: IdempotencyKey | undefined): Promise<Replayed | undefined> {
     return key && (await IdempotentResults.read(database, [key])).of(key);
   }
 
@@ -120,7 +120,7 @@ export class IdempotentResults {
     ]);
   }
 
-  private static async read(reader: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<IdempotentResults> {
+  private static async read(reader: Reader, keys: readonly IdempotencyKey[]): Promise<IdempotentResults> {
     const rows = await reader.query<SavedRow>(find, [keys.map((key) => key.hash)]);
     return new IdempotentResults(new Map(rows.map((row) => [row.hash.toString('hex'), row])));
   }

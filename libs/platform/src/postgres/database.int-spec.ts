@@ -4,7 +4,7 @@ import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
 import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import { createLogger } from '../logging.js';
-import { Database, type DatabaseSettings, type Transaction } from './database.js';
+import { Database, type DatabaseSettings, type Reader } from './database.js';
 
 const schema = `
 CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL CHECK (units >= 0));
@@ -21,7 +21,7 @@ interface Box {
   id: number;
   units: number;
 }
-const insert = (tx: Pick<Transaction, 'query'>, id: number, units = 1): Promise<unknown> =>
+const insert = (tx: Reader, id: number, units = 1): Promise<unknown> =>
   tx.query('INSERT INTO boxes (id, units) VALUES ($1, $2)', [id, units]);
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -116,7 +116,7 @@ describe('a database', () => {
 
     it('uses generic plans with the option, and restores the settings of its connection at its end', async () => {
       const database = await connect({ poolSize: 1 });
-      const settings = (tx: Pick<Transaction, 'query'>): Promise<object[]> =>
+      const settings = (tx: Reader): Promise<object[]> =>
         tx.query(`SELECT current_setting('plan_cache_mode') AS plans, current_setting('enable_seqscan') AS scans`);
       expect(await database.transaction(settings, { useGenericPlans: true })).toEqual([{ plans: 'force_generic_plan', scans: 'off' }]);
       expect(await database.transaction(settings)).toEqual([{ plans: 'auto', scans: 'on' }]);

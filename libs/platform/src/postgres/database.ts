@@ -67,6 +67,9 @@ export interface Transaction {
   repository<Row extends ObjectLiteral>(entity: EntityClass<Row>): Repository<Row>;
 }
 
+/** The database outside a transaction, or a transaction. */
+export type Reader = Pick<Transaction, 'query'>;
+
 /** The current use of a connection pool. */
 export interface PoolUse {
   /** Maximum number of connections. */

@@ -16,7 +16,7 @@ function callerAt(offset: number): {
     measure: (sentAt, receivedAt = sentAt + 2) => clock.recordMeasurement(sentAt, (sentAt + receivedAt) / 2 - offset, receivedAt),
     batch: (sent, read) => {
       const theirs = sent - offset;
-      return { isReliable: clock.observe(read, theirs, theirs + budgetMs), ageMs: read - theirs - clock.offsetMs };
+      return { isReliable: clock.boundOffset(read, theirs, theirs + budgetMs), ageMs: read - theirs - clock.offsetMs };
     },
   };
 }
@@ -55,16 +55,16 @@ describe("a caller's clock", () => {
     measure(0);
     // Our clock stopped for 10 s. A batch was sent 9 s before it was read.
     const theirs = 20_000 + 1_000;
-    expect(clock.observe(20_000, theirs, theirs + budgetMs)).toBe(false);
+    expect(clock.boundOffset(20_000, theirs, theirs + budgetMs)).toBe(false);
     clock.recordMeasurement(20_000, 20_000 + 10_000, 20_001);
-    expect(clock.observe(20_002, theirs, theirs + budgetMs)).toBe(true);
+    expect(clock.boundOffset(20_002, theirs, theirs + budgetMs)).toBe(true);
     expect(20_002 - theirs - clock.offsetMs).toBeGreaterThan(8_900);
   });
 
   it('is followed when it drifts: a measurement replaces older bounds', () => {
     const { clock } = callerAt(0);
     clock.recordMeasurement(0, 0, 1);
-    clock.observe(2, 2, 2_002);
+    clock.boundOffset(2, 2, 2_002);
     expect(clock.offsetMs).toBe(0);
     // 30 s later the caller's clock is 15 ms behind.
     clock.recordMeasurement(30_000, 29_985, 30_001);
@@ -117,7 +117,7 @@ describe("a caller's clock", () => {
         delays.forEach((ms, n) => {
           const read = 1_000 + n * 500 + ms;
           const sent = read - ms - offset;
-          clock.observe(read, sent, sent + 1e9);
+          clock.boundOffset(read, sent, sent + 1e9);
           const age = read - sent - clock.offsetMs;
           expect(age).toBeLessThanOrEqual(ms + 1e-6);
           expect(age).toBeGreaterThanOrEqual(ms - out - back - 1e-6);

@@ -36,7 +36,7 @@ export class CallerClock {
    * @returns whether `offsetMs` is reliable enough for this batch. False before the first measurement, and when the batch looks late
    *   or seems to come from the future, since one of the hosts may have been suspended
    */
-  observe(now: number, sent: number, deadline: number): boolean {
+  boundOffset(now: number, sent: number, deadline: number): boolean {
     const offset = now - sent;
     if (offset < this.recentUpperBound) this.recentUpperBound = offset;
     const isPossible = offset >= this.lowerBound;

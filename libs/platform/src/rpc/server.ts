@@ -4,10 +4,9 @@ import { CodedError, overloaded, theService, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
 import { type OpenSpan, tracing } from '../telemetry/tracing.js';
-import { IdempotencyKey } from '../patterns/idempotency-key.js';
+import { Deadline, IdempotencyKey, processNow, RpcContext } from './context.js';
 import { unwrapResponse } from './answer.js';
 import { type CallerClock, CallerClocks, type CallingProcess } from './caller-clocks.js';
-import { Deadline, processNow, RpcContext } from './context.js';
 import {
   type CallMeta,
   checkCallMeta,
@@ -74,7 +73,10 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     return this.clocks.skews();
   }
 
-  /** Adds operations. Of two handlers of one operation, the last one counts. */
+  /**
+   * Adds operations: before Nest listens, `startService` adds those that need none of Nest's guards, pipes and the like. Of two handlers of
+   * one operation, the last one counts.
+   */
   serve(handlers: Iterable<OperationHandler>): void {
     for (const handler of handlers) this.handlers.set(handler.operation.name, handler);
   }
@@ -145,7 +147,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     const now = processNow();
     const caller = this.clocks.of(prefixOf(reply), service, now);
     // A deadline is a reading of the caller's clock. Calls wait until the offset to it is measured, so that none is refused as late by a wrong one.
-    const knowsDeadlines = caller.clock.observe(now, lastSent(calls), firstDeadline(calls));
+    const knowsDeadlines = caller.clock.boundOffset(now, lastSent(calls), firstDeadline(calls));
     if (knowsDeadlines || this.waiting >= this.options.maxInFlight) this.startAll(reply, calls, caller, now);
     else void this.startWhenMeasured(reply, calls, caller, now);
     if (caller.clock.needsMeasuring(now)) void this.clocks.measure(caller);

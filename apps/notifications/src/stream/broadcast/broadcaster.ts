@@ -55,9 +55,9 @@ class Round {
 
 /**
  * Sends new entries of the ring to the live connections, in rounds. A round writes once to each connection, with all entries that it
- * lacks by then. A write costs the same for one event as for many, so a round is followed by a pause of the same length: a single
- * event is sent at once; a burst uses at most half of the CPU time, no queue of writes builds up, and no connection waits longer
- * than a round and a pause.
+ * lacks by then. A write costs the same for one event as for many, so a round is followed by a pause of the same length, at most
+ * `maxPauseMs`: a single event is sent at once; short rounds of a burst use at most half of the CPU time, no queue of writes builds up, and no
+ * connection waits longer than a round and a pause.
  *
  * Example: A and B were sent everything up to 7, so `matched` is 7 and both are in no round. The ring grows to 9, of which A may see 8. `match`
  * sets `matched` to 9 and adds A to a round with position 7; B has everything up to 9 without a write. If 10 comes before A's turn, the

@@ -5,7 +5,7 @@ import { permits, readingStock } from '@plant-shop/contracts/permissions';
 import { type ForgetReason, revocationKey, type RevocationListener, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader, type Transaction } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -14,8 +14,6 @@ import type { WebhookEntity } from '../../database.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
 import { DueSignal } from '../queue/due-signal.js';
 import { deleteWebhooks } from './webhooks.repository.js';
-
-type Reader = Pick<Transaction, 'query'>;
 
 /** A user with webhooks. */
 export interface Owner {

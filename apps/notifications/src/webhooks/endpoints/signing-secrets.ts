@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Cipher, Encrypted } from '@plant-shop/platform/cipher';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
 const keyBytes = 32;
@@ -51,7 +51,7 @@ export function deleteEndedSecrets(tx: Transaction): Promise<number> {
 }
 
 /** Returns the number of secrets that are not encrypted with the current key. */
-export async function countOutdatedSecrets(db: Pick<Transaction, 'query'>, keyId: string): Promise<number> {
+export async function countOutdatedSecrets(db: Reader, keyId: string): Promise<number> {
   const text = 'SELECT count(*) AS count FROM webhook_secrets WHERE key_id <> $1';
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }
@@ -60,7 +60,7 @@ export async function countOutdatedSecrets(db: Pick<Transaction, 'query'>, keyId
 const clockSlackMs = 30_000;
 
 /** Decrypts an endpoint's secrets. Returns a function that gives those which signed at a time and are not deleted, newest first. */
-export async function secretsAt(db: Pick<Transaction, 'query'>, cipher: Cipher, webhookId: string): Promise<(at: Date) => string[]> {
+export async function secretsAt(db: Reader, cipher: Cipher, webhookId: string): Promise<(at: Date) => string[]> {
   const rows = await db.query<{ bytes: Buffer; createdAt: Date | null; endsAt: Date | null }>(
     `SELECT encrypted AS bytes, created_at AS "createdAt", nullif(ends_at, 'infinity') AS "endsAt" FROM webhook_secrets WHERE webhook_id = $1 ORDER BY id DESC`,
     [webhookId],

@@ -2,7 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { WebhookTest } from '@plant-shop/contracts/events';
 import type { Delivery, DeliveryAttempt, DeliveryResponse, DeliveryState } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
-import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { bringForward, isOfOthers, isOfStock, isSubscribed, mayHave, maySee } from './queue.repository.js';
 import { maxAttempts } from './turn.js';
@@ -45,8 +45,6 @@ export function existingDelivery(delivery: DeliveryDetailsRecord | undefined): D
 export const testBody = (webhookId: string, now: Date): string =>
   JSON.stringify({ event: 'webhook.test', timestamp: now.toISOString(), data: { webhookId } } satisfies WebhookTest);
 
-type Reader = Pick<Transaction, 'query'>;
-
 /**
  * SQL: appends rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent, created_at) to their
  * lanes. Appending waits for the lock of the lane; if the lane is new after that wait, its first delivery has no predecessor and is
@@ -68,12 +66,12 @@ export const enqueueWanted = `
         AND (webhook_id, order_id) IN (SELECT webhook_id, order_id FROM lanes WHERE is_new)) THEN ${queueNow} END
     FROM wanted ORDER BY seq, webhook_id
     RETURNING id, webhook_id, due_at
-  ), turns AS (
+  ), queues AS (
     SELECT webhook_id FROM webhook_queues
     WHERE webhook_id = ANY (ARRAY(SELECT DISTINCT webhook_id FROM inserted WHERE due_at IS NOT NULL))
     ORDER BY webhook_id FOR NO KEY UPDATE
   ), moved AS (
-    UPDATE webhook_queues SET turn_at = least(turn_at, ${queueNow}) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM turns))
+    UPDATE webhook_queues SET turn_at = least(turn_at, ${queueNow}) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM queues))
   )`;
 
 /** SQL: the event repeats one with an earlier number, and the endpoint has that one or gets it now. @param after the position before the step */
@@ -82,7 +80,7 @@ const isKnown = (after: string): string => `l.repeats AND EXISTS (
         UNION ALL
         SELECT 1 FROM event_log o WHERE o.event_id = l.event_id AND o.seq > ${after} AND o.seq < l.seq)`;
 
-/** SQL: the first events of a range for endpoints that do not see all orders. */
+/** SQL: the first events of a range for endpoints that were not made for all orders. */
 const ownEvents = (isTheirs: string): string => `(
       SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body, l.traceparent, l.logged_at AS created_at
       FROM event_log l JOIN webhooks w ON ${isTheirs} AND NOT w.made_for_all

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
@@ -58,7 +58,7 @@ const backlogSql = `
     FROM webhook_deliveries WHERE ended_at IS NULL GROUP BY 1
   ) b JOIN webhooks w ON w.id = b.webhook_id JOIN webhook_queues q ON q.webhook_id = b.webhook_id`;
 
-export async function readBacklog(db: Pick<Transaction, 'query'>, { inFlight, silentAttempts }: QueueLimits): Promise<Backlog> {
+export async function readBacklog(db: Reader, { inFlight, silentAttempts }: QueueLimits): Promise<Backlog> {
   return onlyRow(await db.query<Backlog>(backlogSql, [inFlight, silentAttempts]));
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { isTransient } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
+import { lockTimeout, sqlStateOf, statementTimeout } from '@plant-shop/platform/postgres/sqlstate';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
@@ -38,9 +38,6 @@ export class StepSize {
     this.size = Math.min(this.max, this.size * 2);
   }
 }
-
-const statementTimeout = '57014';
-const lockTimeout = '55P03';
 
 /** Returns whether a step was rolled back by a time limit of Postgres, so that a smaller one may succeed. */
 export const wasTooLarge = (error: unknown): boolean =>

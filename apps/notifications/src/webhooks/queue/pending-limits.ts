@@ -1,5 +1,5 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { PendingLimits } from '../../options.js';
 
@@ -72,7 +72,7 @@ export interface Backlog {
 export const noBacklog: Backlog = { isBehind: false, failingSince: null };
 
 /** Returns the backlog of each of these endpoints, by its id. */
-export async function findBacklogs(db: Pick<Transaction, 'query'>, webhookIds: readonly string[], { perEndpoint }: PendingLimits): Promise<Map<string, Backlog>> {
+export async function findBacklogs(db: Reader, webhookIds: readonly string[], { perEndpoint }: PendingLimits): Promise<Map<string, Backlog>> {
   const rows = await db.query<Backlog & { id: string }>(
     `SELECT webhook_id AS id, failing_since AS "failingSince",
        EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = q.webhook_id AND d.ended_at IS NULL OFFSET $2::bigint - 1)

@@ -141,7 +141,7 @@ const skipOrDefer: Statement = {
 
 /** Which kinds of endpoints still need deliveries of logged events. */
 export interface DeliveryNeeds {
-  /** Some of the events are of owners with endpoints of their own orders, or earlier ones still need deliveries. */
+  /** Some of the events are of owners with endpoints of their own orders, or of stock, or earlier ones still need deliveries. */
   readonly own: boolean;
   /** There are endpoints of all orders. */
   readonly all: boolean;

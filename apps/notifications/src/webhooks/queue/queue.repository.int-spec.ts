@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, type Reader, type Transaction } from '@plant-shop/platform/postgres/database';
 import { until } from '@plant-shop/testing/until';
 import { notificationsDatabase } from '../../database.js';
 import { logAndCrash } from '../../log/log.spec.fixture.js';
@@ -48,7 +48,7 @@ describe('the queue of an endpoint', () => {
 
   it('gives no turn that another worker ends between the lock and the reading', async () => {
     await inQueueTime(async (tx) => {
-      const ended: Pick<Transaction, 'query'> = {
+      const ended: Reader = {
         query: async (statement, values) => {
           const rows = await tx.query(statement, values);
           await shop.sql.query(`UPDATE webhook_queues SET turn_at = 'infinity'`);

@@ -78,7 +78,7 @@ const readTurns: Statement = {
       SELECT coalesce(array_agg(encrypted ORDER BY id DESC), '{}') AS secrets, min(id) AS "oldestSecret"
       FROM webhook_secrets WHERE webhook_id = w.id AND ends_at > now()
     ) s
-    WHERE q.webhook_id = ANY($1) AND q.turn_at <= ${queueNow}`,
+    WHERE q.webhook_id = ANY($1) AND q.turn_at <= ${queueNow} ORDER BY q.turn_at`,
 };
 
 /**
@@ -393,8 +393,8 @@ export function giveBack(tx: Transaction, claims: readonly Pick<Claim, 'id' | 'l
 /** Gives endpoints a turn now, because they may have due deliveries. */
 export async function bringForward(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
   await tx.execute(
-    `WITH turns AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)
-     UPDATE webhook_queues SET turn_at = least(turn_at, ${queueNow}) WHERE webhook_id IN (SELECT webhook_id FROM turns)`,
+    `WITH queues AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)
+     UPDATE webhook_queues SET turn_at = least(turn_at, ${queueNow}) WHERE webhook_id IN (SELECT webhook_id FROM queues)`,
     [webhookIds],
   );
 }

@@ -36,7 +36,7 @@ export interface SendResult {
 
 export interface Post {
   readonly url: URL;
-  /** When this attempt begins, by identity's clock: receivers compare it with theirs. */
+  /** When this attempt begins, by `AgreedTime`: receivers compare it with their clocks. */
   readonly at: Date;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -46,7 +46,7 @@ export interface Post {
   readonly signal: AbortSignal;
 }
 
-/** The response body is discarded; reading it to the end lets the connection be reused. */
+/** A longer response ends the attempt's connection; reading a shorter one to its end lets the connection be reused. */
 const maxResponseBytes = 64 * 1024;
 /** Which part of a response is shown, in characters. */
 interface Extent {
@@ -178,8 +178,8 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.headers = headers;
     this.extent = status < 300 ? acceptanceExtent : wholeExtent;
     this.retryAfterMs = retryAfterMs(headers['retry-after'], new Date(this.post.at.getTime() + performance.now() - this.startedAt));
-    // The status decides. The body is read only to reuse the connection, within its own limit: a receiver that sends it slowly must not
-    // occupy the slot.
+    // The status decides. The body, whose beginning is kept, is read within its own limit: a receiver that sends it slowly must not occupy
+    // the slot.
     const leftMs = this.limitMs - (performance.now() - this.startedAt);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.stop(timedOut), Math.max(0, Math.min(this.bodyLimitMs, leftMs)));

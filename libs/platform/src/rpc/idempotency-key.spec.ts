@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { IdempotencyKey } from './idempotency-key.js';
+import { IdempotencyKey } from './context.js';
 
 const payload = Buffer.from('{"plantId":1}');
 const key = (changes: { subject?: string; key?: string; operation?: string; payload?: Buffer } = {}): IdempotencyKey =>
