@@ -73,8 +73,8 @@ export const bugs: readonly Bug[] = [
       // Widens the race window, so that a short run hits it.
       {
         file: orders,
-        find: 'const results = requestsOf(orders).map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = requestsOf(orders).map(',
+        find: 'const results = requestGroups(orders).map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = requestGroups(orders).map(',
       },
     ],
     breaks: ['owners'],
@@ -125,8 +125,8 @@ export const bugs: readonly Bug[] = [
       // Widens the race window, so that a short run hits it.
       {
         file: orders,
-        find: 'const results = requestsOf(orders).map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 300));\n    const results = requestsOf(orders).map(',
+        find: 'const results = requestGroups(orders).map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 300));\n    const results = requestGroups(orders).map(',
       },
     ],
     breaks: ['stock'],
@@ -328,7 +328,7 @@ export const bugs: readonly Bug[] = [
     id: 'revocation-ignored',
     name: 'a cached credential outlives its revocation',
     edits: [{
-      file: 'libs/credentials/dist/credential-cache.js',
+      file: 'libs/credentials/dist/credential-checker.js',
       find: 'revoked: (entries) => this.evict(new Set(entries.map(({ kind, id }) => revocationKey(kind, id)))),',
       replace: 'revoked: () => undefined,',
     }],
