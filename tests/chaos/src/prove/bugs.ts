@@ -291,7 +291,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'plant-not-found',
     name: 'an existing plant is occasionally not found',
-    edits: [{ file: 'apps/catalog/dist/plants/plants.service.js', find: 'requirePlant(plantId, plant), plant?.stamp)', replace: 'requirePlant(plantId, Math.random() < 0.1 ? undefined : plant), plant?.stamp)' }],
+    edits: [{ file: 'apps/catalog/dist/plants/plants.service.js', find: 'requirePlant(plantId, plant), plant?.stamp)', replace: 'requirePlant(plantId, Math.random() < 0.5 ? undefined : plant), plant?.stamp)' }],
     breaks: ['refusals'],
   },
   {
@@ -349,7 +349,8 @@ export const bugs: readonly Bug[] = [
     name: 'a socket outlives its credential',
     edits: [{ file: 'apps/notifications/dist/stream/subscribers/credential-watch.js', find: 'for (const connection of this.connectionsWith(revocationKey(kind, id)))\n                    this.handler?.close(connection, 4001);', replace: '' }],
     breaks: ['revoked'],
-    workload: { credentialHolders: 4 },
+    // One holder of four revokes a key that has a socket.
+    workload: { customers: 2, credentialHolders: 16, seconds: 16 },
   },
   {
     id: 'keys-ignored',
