@@ -230,7 +230,7 @@ export async function endSession(tx: Transaction, tokenHash: Buffer): Promise<st
 const maxIdle = 1_000;
 
 /**
- * Ends sessions that their users did not use for so long. Unlike at the end of their lifetime, services may still remember them.
+ * Ends sessions that their users did not use for so long. Unlike at the end of their lifetime, services may still remember them, so the caller revokes them.
  * @param ttlHours the lifetime of a session: within it, sessions cannot be idle for longer
  * @returns their ids
  */

@@ -208,7 +208,7 @@ const { read, write } = operationsOf<ErrorCode>('store');
 const forClients = forClientsUnder('Store');
 
 export const orderOperations = {
-  /** Details of `insufficient-stock`: `available`; of `unpaid-limit`: `orders`, ids; of `external-id-exists`: `orderId`. */
+  /** Details of `insufficient-stock`: `available`, if the caller may know it; of `unpaid-limit`: `orders`, ids; of `external-id-exists`: `orderId`. */
   placeOrder: forClients(
     write<Order>()('placeOrder', PlaceOrder, {
       errors: [

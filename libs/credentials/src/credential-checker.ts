@@ -134,7 +134,7 @@ export class CredentialChecker {
   private async checkToken(jwt: string, resource: TokenResource, context: () => RpcContext): Promise<ValidCredential> {
     const token = await this.verifiedTokens.getOrFetch(digestOf(jwt), async () => ({
       ...(await this.tokens.verify(jwt)),
-      // Verification reads nothing from identity; revocation is looked up at each use.
+      // Verification reads nothing from identity that a revocation changes; that is looked up at each use.
       position: this.log.position,
     }));
     const user = await this.permissionsOfUsers.getOrFetch(token.userId, async () => ({
@@ -244,7 +244,7 @@ interface PendingRequest<T> {
 /**
  * An LRU cache of identity's answers, valid while the revocation log is followed. An answer from before the log's position may
  * lack a revocation that this process has seen and will not see again: it serves the request that fetched it, and is not
- * cached. `CredentialChecker` uses the cache only while the last pull of the log was sent at most a second ago.
+ * cached. `CredentialChecker` uses the cache only while the last answered pull of the log was sent at most a second ago.
  */
 export class CredentialCache<T extends LogPositioned> {
   private readonly entries = new Map<string, CacheEntry<T>>();

@@ -312,7 +312,7 @@ const stopping = (): Error => new Error('stopping');
 
 const positionAt = (after: number, afterId?: string): ReadRevocations => (afterId === undefined ? { after } : { after, afterId });
 
-/** Whether the answer is not a continuation of the position. Reading from 0 begins at the oldest retained entry and cannot break. */
+/** Whether the answer is not a continuation of the position. Reading from 0 begins where identity lets a new follower begin, and cannot break. */
 function isBroken({ after }: ReadRevocations, { head, entries, matches }: Revocations): boolean {
   if (after === 0) return false;
   if (!matches || head < after) return true;

@@ -35,7 +35,7 @@ export interface FeedPosition {
   readonly id?: string;
 }
 
-/** Events that were just numbered. `events` is empty when they are too large for one message, or begin an epoch. */
+/** Events that were just numbered. `events` is empty when they are too large for one message, or an epoch begins without any. */
 export interface FeedMessage extends FeedHead {
   /** The event before the first one, in the feed's current history. */
   readonly after: FeedPosition;
@@ -211,7 +211,7 @@ export class Feed {
    *
    * A changed WAL timeline means that the database failed over to a replica, which may lack the last events, while followers
    * may have them. A new epoch then begins first, so that the numbers of lost events are never assigned again.
-   * @returns the events numbered, at most 1,000, in which case more may be waiting. Undefined without events and new epoch
+   * @returns the events numbered, at most 1,000, in which case more may be waiting. Undefined if there are none and no epoch began
    */
   number(): Promise<FeedMessage | undefined> {
     return this.database.transaction(async (tx) => {

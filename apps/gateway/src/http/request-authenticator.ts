@@ -42,7 +42,7 @@ const weightMs = 20;
 
 /** Who sends a request, as far as this process knows it without asking identity. */
 export interface Sender {
-  /** Whose share of the limits the request uses: a user's, or without a valid and cached credential a network's. */
+  /** Whose share of the slots the request uses: a user's, or without a valid and cached credential a network's. */
   readonly client: string;
   readonly presented?: PresentedCredentials | undefined;
   readonly cached?: Authentication | undefined;

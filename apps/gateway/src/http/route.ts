@@ -99,7 +99,7 @@ const pairsOf = ({ query = [], calls: [call] }: ClientOperation): readonly strin
 /** Returns what a request weighs by its operation. */
 export const declaredWeight = ({ routeSpec }: Pick<FastifyRequest, 'routeSpec'>): number => (typeof routeSpec?.weight === 'number' ? routeSpec.weight : 1);
 
-/** With more bytes, a call that its service executes with others counts as several: a basket is executed as so many orders. */
+/** With more bytes, a call that its service executes with others weighs more than the eighth of a read that such a call weighs: a basket is executed as so many orders. */
 const bytesOfOne = 128;
 
 /** Returns what a call with the request's body weighs (`ConcurrencyLimiter`). */

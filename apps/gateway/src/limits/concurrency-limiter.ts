@@ -33,7 +33,7 @@ interface ClientUsage extends Usage {
 }
 
 /**
- * A request's share of the limits. `Routes` acquires it and begins the work; server.ts reserves for bodies, uploads and transfers for what they
+ * A request's share of the limits. `Routes` acquires it and begins the work; http/server.ts reserves for bodies, uploads and transfers for what they
  * hold; `RpcForwarder`, cached reads and agents call in turn; start.ts releases it when the request ends.
  */
 export interface Slot {
@@ -76,8 +76,8 @@ const leastRequests = 16;
 const leastBodyBytes = 896 * 1024;
 
 /**
- * Weight of the calls of services at once, of all clients; 1 is a read of one thing. For each client 2, or one call of any weight, are outside
- * of it, so that a client which asks for little never waits. What is called at once gets equal shares of the processors, so this also bounds
+ * Weight of the calls of services at once, of all clients; 1 is a read of one thing. Each client may have 2, or one call of any weight, even beyond
+ * it, so that a client which asks for little never waits. What is called at once gets equal shares of the processors, so this also bounds
  * what the costliest requests of one client take from the others.
  */
 const mostCalls = 32;

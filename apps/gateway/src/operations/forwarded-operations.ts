@@ -56,7 +56,7 @@ export class ForwardedOperations {
     const { answer, shared, calls } = operation;
     const [call] = calls;
     if (!call || calls.length > 1) throw noHandler(operation);
-    const parametersOf = parameterReader([...pathReaders(operation, call), ...queryReaders(operation, call)]);
+    const parametersOf = parameterReader([...pathAndOwnReaders(operation, call), ...queryReaders(operation, call)]);
     if (answer.kind === 'forwarded' && shared === undefined && !isPaged(operation)) {
       return (request, reply) => forwarder.forward(request, reply, call, parametersOf(request));
     }
@@ -77,7 +77,7 @@ export class ForwardedOperations {
 
   /** Separates path and query, because the link to the next page repeats the query. */
   private pageSender(operation: ClientOperation, call: Call): Handler {
-    const inPath = parameterReader(pathReaders(operation, call));
+    const inPath = parameterReader(pathAndOwnReaders(operation, call));
     const inQuery = parameterReader(queryReaders(operation, call));
     const isCached = operation.shared === 'cached';
     return (request, reply) => {
@@ -104,8 +104,8 @@ const parameterReader =
     return values;
   };
 
-/** The path's parameters, and the presented session and the client's address for payloads that have a member for it. */
-function pathReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
+/** The path's parameters, and what payloads have members for: the presented session, the client's address, the current password and code. */
+function pathAndOwnReaders({ url }: ClientOperation, { payload }: Call): Reader[] {
   const { properties } = schemaOfClass(payload);
   const readers = [...url.matchAll(/:(\w+)/g)].map(([, name = '']): Reader => {
     const read = properties[name]?.type === 'integer' ? pathId : pathText;

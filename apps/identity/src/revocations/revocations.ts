@@ -34,8 +34,8 @@ const epochOfDatabase = `
     pg_relation_filenode('revocations')))`;
 
 /**
- * A new follower begins two hours ago, twice as long as access tokens live, or 10,000 entries ago, which it remembers in case of a
- * restore. Older ones revoke nothing that it could accept.
+ * A new follower begins two hours ago, twice as long as access tokens live, or 10,000 entries ago if that is
+ * earlier: it remembers them in case of a restore. Older ones revoke nothing that it could accept.
  */
 const begin = `
   least(head.position - 10000,

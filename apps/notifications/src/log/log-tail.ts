@@ -19,7 +19,7 @@ const pollMs = 1_000;
 const maxRingBytes = 32 * 1024 * 1024;
 
 /**
- * Keeps the ring equal to the end of the log, on every replica. The replica that adds events announces them to the others;
+ * Keeps the ring equal to the end of the log, on every replica with the stream. The replica that adds events announces them to the others;
  * one that misses a message reads the log within a second. The ring never holds anything beyond the watermark.
  */
 @Injectable()
@@ -55,7 +55,7 @@ export class LogTail extends BackgroundLoop {
     this.handleEntries = handle;
   }
 
-  /** Replaces the function to call when the log ends before entries that were already handed on. The ring has been read again by then. */
+  /** Replaces the function to call when the log ends before entries that were already handed on. The ring is empty then, and filled again by the reads that follow. */
   onRewind(handle: () => void): void {
     this.handleRewind = handle;
   }
@@ -123,7 +123,7 @@ export class LogTail extends BackgroundLoop {
     if (range.upTo >= this.loggedUpTo) this.unpublishedSince = Infinity;
   }
 
-  /** Fills the ring before the first request: after a restart, all clients resume at once. */
+  /** Places the ring's beginning, which the next reads fill before the first request: after a restart, all clients resume at once. */
   private async load(): Promise<History> {
     this.ring.restart(await newestNumbers(this.database, this.maxEntries));
     return (this.known = await readHistory(this.database));

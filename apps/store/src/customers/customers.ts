@@ -36,8 +36,8 @@ const lockForUnpaid: Statement = {
 };
 
 /**
- * Locks customers until the transaction ends, so that no other one that calls this adds to their unpaid orders. Does not wait for those
- * that do not (`lockAgainstClosing`). Inserts customers that have never ordered, since a row is needed to lock.
+ * Locks customers until the transaction ends, so that no other transaction that calls this adds to their unpaid orders. Does not wait
+ * for those that do not (`lockAgainstClosing`). Inserts customers that have never ordered, since a row is needed to lock.
  */
 export function lockUnpaid(tx: Transaction, userIds: readonly string[]): void {
   if (userIds.length === 0) return;

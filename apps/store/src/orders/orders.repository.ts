@@ -291,7 +291,7 @@ const writeChanges: Statement = {
 /**
  * Writes status changes with their timeline, events, units and the inventory delta.
  * @param options `keepsUnits`: the caller writes off the units that become free, so no event of stock follows
- * Throws when one order changes its status twice: the one UPDATE would apply only one of the changes.
+ * @throws Error when one order changes its status twice: the one UPDATE would apply only one of the changes.
  */
 export function writeStatusChanges(
   tx: Transaction,

@@ -200,7 +200,7 @@ export class OrdersService {
 
 /**
  * Places a batch in one transaction with the result of placing its orders and baskets one by one: each sees the stock that the accepted
- * ones before it left, and a refused one changes nothing. Takes two round trips, unless drawn ids are locked:
+ * ones before it left, and a refused one changes nothing. Takes two round trips, but for the exceptions below:
  * 1. all locks, in the order that every transaction keeps (README): idempotency keys and external ids by advisory locks; customers, FOR NO KEY
  *    UPDATE if their unpaid orders are limited, and against closing (FOR KEY SHARE); chosen ids by advisory locks; stock by ascending plant id (FOR NO
  *    KEY UPDATE), which excludes every other batch of the plant until the commit; then the clock;
@@ -210,8 +210,8 @@ export class OrdersService {
  * `place` refuses more than the free units that earlier orders of the batch left; CHECK constraints of the stock are the last guard.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
  * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.
- * So all that `place` decides by stays locked until the orders are written, but for two: an unknown plant has no row, and a drawn id is
- * not looked up at first. If it is taken, the write fails (`OrderIds.assign`).
+ * So all that `place` decides by stays locked until the orders are written, but for three: an unknown plant has no row; unpaid orders may
+ * meanwhile be paid, cancelled or transferred, but not placed; a drawn id is not looked up at first. If it is taken, the write fails (`OrderIds.assign`).
  * Rejected: locking and writing in one statement. Modifying CTEs run in no defined order, and `ON CONFLICT DO NOTHING` does not
  * return the row that won.
  */

@@ -114,7 +114,7 @@ export class IdempotencyKey {
   readonly hash: Buffer;
   /**
    * HMAC of operation and payload: the key may only be repeated with the same request. So every release of the gateway composes the same bytes
-   * for it: it adds a member only for what a client sends that older ones cannot; else the service takes `forRequest`.
+   * for it: it adds a member only for what clients cannot send to an older release. Where it must, the service takes `forRequest`.
    */
   readonly fingerprint: Buffer;
   private readonly otherFingerprints: readonly Buffer[];

@@ -35,7 +35,7 @@ interface OperationOptions<Code extends string, Caller extends string> {
 
 /**
  * Whether an operation takes an Idempotency-Key: it declares `idempotency-key-reused`. The OpenAPI document and the server follow from
- * this: the handler of another operation gets no key, although the gateway sends the key of every POST by a known user. The handler of an operation
+ * this: the handler of another operation gets no key, although the gateway sends the key of every POST by a known user that it forwards. The handler of an operation
  * that declares the code must save its answers (`runOnce` or `IdempotentResults`), which nothing checks.
  */
 export const takesIdempotencyKey = ({ errors }: Pick<Operation<never, unknown>, 'errors'>): boolean => errors.includes('idempotency-key-reused');

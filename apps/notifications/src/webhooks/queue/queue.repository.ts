@@ -25,7 +25,7 @@ export const mayHave = `(w.sees_all OR l.subject = w.owner_id OR ${isOfStock})`;
 /** SQL: event `l` is of another user's order. */
 export const isOfOthers = `(l.subject <> w.owner_id AND NOT ${isOfStock})`;
 
-/** SQL: endpoint `w` subscribes to event `l`. */
+/** SQL: endpoint `w`, which is not deleted, subscribes to event `l`, and may see stock if it is one of stock. As `isVisibleTo` for streams. */
 export const isSubscribed = `l.event_type = ANY (w.event_types) AND w.state <> 'deleted'
   AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)
   AND (w.new_statuses IS NULL OR l.event_type <> '${defaultEventType}' OR l.new_status = ANY (w.new_statuses))

@@ -132,8 +132,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   /**
    * Claims deliveries for free slots (`FairQueue`), and begins their attempts. Claims nothing while identity's revocations cannot be
-   * followed, and nothing for owners that have to be checked first. Returns true if there may be more to do at once, or when to
-   * look again, in milliseconds.
+   * followed, and nothing for owners that have to be checked first. Returns true if there may be more to do at once, when to look
+   * again in milliseconds, or false: at the next notification or interval.
    */
   async claimAndSend(): Promise<boolean | number> {
     if (this.isStopping || !this.owners.isReady || !this.queue.hasFreeSlots) return false;
