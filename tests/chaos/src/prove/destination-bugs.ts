@@ -14,7 +14,7 @@ export const destinationBugs: readonly Bug[] = [
         await this.save();`,
       replace: `this.position = position;
         await this.save();
-        await new Promise((passing) => setTimeout(passing, 500));
+        await new Promise((passing) => setTimeout(passing, 2_000));
         await this.publish(broker, entries, false);
         this.position = position;`,
     }],
