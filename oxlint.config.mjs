@@ -15,6 +15,7 @@ const never = [
   },
   { name: '@tanstack/react-query', importNames: ['useMutation'], message: 'A double click would repeat it: useChange (apps/console/src/ui/use-change.ts).' },
   { name: '@mantine/core', importNames: ['NumberInput'], message: 'It changes what is typed: WholeNumberInput (apps/console/src/ui/whole-number-input.tsx).' },
+  { name: '@mantine/core', importNames: ['Modal'], message: 'It closes while its request is under way: Dialog (apps/console/src/ui/dialog.tsx).' },
 ];
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { address, admin, demoAdmin, fresh, newPerson, pay, shopOf } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant, paidOrder, pay, shopOf } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -93,5 +93,85 @@ describe('what opens over a page', () => {
     assert.deepEqual(found, []);
     // Of names that are half typed.
     await visit.leave(/404.*owner=/);
+  });
+
+  test('stays while its request is under way, and so does what the shop says only once', async () => {
+    const visit = await chrome.visit(await newPerson('staff'));
+    const { page } = visit;
+    /** @type {() => void} */
+    let release = () => undefined;
+    await page.route('**/v3/**', async (route) => {
+      if (route.request().method() !== 'GET') await new Promise((resolve) => (release = () => resolve(undefined)));
+      await route.continue();
+    });
+    const click = (/** @type {string} */ name) => page.getByRole('button', { name, exact: true }).click();
+    /** Whether nothing closes a dialog. @param {string} name */
+    const stays = async (name) => {
+      const dialog = page.getByRole('dialog', { name, exact: true });
+      await dialog.waitFor();
+      await page.keyboard.press('Escape');
+      await page.mouse.click(3, 3);
+      await page.evaluate(() => history.back());
+      await page.waitForTimeout(300);
+      assert.equal(await dialog.count(), 1, name);
+      assert.deepEqual(await dialog.getByRole('button', { name: /^(Back|Cancel|Close)$/, disabled: false }).count(), 0, name);
+      release();
+    };
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Webhooks' }).click();
+    await click('New webhook');
+    await page.getByLabel('Address').fill('https://receiver.example/hooks');
+    await click('Create the webhook');
+    await stays('New webhook');
+    await stays("The webhook's secret");
+    await click('I have stored it');
+    await click('Edit');
+    await page.getByLabel('Name').fill(fresh('hook'));
+    await click('Save');
+    await stays('Edit the webhook');
+    await page.getByText('The webhook is changed.').waitFor();
+    await click('More actions');
+    await page.getByRole('menuitem', { name: 'Replace the secret' }).click();
+    await click('Replace the secret');
+    await stays('Replace the secret?');
+    await stays('The new secret');
+    await click('I have stored it');
+    const plant = fresh('Held');
+    await newPlant(5, plant);
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Plants' }).click();
+    await click(`Change the stock of ${plant}`);
+    await page.getByLabel('Units').fill('1');
+    await page.getByRole('textbox', { name: 'Reason' }).fill('Count');
+    await click('Add 1 unit');
+    await stays(`Stock of ${plant}`);
+    await page.getByText(`6 units of ${plant} can be ordered.`).waitFor();
+    await visit.leave();
+  });
+
+  test('leaves the focus where work goes on, if it ends with success', async () => {
+    const refunded = await paidOrder();
+    await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId: refunded } }, body: { reason: 'Damaged', restock: true } });
+    const visit = await chrome.visit(await newPerson('staff'), { path: `/orders/${refunded}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Mark as refunded' }).click();
+    await page.getByLabel('Reference').fill(fresh('transfer'));
+    await page.keyboard.press('Enter');
+    await page.getByText('completed').waitFor();
+    await page.getByRole('region', { name: 'Refund' }).and(page.locator(':focus')).waitFor();
+
+    const plantId = await newPlant();
+    const orders = await Promise.all(Array.from({ length: 12 }, () => paidOrder(plantId)));
+    await page.goto(`${address}/console/orders?tab=to-ship&plantId=${plantId}`);
+    await page.getByRole('checkbox', { name: 'Select all orders that are loaded' }).check();
+    await page.getByRole('group', { name: 'Selected orders' }).getByRole('button', { name: 'Ship' }).click();
+    await page.getByLabel('Carrier').fill('Green Post');
+    await page.getByLabel('Paste tracking numbers').fill(orders.map((id) => `${id};T${id}`).join('\n'));
+    await page.getByRole('button', { name: 'Fill in' }).click();
+    await page.getByRole('button', { name: 'Ship 12 orders' }).click();
+    await page.getByRole('button', { name: 'Print for 12 orders' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Print for 12 orders' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Print for 12 orders' }).and(page.locator(':focus')).waitFor();
+    await visit.leave();
   });
 });

@@ -1,3 +1,7 @@
+const focusable = 'a[href], button, input, select, textarea, [tabindex]';
+/** What screen readers can name: elsewhere, nobody would know where they are. */
+const named = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, main, [aria-label], [aria-labelledby]';
+
 /** Where the focus was: the element, then what surrounds it. */
 type Place = readonly Element[];
 
@@ -25,9 +29,9 @@ export function keepFocus(): () => void {
       return;
     }
     const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
-    const next = dialog ?? outside.find((one) => one.isConnected && !one.matches(':disabled') && one !== document.body && one !== document.documentElement);
+    const next = dialog ?? outside.find((one) => one.isConnected && one.matches(named));
     if (next instanceof HTMLElement) {
-      if (!next.matches('a[href], button, input, select, textarea, [tabindex]')) next.tabIndex = -1;
+      if (!next.matches(focusable)) next.tabIndex = -1;
       next.focus({ preventScroll: true });
     }
   };

@@ -1,3 +1,4 @@
+// oxlint-disable-next-line no-restricted-imports
 import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, Notification, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
 
 // Shade 9 is darker than Mantine's, so that white text on it has a contrast of 5.9:1.

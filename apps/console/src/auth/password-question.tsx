@@ -1,3 +1,4 @@
+// oxlint-disable-next-line no-restricted-imports
 import { Modal } from '@mantine/core';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Cell } from '../shop/cell.js';

@@ -1,9 +1,7 @@
-import { Button, Group, Modal, Stack } from '@mantine/core';
+import { Button, Group, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { BackButton, Dialog } from './dialog.js';
 import { ProblemAlert } from './problem-alert.js';
-
-/** For a dialog whose request is under way: closing it would not take the request back. */
-export const stay = (): void => undefined;
 
 /**
  * Asks for confirmation. `children` say what will happen. Stays open while the request runs and when it is refused, to
@@ -22,15 +20,15 @@ export function ConfirmDialog({ title, action, isOpen, isBusy, error, onConfirm,
   readonly color?: string;
 }): ReactNode {
   return (
-    <Modal opened={isOpen} onClose={isBusy ? stay : onClose} title={title} centered>
+    <Dialog isOpen={isOpen} isBusy={isBusy} onClose={onClose} title={title}>
       <Stack>
         <div>{children}</div>
         <ProblemAlert error={error} />
         <Group justify="flex-end">
-          <Button variant="default" disabled={isBusy} onClick={onClose} data-autofocus>Back</Button>
+          <BackButton hasFocus />
           <Button color={color} loading={isBusy} onClick={onConfirm}>{action}</Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,7 +1,8 @@
-import { Button, Group, Menu, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Menu, Stack, Text, TextInput } from '@mantine/core';
 import { IconBookmark, IconCheck, IconChevronDown } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useCell, usePerson } from '../auth/session.js';
+import { BackButton, Dialog } from './dialog.js';
 import { sayDone } from './done.js';
 import { ProblemAlert } from './problem-alert.js';
 import { RestoredDraft, useDraft } from './use-draft.js';
@@ -44,13 +45,13 @@ export function SavedViews<Search extends object>({ list, current, read, onOpen 
       </Menu>
       {dialog === 'save' && <SaveDialog list={list} isKnown={(name) => views.named(name) !== undefined} onSave={(name) => views.save({ name, search: current })} onClose={close} />}
       {dialog === 'manage' && (
-        <Modal opened onClose={close} title="Saved views" centered>
+        <Dialog isBusy={false} onClose={close} title="Saved views">
           <Stack>
             {all.map((view) => <ViewRow key={view.name} view={view} isTaken={(name) => ![undefined, view].includes(views.named(name))} onRename={(name) => views.rename(view.name, name)} onDelete={() => views.delete(view.name)} />)}
             {all.length === 0 && <Text size="sm">There are no views.</Text>}
-            <Group justify="flex-end"><Button variant="default" onClick={close}>Close</Button></Group>
+            <Group justify="flex-end"><BackButton label="Close" /></Group>
           </Stack>
-        </Modal>
+        </Dialog>
       )}
     </>
   );
@@ -61,7 +62,7 @@ function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedL
   const [error, setError] = useState<unknown>();
   const name = draft.value.name.trim();
   return (
-    <Modal opened onClose={onClose} title="Save what is shown" centered>
+    <Dialog isBusy={false} onClose={onClose} title="Save what is shown">
       <form onSubmit={(event) => {
         event.preventDefault();
         try {
@@ -79,10 +80,10 @@ function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedL
           <TextInput label="Name" description="This browser keeps the filters and the order for you. No one else sees them." required data-autofocus maxLength={longestName} autoComplete="off" pattern=".*\S.*" title="A name with letters or digits" value={draft.value.name} onChange={({ currentTarget: { value } }) => draft.change({ name: value })} />
           {isKnown(name) && <Text size="sm" role="status">This replaces your view of the same name.</Text>}
           <ProblemAlert error={error} title="The view was not saved" />
-          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit">Save the view</Button></Group>
+          <Group justify="flex-end"><BackButton /><Button type="submit">Save the view</Button></Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,10 +1,11 @@
-import { Alert, Button, Code, CopyButton, Group, Modal, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core';
 import { IconCopy, IconEye } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
+import { Dialog } from './dialog.js';
 
 /**
- * Shows a secret that the shop returns only once. Closes by its button alone, so that a click outside the dialog does not
- * lose the secret.
+ * Shows a secret that the shop returns only once. Closes by its button alone, so that neither a click outside the dialog nor
+ * "Back" loses the secret.
  */
 export const SecretDialog = ({ title, secret, onClose, children }: {
   readonly title: string;
@@ -13,7 +14,7 @@ export const SecretDialog = ({ title, secret, onClose, children }: {
   /** What the secret is for, and where it goes. */
   readonly children?: ReactNode;
 }): ReactNode => (
-  <Modal opened={secret !== undefined} onClose={onClose} title={title} centered size="lg" withCloseButton={false} closeOnClickOutside={false} closeOnEscape={false}>
+  <Dialog isOpen={secret !== undefined} isBusy onClose={onClose} title={title} size="lg" withCloseButton={false}>
     <Stack>
       <Alert color="yellow" variant="light" icon={<IconEye />} title="Copy it now">
         It is shown only once. The shop cannot show it again, only replace it.
@@ -30,5 +31,5 @@ export const SecretDialog = ({ title, secret, onClose, children }: {
         }}>I have stored it</Button>
       </Group>
     </Stack>
-  </Modal>
+  </Dialog>
 );

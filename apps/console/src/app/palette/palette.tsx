@@ -1,3 +1,4 @@
+// oxlint-disable-next-line no-restricted-imports
 import { Button, CloseButton, Group, Modal, Text, TextInput, VisuallyHidden } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';

@@ -1,6 +1,7 @@
 import { Button, Group, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { BackButton } from '../../ui/dialog.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
 import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
@@ -38,7 +39,7 @@ const ways = { same: 'those that are stored', none: 'none', password: 'a user an
 type Way = keyof typeof ways;
 
 /** @param before the destination that is changed; absent for a new one */
-export function DestinationForm({ draft, before, action, isBusy, error, conflict, onSubmit, onCancel }: {
+export function DestinationForm({ draft, before, action, isBusy, error, conflict, onSubmit }: {
   readonly draft: Draft<DestinationValues>;
   readonly before?: Destination;
   readonly action: string;
@@ -47,7 +48,6 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
   /** Shown instead of the error after an edit conflict. */
   readonly conflict?: ReactNode;
   readonly onSubmit: (input: DestinationInput) => void;
-  readonly onCancel: () => void;
 }): ReactNode {
   const { name, url, stream, subject, eventTypes, perSecond } = draft.value;
   const [chosen, setWay] = useState<Way>();
@@ -92,7 +92,7 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
         </EventFilterFields>
         {conflict ?? <ProblemAlert error={error} />}
         <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <BackButton label="Cancel" />
           <Button type="submit" loading={isBusy} disabled={eventTypes.length === 0}>{action}</Button>
         </Group>
       </Stack>

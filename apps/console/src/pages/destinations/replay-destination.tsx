@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
@@ -39,7 +40,7 @@ export function ReplayDestination({ destination: { id: destinationId, state, rep
     if (since !== undefined) begin.mutate({ since, ...(until !== undefined && { until }) });
   };
   return (
-    <Modal opened onClose={onClose} title="Replay a period" size="lg">
+    <Dialog isBusy={begin.isPending} onClose={onClose} title="Replay a period" size="lg">
       <form onSubmit={submit}>
         <Stack>
           <RestoredDraft draft={draft} />
@@ -49,11 +50,11 @@ export function ReplayDestination({ destination: { id: destinationId, state, rep
           <TimeInput label="Before" description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(begin.error, 'until')} />
           <ProblemAlert error={begin.error} />
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>Cancel</Button>
+            <BackButton label="Cancel" />
             <Button type="submit" loading={begin.isPending}>Publish them again</Button>
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

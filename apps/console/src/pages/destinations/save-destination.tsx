@@ -1,8 +1,8 @@
-import { Modal } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
+import { Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { type Change, useChange } from '../../ui/use-change.js';
 import { useDraft } from '../../ui/use-draft.js';
@@ -27,9 +27,9 @@ export function CreateDestination({ onClose }: { readonly onClose: () => void })
     },
   });
   return (
-    <Modal opened onClose={onClose} title="New destination" size="lg">
-      <DestinationForm draft={draft} action="Create the destination" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
-    </Modal>
+    <Dialog isBusy={create.isPending} onClose={onClose} title="New destination" size="lg">
+      <DestinationForm draft={draft} action="Create the destination" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} />
+    </Dialog>
   );
 }
 
@@ -54,9 +54,9 @@ export function EditDestination({ destination, etag, onClose }: { readonly desti
     },
   });
   return (
-    <Modal opened onClose={onClose} title="Edit the destination" size="lg">
-      <DestinationForm draft={draft} before={destination} action={newer ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={newer && <ChangedMeanwhile now={newer} />} onSubmit={(input) => save.mutate(input)} onCancel={onClose} />
-    </Modal>
+    <Dialog isBusy={save.isPending} onClose={onClose} title="Edit the destination" size="lg">
+      <DestinationForm draft={draft} before={destination} action={newer ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={newer && <ChangedMeanwhile now={newer} />} onSubmit={(input) => save.mutate(input)} />
+    </Dialog>
   );
 }
 

@@ -1,8 +1,9 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
+import { Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { download } from '../../ui/download.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
@@ -32,9 +33,9 @@ export function ExportButton({ filter, seesAll = false, orders }: { readonly fil
       <Button variant="default" size={orders ? 'xs' : 'sm'} disabled={exporting.isPending} leftSection={<IconDownload size={16} />} title="CSV in UTF-8 with commas, for spreadsheets" onClick={() => exporting.mutate()}>
         {exporting.isPending ? `Exporting … ${formatNumber(read)}` : orders ? 'Export' : 'Export all'}
       </Button>
-      <Modal opened={exporting.isError} onClose={() => exporting.reset()} title="Export" centered>
+      <Dialog isOpen={exporting.isError} isBusy={false} onClose={() => exporting.reset()} title="Export">
         <ProblemAlert error={exporting.error} title="The export failed" />
-      </Modal>
+      </Dialog>
     </>
   );
 }

@@ -1,16 +1,16 @@
-import { Button, Checkbox, Group, Modal, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, SegmentedControl, Text, Textarea, TextInput } from '@mantine/core';
 import { IconArrowRight, IconCash, IconCircleCheck, IconPrinter, IconTruckDelivery, IconX } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FocusEvent, type ReactNode, Suspense, useState } from 'react';
 import { useMay, usePerson, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
-import { ConfirmDialog, stay } from '../../ui/confirm-dialog.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { FormDialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { counted } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
-import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useChange } from '../../ui/use-change.js';
-import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { type Draft, useDraft } from '../../ui/use-draft.js';
 import { UserField } from '../../ui/user-field.js';
 import { PrintDialog } from './bulk/bulk-bar.js';
 import { etagToShip } from './bulk/bulk-run.js';
@@ -78,31 +78,6 @@ const doneWith = (draft: Pick<Draft<object>, 'clear'>, onClose: () => void) => (
   draft.clear();
   onClose();
 };
-
-function FormDialog({ title, draft, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
-  readonly title: string;
-  readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
-  readonly action: string;
-  readonly color?: string;
-  readonly isBusy: boolean;
-  readonly error: unknown;
-  readonly onSubmit: () => void;
-  readonly onClose: () => void;
-  readonly children: ReactNode;
-}): ReactNode {
-  return (
-    <Modal opened onClose={isBusy ? stay : onClose} title={title} centered>
-      <form onSubmit={(event) => { event.preventDefault(); onSubmit(); }}>
-        <Stack>
-          <RestoredDraft draft={draft} />
-          {children}
-          <ProblemAlert error={error} />
-          <Group justify="flex-end"><Button variant="default" disabled={isBusy} onClick={onClose}>Back</Button><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
-        </Stack>
-      </form>
-    </Modal>
-  );
-}
 
 function PayDialog({ order, onClose }: DialogProps): ReactNode {
   const draft = useDraft<{ outcome: 'succeeded' | 'failed'; reference: string }>(`pay order ${order.id}`, { outcome: 'succeeded', reference: '' });

@@ -1,16 +1,16 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
-import { stay } from '../../ui/confirm-dialog.js';
+import { FormDialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
-import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { useDraft } from '../../ui/use-draft.js';
 import type { Refund } from './queries.js';
 
 /** Refunds of the order; renders nothing without any. */
@@ -54,15 +54,8 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
     },
   });
   return (
-    <Modal opened onClose={complete.isPending ? stay : onClose} title="Complete the refund" centered>
-      <form onSubmit={(event) => { event.preventDefault(); complete.mutate(); }}>
-        <Stack>
-          <RestoredDraft draft={draft} />
-          <TextInput label="Reference" description="The payment provider’s id of the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(complete.error, 'reference')} />
-          <ProblemAlert error={complete.error} />
-          <Group justify="flex-end"><Button variant="default" disabled={complete.isPending} onClick={onClose}>Back</Button><Button type="submit" loading={complete.isPending}>Complete the refund</Button></Group>
-        </Stack>
-      </form>
-    </Modal>
+    <FormDialog title="Complete the refund" draft={draft} action="Complete the refund" isBusy={complete.isPending} error={complete.error} onSubmit={() => complete.mutate()} onClose={onClose}>
+      <TextInput label="Reference" description="The payment provider’s id of the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(complete.error, 'reference')} />
+    </FormDialog>
   );
 }

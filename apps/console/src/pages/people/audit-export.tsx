@@ -1,7 +1,8 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { download } from '../../ui/download.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
@@ -44,9 +45,9 @@ export function AuditExport({ filter }: { readonly filter: AuditFilter }): React
       <Button variant="default" disabled={exporting.isPending} leftSection={<IconDownload size={16} />} title="CSV in UTF-8 with commas, for spreadsheets" onClick={() => exporting.mutate()}>
         {exporting.isPending ? `Exporting … ${formatNumber(read)}` : 'Export'}
       </Button>
-      <Modal opened={exporting.isError} onClose={() => exporting.reset()} title="Export" centered>
+      <Dialog isOpen={exporting.isError} isBusy={false} onClose={() => exporting.reset()} title="Export">
         <ProblemAlert error={exporting.error} title="The export failed" />
-      </Modal>
+      </Dialog>
     </>
   );
 }

@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Radio, Stack, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode, SubmitEvent } from 'react';
 import { useShop } from '../../auth/session.js';
+import { BackButton, Dialog } from '../../ui/dialog.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
@@ -27,9 +28,9 @@ export function NewApiKey({ username, onClose }: { readonly username: string; re
   });
   return (
     <>
-      <Modal opened={!create.data} onClose={onClose} title={`New API key for ${username}`} size="lg">
-        <KeyForm draft={draft} isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
-      </Modal>
+      <Dialog isOpen={!create.data} isBusy={create.isPending} onClose={onClose} title={`New API key for ${username}`} size="lg">
+        <KeyForm draft={draft} isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} />
+      </Dialog>
       <SecretDialog title="The new API key" secret={create.data?.key} onClose={onClose}>Programs send it in the header api_key.</SecretDialog>
     </>
   );
@@ -42,12 +43,11 @@ interface KeyValues {
   readonly expiresAt?: string | undefined;
 }
 
-function KeyForm({ draft, isBusy, error, onSubmit, onCancel }: {
+function KeyForm({ draft, isBusy, error, onSubmit }: {
   readonly draft: Draft<KeyValues>;
   readonly isBusy: boolean;
   readonly error: unknown;
   readonly onSubmit: (input: components['schemas']['NewApiKey']) => void;
-  readonly onCancel: () => void;
 }): ReactNode {
   const { name, extent, permissions, expiresAt } = draft.value;
   const isChosen = extent === 'chosen';
@@ -67,7 +67,7 @@ function KeyForm({ draft, isBusy, error, onSubmit, onCancel }: {
         <TimeInput label="Expires" description="Empty: never." value={expiresAt} onChange={(value) => draft.change({ expiresAt: value })} error={faultOf(error, 'expiresAt')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <BackButton label="Cancel" />
           <Button type="submit" loading={isBusy} disabled={isChosen && permissions.length === 0}>Create the key</Button>
         </Group>
       </Stack>

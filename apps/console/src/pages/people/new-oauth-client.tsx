@@ -1,8 +1,9 @@
-import { Button, Checkbox, Group, Modal, Radio, Stack, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Radio, Stack, Textarea, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode, SubmitEvent } from 'react';
 import { useShop } from '../../auth/session.js';
+import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
@@ -34,9 +35,9 @@ export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): R
   });
   return (
     <>
-      <Modal opened={create.data?.secret === undefined} onClose={onClose} title="New OAuth client" size="lg">
-        <ClientForm draft={draft} isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
-      </Modal>
+      <Dialog isOpen={create.data?.secret === undefined} isBusy={create.isPending} onClose={onClose} title="New OAuth client" size="lg">
+        <ClientForm draft={draft} isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} />
+      </Dialog>
       <SecretDialog title="The client secret" secret={create.data?.secret} onClose={onClose}>The application sends it with its client id, {create.data?.clientId}.</SecretDialog>
     </>
   );
@@ -51,12 +52,11 @@ interface ClientValues {
   readonly scopes: GrantedPermission[];
 }
 
-function ClientForm({ draft, isBusy, error, onSubmit, onCancel }: {
+function ClientForm({ draft, isBusy, error, onSubmit }: {
   readonly draft: Draft<ClientValues>;
   readonly isBusy: boolean;
   readonly error: unknown;
   readonly onSubmit: (input: NewClient) => void;
-  readonly onCancel: () => void;
 }): ReactNode {
   const { name, kind, redirectUris, isPublic, owner, scopes } = draft.value;
   const isProgram = kind === 'program';
@@ -87,7 +87,7 @@ function ClientForm({ draft, isBusy, error, onSubmit, onCancel }: {
         <PermissionChoice label="It may" value={scopes} onChange={(value) => draft.change({ scopes: value })} error={faultOf(error, 'scopes')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <BackButton label="Cancel" />
           <Button type="submit" loading={isBusy} disabled={scopes.length === 0}>Register the client</Button>
         </Group>
       </Stack>

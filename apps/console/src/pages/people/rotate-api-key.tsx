@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core';
+import { Button, Group, Select, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { BackButton, Dialog } from '../../ui/dialog.js';
 import { defaultGrace, graceChoices } from '../../ui/grace.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
@@ -19,17 +20,17 @@ export function RotateApiKey({ username, apiKey: { id: apiKeyId, name }, onClose
   });
   return (
     <>
-      <Modal opened={!rotate.data} onClose={onClose} title={`Replace ${name}?`} centered>
+      <Dialog isOpen={!rotate.data} isBusy={rotate.isPending} onClose={onClose} title={`Replace ${name}?`}>
         <Stack>
           <Text size="sm">The shop creates another key with the same name and permissions. The old key stays valid for a while, so that the program can switch.</Text>
           <Select label="The old key expires" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose} data-autofocus>Back</Button>
+            <BackButton hasFocus />
             <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>Replace the key</Button>
           </Group>
         </Stack>
-      </Modal>
+      </Dialog>
       <SecretDialog title="The new API key" secret={rotate.data?.key} onClose={onClose}>Give it to the program in place of the old one.</SecretDialog>
     </>
   );

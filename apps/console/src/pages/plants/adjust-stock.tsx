@@ -1,8 +1,9 @@
-import { Alert, Button, Group, Input, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Input, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { type Shop, ShopProblem } from '@plant-shop/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useId, useRef } from 'react';
 import { useShop } from '../../auth/session.js';
+import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
@@ -77,7 +78,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const shortage = adjusting.error instanceof ShopProblem && adjusting.error.is('insufficient-stock');
   const asks = adjusting.data !== undefined && 'asks' in adjusting.data;
   return (
-    <Modal opened onClose={onClose} title={`Stock of ${name}`} centered>
+    <Dialog isBusy={adjusting.isPending} onClose={onClose} title={`Stock of ${name}`}>
       <form onSubmit={(event) => {
         event.preventDefault();
         if (known) adjusting.mutate(known);
@@ -113,12 +114,12 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
           <ProblemAlert error={error} title="The stock could not be loaded" />
           {!shortage && <ProblemAlert error={adjusting.error} title="The stock was not changed" />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>Back</Button>
+            <BackButton />
             <Button type="submit" disabled={!known} loading={adjusting.isPending}>{count === undefined ? `${verb} units` : `${verb} ${counted(count, 'unit')}`}</Button>
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 

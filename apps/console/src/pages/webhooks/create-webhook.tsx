@@ -1,8 +1,8 @@
-import { Modal } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { Dialog } from '../../ui/dialog.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
 import { useDraft } from '../../ui/use-draft.js';
@@ -26,9 +26,9 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }): Re
   });
   return (
     <>
-      <Modal opened={!created} onClose={onClose} title="New webhook" size="lg">
-        <WebhookForm draft={draft} action="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} onCancel={onClose} />
-      </Modal>
+      <Dialog isOpen={!created} isBusy={create.isPending} onClose={onClose} title="New webhook" size="lg">
+        <WebhookForm draft={draft} action="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={(input) => create.mutate(input)} />
+      </Dialog>
       <SecretDialog
         title="The webhook's secret"
         secret={created?.secret}

@@ -1,7 +1,7 @@
-import { Modal } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
+import { Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { useEdit } from '../../ui/use-edit.js';
 import { ChangedMeanwhile, valuesOf, WebhookForm, type WebhookInput } from './webhook-form.js';
@@ -28,8 +28,8 @@ export function EditWebhook({ webhook, etag, onClose }: { readonly webhook: Webh
     },
   });
   return (
-    <Modal opened onClose={onClose} title="Edit the webhook" size="lg">
-      <WebhookForm draft={draft} action={newer ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={newer && <ChangedMeanwhile now={newer} />} onSubmit={(input) => save.mutate(input)} onCancel={onClose} />
-    </Modal>
+    <Dialog isBusy={save.isPending} onClose={onClose} title="Edit the webhook" size="lg">
+      <WebhookForm draft={draft} action={newer ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={newer && <ChangedMeanwhile now={newer} />} onSubmit={(input) => save.mutate(input)} />
+    </Dialog>
   );
 }

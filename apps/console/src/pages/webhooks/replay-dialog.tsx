@@ -1,5 +1,6 @@
-import { Button, Checkbox, Group, Modal, Progress, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Progress, Radio, Stack, Text, TextInput } from '@mantine/core';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { BackButton, Dialog, ResultActions } from '../../ui/dialog.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
@@ -19,9 +20,9 @@ export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; 
   const replay = useReplay(webhook.id, draft.clear);
   const isAsking = replay.state === 'idle' || replay.error !== undefined;
   return (
-    <Modal opened onClose={onClose} title="Replay a period" size="lg">
-      {isAsking ? <PeriodForm webhook={webhook} draft={draft} error={replay.error} onStart={replay.start} onCancel={onClose} /> : <ReplayProgress webhook={webhook} {...replay} onClose={onClose} />}
-    </Modal>
+    <Dialog isBusy={replay.state === 'scheduling'} onClose={onClose} title="Replay a period" size="lg">
+      {isAsking ? <PeriodForm webhook={webhook} draft={draft} error={replay.error} onStart={replay.start} /> : <ReplayProgress webhook={webhook} {...replay} />}
+    </Dialog>
   );
 }
 
@@ -33,7 +34,7 @@ interface PeriodValues {
   readonly onlyFailed: boolean;
 }
 
-function PeriodForm({ webhook, draft, error, onStart, onCancel }: { readonly webhook: Webhook; readonly draft: Draft<PeriodValues>; readonly error: unknown; readonly onStart: (range: ReplayRange) => void; readonly onCancel: () => void }): ReactNode {
+function PeriodForm({ webhook, draft, error, onStart }: { readonly webhook: Webhook; readonly draft: Draft<PeriodValues>; readonly error: unknown; readonly onStart: (range: ReplayRange) => void }): ReactNode {
   const { since, until, from, cursor, onlyFailed } = draft.value;
   const range = rangeOf(draft.value);
   const preview = useReplayPreview(webhook.id, range);
@@ -59,7 +60,7 @@ function PeriodForm({ webhook, draft, error, onStart, onCancel }: { readonly web
         <Text size="sm" fw={500} role="status">{found ? previewText(webhook, found) : range && !refusal ? 'Counting the events …' : ''}</Text>
         <ProblemAlert error={refusal} title={error === undefined ? 'The events could not be counted' : 'Nothing more was scheduled'} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <BackButton label="Cancel" />
           <Button type="submit" disabled={!found || found.count === 0}>{found ? `Replay ${countText(found)}` : 'Replay'}</Button>
         </Group>
       </Stack>
@@ -86,12 +87,11 @@ function previewText(webhook: Webhook, found: ReplayCount): string {
   return `${nameOf(webhook)} would get ${countText(found)}: ${eventTypes.map((type) => eventLabel(type).toLowerCase()).join('; ')}${only}.`;
 }
 
-function ReplayProgress({ webhook, state, scheduled, stop, onClose }: {
+function ReplayProgress({ webhook, state, scheduled, stop }: {
   readonly webhook: Webhook;
   readonly state: 'idle' | 'scheduling' | 'stopped' | 'done';
   readonly scheduled: number;
   readonly stop: () => void;
-  readonly onClose: () => void;
 }): ReactNode {
   const isScheduling = state === 'scheduling';
   const { data: pending } = useWaiting(webhook.id, { enabled: !isScheduling });
@@ -103,9 +103,9 @@ function ReplayProgress({ webhook, state, scheduled, stop, onClose }: {
       <Progress value={isScheduling ? 100 : share} animated={isScheduling} aria-label={isScheduling ? 'Scheduling' : 'Sent'} />
       {!isScheduling && scheduled > 0 && <Text size="sm">{waitingText(webhook, pending)}</Text>}
       {state === 'stopped' && <Text size="sm">You stopped it: later events of the period are not scheduled.</Text>}
-      <Group justify="flex-end">
-        {isScheduling ? <Button variant="default" onClick={stop}>Stop</Button> : <Button onClick={onClose}>Close</Button>}
-      </Group>
+      <ResultActions hasResult={!isScheduling}>
+        {isScheduling ? <Button variant="default" onClick={stop}>Stop</Button> : <BackButton label="Close" />}
+      </ResultActions>
     </Stack>
   );
 }

@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Progress, Stack, Text } from '@mantine/core';
+import { Button, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useCell, useShop } from '../../auth/session.js';
+import { BackButton, Dialog, ResultActions } from '../../ui/dialog.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { TimeInput } from '../../ui/time-input.js';
@@ -37,7 +38,7 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
     if (since !== undefined) find.mutate(since);
   };
   return (
-    <Modal opened onClose={onClose} title="Send again what failed" centered>
+    <Dialog isBusy={find.isPending} onClose={onClose} title="Send again what failed">
       <form onSubmit={submit}>
         <Stack>
           <RestoredDraft draft={draft} />
@@ -47,12 +48,12 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
           <Text size="sm" role="status">{found && (found.isCut ? 'None was found among the newest 20,000 deliveries. There may be older ones.' : 'Nothing of this period failed, or all of it was sent again.')}</Text>
           <ProblemAlert error={find.error} title="The deliveries could not be searched" />
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>Cancel</Button>
+            <BackButton label="Cancel" />
             <Button type="submit" loading={find.isPending}>Find them</Button>
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 
@@ -67,12 +68,9 @@ export function ResendDialog({ webhook, run, note = '', onClose }: { readonly we
   const open = rows.filter(({ state }) => state !== 'scheduled').length;
   const refused = rows.filter(({ state }) => state === 'refused').length;
   const delivered = [...copies].filter((id) => results.get(id)?.state === 'delivered').length;
-  const close = (): void => {
-    if (!isRunning) onClose();
-  };
   const send = (): void => void run.run().then(() => client.invalidateQueries({ queryKey: ['webhook', webhook.id] }));
   return (
-    <Modal opened onClose={close} title={`Send ${counted(rows.length, 'event')} again`} size="xl" closeOnClickOutside={!isBegun} centered>
+    <Dialog isBusy={isRunning} onClose={onClose} title={`Send ${counted(rows.length, 'event')} again`} size="xl" closeOnClickOutside={!isBegun}>
       <Stack>
         <Text size="sm">{nameOf(webhook)} gets the same ids and payloads, at once. A receiver that remembers the ids processes none twice. {note}</Text>
         {isBegun && <Progress value={((rows.length - open + refused) / rows.length) * 100} color={refused > 0 ? 'orange' : 'green'} aria-label="Events that have a result" />}
@@ -80,12 +78,12 @@ export function ResendDialog({ webhook, run, note = '', onClose }: { readonly we
         <ul className={classes['rows']} aria-label="Events" tabIndex={0}>
           {rows.map((row) => <Row key={row.delivery.id} row={row} now={row.copy && (results.get(row.copy.id) ?? row.copy)} />)}
         </ul>
-        <Group justify="flex-end">
-          {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
+        <ResultActions hasResult={isBegun && !isRunning}>
+          {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <BackButton label={isBegun ? 'Close' : 'Back'} />}
           {(open > 0 || isRunning) && <Button loading={isRunning} data-autofocus onClick={send}>{isBegun ? `Try ${counted(open, 'event')} again` : `Send ${counted(rows.length, 'event')} again`}</Button>}
-        </Group>
+        </ResultActions>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core';
+import { Button, Group, Select, Stack, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { BackButton, Dialog } from '../../ui/dialog.js';
 import { defaultGrace, graceChoices } from '../../ui/grace.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
@@ -17,17 +18,17 @@ export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly
   });
   return (
     <>
-      <Modal opened={!rotate.data} onClose={onClose} title="Replace the secret?" centered>
+      <Dialog isOpen={!rotate.data} isBusy={rotate.isPending} onClose={onClose} title="Replace the secret?">
         <Stack>
           <Text size="sm">The shop creates a new secret. For a while it signs every request with both, so that the receiver can switch without losing an event.</Text>
           <Select label="The old secret expires" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose} data-autofocus>Back</Button>
+            <BackButton hasFocus />
             <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>Replace the secret</Button>
           </Group>
         </Stack>
-      </Modal>
+      </Dialog>
       <SecretDialog title="The new secret" secret={rotate.data?.secret} onClose={onClose}>
         Give it to the receiver. The old one signs too until {rotate.data && formatExact(rotate.data.previousUntil)}.
       </SecretDialog>

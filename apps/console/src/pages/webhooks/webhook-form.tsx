@@ -1,5 +1,6 @@
 import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import type { ReactNode, SubmitEvent } from 'react';
+import { BackButton } from '../../ui/dialog.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
@@ -23,7 +24,7 @@ export interface WebhookValues extends EventFilterValues {
 export const valuesOf = ({ url, name = '', orderId, description = '', ...filter }: WebhookInput): WebhookValues =>
   ({ url, name, orderId: String(orderId ?? ''), description, ...filterValuesOf(filter) });
 
-export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, onCancel }: {
+export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit }: {
   readonly draft: Draft<WebhookValues>;
   readonly action: string;
   readonly isBusy: boolean;
@@ -31,7 +32,6 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
   /** Shown instead of the error after an edit conflict. */
   readonly conflict?: ReactNode;
   readonly onSubmit: (input: WebhookInput) => void;
-  readonly onCancel: () => void;
 }): ReactNode {
   const { url, name, eventTypes, orderId, description } = draft.value;
 
@@ -58,7 +58,7 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit, 
         <Textarea label="Description" autosize minRows={2} maxRows={6} value={description} onChange={(change) => draft.change({ description: change.currentTarget.value })} error={faultOf(error, 'description')} />
         {conflict ?? <ProblemAlert error={error} />}
         <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <BackButton label="Cancel" />
           <Button type="submit" loading={isBusy} disabled={eventTypes.length === 0}>{action}</Button>
         </Group>
       </Stack>

@@ -1,8 +1,9 @@
-import { Button, Checkbox, Group, Modal, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { IconPrinter } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useRef, useState } from 'react';
 import { useCell } from '../../../auth/session.js';
+import { Dialog, ResultActions } from '../../../ui/dialog.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { RestoredDraft, useDraft } from '../../../ui/use-draft.js';
 import { useStayHere } from '../../../ui/use-stay-here.js';
@@ -58,14 +59,14 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   };
   if (isPrinting) return <Suspense><PrintDialog orders={changed} onClose={() => setPrinting(false)} /></Suspense>;
   return (
-    <Modal opened onClose={close} title={words[kind].title(all)} size="xl" closeOnClickOutside={!isBegun} centered>
+    <Dialog isBusy={false} onClose={close} title={words[kind].title(all)} size="xl" closeOnClickOutside={!isBegun}>
       <form onSubmit={(event) => { event.preventDefault(); send(); }}>
         <Stack>
           <RestoredDraft draft={draft} />
           {leftOut > 0 && <Text size="sm">{counted(leftOut, 'selected order is', 'selected orders are')} left out. {words[kind].leftOut}</Text>}
           {kind === 'ship' && open.length > 0 && (
             <>
-              <TextInput label="Carrier" description="Of all these orders." required data-autofocus value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
+              <TextInput label="Carrier" description="Of all these orders." required {...(!isBegun && { 'data-autofocus': true })} value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
               {!isRunning && <TrackingList ids={open} onNumbers={setNumbers} />}
             </>
           )}
@@ -82,14 +83,14 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField}>
             {rows.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
           </ul>
-          <Group justify="flex-end">
+          <ResultActions hasResult={isBegun && !isRunning}>
             {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
-            {kind === 'ship' && done > 0 && !isRunning && <Button {...(open.length > 0 && { variant: 'default' })} leftSection={<IconPrinter size={16} />} onClick={() => setPrinting(true)}>Print for {done === rows.length ? all : `the ${counted(done, 'order')} shipped`}</Button>}
+            {kind === 'ship' && done > 0 && !isRunning && <Button {...(open.length > 0 && { variant: 'default' })} leftSection={<IconPrinter size={16} />} data-autofocus onClick={() => setPrinting(true)}>Print for {done === rows.length ? all : `the ${counted(done, 'order')} shipped`}</Button>}
             {(open.length > 0 || isRunning) && <Button type="submit" color={kind === 'cancel' ? 'red' : 'green'} loading={isRunning}>{isBegun ? `Try ${counted(open.length, 'order')} again` : words[kind].action(all)}</Button>}
-          </Group>
+          </ResultActions>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 

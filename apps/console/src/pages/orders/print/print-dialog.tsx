@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core';
+import { Button, Group, Radio, Stack, Text } from '@mantine/core';
 import { IconPrinter } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { createPortal } from 'react-dom';
 import type { Order } from '../../../shop/day.js';
+import { BackButton, Dialog } from '../../../ui/dialog.js';
 import { counted } from '../../../ui/numbers.js';
 import classes from './papers.module.css';
 import { Label, PickList, Slip } from './papers.js';
@@ -27,14 +28,14 @@ export function PrintDialog({ orders, onClose }: { readonly orders: readonly Ord
   const [paper, setPaper] = useState<Paper>('slip');
   const withoutAddress = orders.filter(({ shipTo }) => shipTo === undefined).length;
   return (
-    <Modal opened onClose={onClose} title={`Print for ${counted(orders.length, 'order')}`} centered>
+    <Dialog isBusy={false} onClose={onClose} title={`Print for ${counted(orders.length, 'order')}`}>
       <Stack>
         <Radio.Group label="Paper" value={paper} onChange={(value) => setPaper(kinds.find((one) => one === value) ?? 'slip')}>
           <Stack gap="xs" mt="xs">{kinds.map((one) => <Radio key={one} value={one} label={papers[one].label} description={papers[one].description} />)}</Stack>
         </Radio.Group>
         {withoutAddress > 0 && paper !== 'pick' && <Text size="sm">{counted(withoutAddress, 'order has', 'orders have')} no address. Their papers name the owner.</Text>}
         <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>Back</Button>
+          <BackButton />
           <Button leftSection={<IconPrinter size={16} />} onClick={() => window.print()}>Print</Button>
         </Group>
       </Stack>
@@ -47,6 +48,6 @@ export function PrintDialog({ orders, onClose }: { readonly orders: readonly Ord
         </div>,
         document.body,
       )}
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,7 +1,8 @@
-import { Button, Menu, Modal } from '@mantine/core';
+import { Button, Menu } from '@mantine/core';
 import { IconChevronDown, IconDownload } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../../auth/session.js';
+import { Dialog } from '../../../ui/dialog.js';
 import { sayDone } from '../../../ui/done.js';
 import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
@@ -38,9 +39,9 @@ export function ExportMenu(): ReactNode {
           <Menu.Item onClick={() => exporting.mutate({ format: 'ndjson' })}>NDJSON, one plant a line</Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <Modal opened={exporting.isError} onClose={() => exporting.reset()} title="Export" centered>
+      <Dialog isOpen={exporting.isError} isBusy={false} onClose={() => exporting.reset()} title="Export">
         <ProblemAlert error={exporting.error} title="The export failed" />
-      </Modal>
+      </Dialog>
     </>
   );
 }

@@ -1,0 +1,82 @@
+// oxlint-disable-next-line no-restricted-imports
+import { Button, Group, Modal, type ModalProps, Stack } from '@mantine/core';
+import { useRouter } from '@tanstack/react-router';
+import { createContext, type ReactNode, use, useEffect, useRef } from 'react';
+import { ProblemAlert } from './problem-alert.js';
+import { type Draft, RestoredDraft } from './use-draft.js';
+
+interface DialogState {
+  readonly isBusy: boolean;
+  readonly close: () => void;
+}
+
+const DialogContext = createContext<DialogState | undefined>(undefined);
+
+const stay = (): void => undefined;
+
+/** Keeps the reader on the page: neither "Back" nor closing the tab leaves it unasked. */
+function useStayOnPage(isNeeded: boolean): void {
+  const { history } = useRouter();
+  useEffect(() => {
+    if (!isNeeded) return undefined;
+    // Links are behind the dialog, and what the answer opens is no loss.
+    return history.block({ blockerFn: ({ action }) => action !== 'PUSH' && action !== 'REPLACE', enableBeforeUnload: true });
+  }, [history, isNeeded]);
+}
+
+/** A dialog. While its request is under way nothing closes it: that would not take the request back, and the answer would be lost. */
+export function Dialog({ isOpen = true, isBusy, onClose, children, ...props }: Omit<ModalProps, 'opened' | 'onClose'> & {
+  readonly isOpen?: boolean;
+  readonly isBusy: boolean;
+  readonly onClose: () => void;
+}): ReactNode {
+  useStayOnPage(isOpen && isBusy);
+  const close = isBusy ? stay : onClose;
+  return (
+    <Modal opened={isOpen} onClose={close} centered closeButtonProps={{ 'aria-label': 'Close', disabled: isBusy }} {...props}>
+      <DialogContext value={{ isBusy, close }}>{children}</DialogContext>
+    </Modal>
+  );
+}
+
+/** Closes the dialog around it. */
+export function BackButton({ label = 'Back', hasFocus = false }: { readonly label?: string; readonly hasFocus?: boolean }): ReactNode {
+  const dialog = use(DialogContext);
+  return <Button variant="default" disabled={dialog?.isBusy === true} onClick={dialog?.close} {...(hasFocus && { 'data-autofocus': true })}>{label}</Button>;
+}
+
+/** The buttons of a dialog that stays open to show a result. Once there is one, the last of them has the focus: it is the next thing to do. */
+export function ResultActions({ hasResult, children }: { readonly hasResult: boolean; readonly children: ReactNode }): ReactNode {
+  const buttons = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (hasResult) [...(buttons.current?.querySelectorAll('button') ?? [])].at(-1)?.focus();
+  }, [hasResult]);
+  return <Group justify="flex-end" ref={buttons}>{children}</Group>;
+}
+
+/** A dialog with a form. Stays open when the request is refused, to show the refusal. */
+export function FormDialog({ title, draft, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
+  readonly title: string;
+  readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
+  /** The verb on the button. */
+  readonly action: string;
+  readonly color?: string;
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  readonly onSubmit: () => void;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <Dialog isBusy={isBusy} onClose={onClose} title={title}>
+      <form onSubmit={(event) => { event.preventDefault(); onSubmit(); }}>
+        <Stack>
+          <RestoredDraft draft={draft} />
+          {children}
+          <ProblemAlert error={error} />
+          <Group justify="flex-end"><BackButton /><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
+        </Stack>
+      </form>
+    </Dialog>
+  );
+}
