@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { createShop, ShopProblem } from '@plant-shop/client';
-import { Chrome } from './kit/console.mjs';
+import { assertShows, Chrome } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
-import { address, admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { address, admin, fresh, newPerson, newPlant, paidOrder, shopOf } from './kit/people.mjs';
 
 /** @param {string} apiKey */
 const isValid = async (apiKey) => {
@@ -96,6 +96,46 @@ describe('people', () => {
     await givePassword(page, boss);
     await page.getByText(`${ada.username} is logged in nowhere.`).waitFor();
     await visit.assertAccessible();
+    await visit.leave(/403/);
+  });
+
+  test('who loses a role is told what is missing, and keeps what was typed', async () => {
+    const [staff, id] = [await newPerson('staff'), await paidOrder()];
+    const visit = await chrome.visit(staff, { path: `/orders/${id}` });
+    const { page } = visit;
+    const entries = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    await page.getByRole('button', { name: 'Ship', exact: true }).click();
+    await page.getByLabel('Carrier').fill('Green Post');
+    await page.getByLabel('Tracking number').fill('KEPT-1');
+    await admin.PUT('/user/{username}/role', { params: { path: { username: staff.username } }, body: { role: 'customer' } });
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Ship', exact: true }).click();
+    await dialog.getByRole('alert').getByText(/^Your role was changed: you may no longer .*report shipments/).waitFor();
+    await assertShows(entries, ['Today', 'Orders', 'Stream', 'Webhooks', 'Your account']);
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    await page.getByText(/^Your role was changed: you may no longer .*report shipments/).first().waitFor();
+    await page.getByText('What you typed is kept. If you need the permission, ask an administrator.').first().waitFor();
+    await visit.assertAccessible();
+    assert.equal(await page.getByRole('button', { name: 'Ship', exact: true }).count(), 0);
+    await page.getByRole('main').getByRole('button', { name: 'Close' }).click();
+    await page.getByText('You may do less than before').waitFor({ state: 'detached' });
+    await admin.PUT('/user/{username}/role', { params: { path: { username: staff.username } }, body: { role: 'staff' } });
+    await page.reload();
+    await page.getByRole('button', { name: 'Ship', exact: true }).click();
+    assert.equal(await page.getByLabel('Tracking number').inputValue(), 'KEPT-1');
+    await visit.leave(/40[34]/);
+  });
+
+  test('an administrator who becomes staff is offered what staff are', async () => {
+    const visit = await chrome.visit(await newPerson('admin'), { path: '/people' });
+    const { page } = visit;
+    await page.getByLabel('Name begins with').waitFor();
+    const username = (await page.getByRole('banner').getByText(/^admin-/).textContent()) ?? '';
+    await admin.PUT('/user/{username}/role', { params: { path: { username } }, body: { role: 'staff' } });
+    await page.getByLabel('Name begins with').fill('any');
+    await page.getByRole('heading', { name: 'Only administrators see people' }).waitFor();
+    await page.getByText('Your role was changed: you may no longer manage people.').waitFor();
+    await assertShows(page.getByRole('navigation', { name: 'Pages' }).getByRole('link'), ['Today', 'Orders', 'Plants', 'Stream', 'Webhooks', 'Your account']);
     await visit.leave(/403/);
   });
 

@@ -1,8 +1,10 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
-import { IconPlugConnectedX, IconRefresh } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
+import { IconLock, IconPlugConnectedX, IconRefresh } from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
+import { LostPermissions } from '../auth/permissions.js';
 import { useCell, useSession } from '../auth/session.js';
 import type { Services } from '../shop/connection.js';
+import { ProblemMessage } from '../ui/problem-alert.js';
 import { isOutdated } from './new-release.js';
 
 /** Messages for all pages: the shop cannot be reached, or the console has a new version. */
@@ -11,11 +13,18 @@ export function Banners(): ReactNode {
   const connection = useCell(shop.state);
   const isOnline = useCell(shop.isOnline);
   const outdated = useCell(isOutdated);
+  const lost = useCell(useSession().lost);
+  const [seen, setSeen] = useState(lost);
   return (
     <div aria-live="polite">
       {connection.isAway && (
         <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title={isOnline ? 'The shop cannot be reached' : 'This computer has no network'}>
           {isOnline && `${whatIsAway(connection.services)} `}This page may be out of date. It refreshes when the shop is back.
+        </Alert>
+      )}
+      {lost.size > 0 && lost !== seen && (
+        <Alert color="orange" variant="light" mb="md" icon={<IconLock />} title="You may do less than before" withCloseButton closeButtonLabel="Close" onClose={() => setSeen(lost)}>
+          <ProblemMessage error={new LostPermissions([...lost])} />
         </Alert>
       )}
       {outdated && (

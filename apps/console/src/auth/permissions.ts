@@ -13,6 +13,20 @@ export const permissions = [
 
 export type Permission = (typeof permissions)[number];
 
+/** The user may not do any more what was allowed when the page was opened. */
+export class LostPermissions extends Error {
+  constructor(readonly permissions: readonly Permission[]) {
+    super('The role was changed.');
+  }
+}
+
+/** What each role allows, of these. */
+export const permissionsOfRole: Readonly<Record<'customer' | 'staff' | 'admin', readonly Permission[]>> = {
+  customer: ['write:orders', 'webhooks'],
+  staff: permissions.filter((one) => one !== 'write:users'),
+  admin: permissions,
+};
+
 /** Returns the permissions in the scope of a token response. */
 export function permissionsOf(scope: string): ReadonlySet<Permission> {
   const granted = scope.split(' ');

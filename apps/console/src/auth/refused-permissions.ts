@@ -1,12 +1,10 @@
-import type { Person } from './tokens.js';
+import { type Permission, permissionsOf } from './permissions.js';
 
 /**
- * Removes the permissions that a 403 response names as missing: the user's role was changed while the page is open. A
- * token's scope does not change, so only the refusal shows it.
+ * The permissions that a 403 response names as missing. A token's scope does not change with the user's role, so only the
+ * refusal shows that the role was changed while the page is open.
  */
-export function withoutRefused(person: Person, { status, headers }: Response): Person {
-  if (status !== 403) return person;
-  const refused = /error="insufficient_scope", scope="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1]?.split(' ') ?? [];
-  const left = [...person.permissions].filter((one) => !refused.includes(one));
-  return left.length === person.permissions.size ? person : { ...person, permissions: new Set(left) };
+export function refusedPermissions({ status, headers }: Response): ReadonlySet<Permission> {
+  const named = /error="insufficient_scope", scope="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1] ?? '';
+  return permissionsOf(status === 403 ? named : '');
 }

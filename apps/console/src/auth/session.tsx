@@ -6,8 +6,8 @@ import { Connection } from '../shop/connection.js';
 import { LiveEvents } from '../shop/live-events.js';
 import { rememberLogOut } from './login.js';
 import { PasswordQuestion } from './password-question.js';
-import type { Permission } from './permissions.js';
-import { withoutRefused } from './refused-permissions.js';
+import { type Permission, permissionsOfRole } from './permissions.js';
+import { refusedPermissions } from './refused-permissions.js';
 import { type Grant, type Person, Tokens } from './tokens.js';
 
 /** How long calls wait for an unreachable shop. The banner appears after the first failure. */
@@ -22,9 +22,14 @@ export class Session {
   /** The OAuth client by which people log in to the console. */
   readonly clientId: string;
   readonly person = new Cell<Person>({ username: '', permissions: new Set() });
+  /** What the user might do when the page was opened, and may not any more. */
+  readonly lost = new Cell<ReadonlySet<Permission>>(new Set());
   /** Why the session ended; undefined while it lasts. */
   readonly ended = new Cell<'logged-out' | 'ended' | undefined>(undefined);
   private readonly tokens: Tokens;
+  /** As the token says. */
+  private granted = this.person.get();
+  private following: Promise<void> | undefined;
   /** Aborted when the user logs out. */
   private readonly leaving = new AbortController();
 
@@ -33,7 +38,10 @@ export class Session {
     this.tokens = new Tokens(
       settings.oauthClient,
       grant,
-      (person) => this.person.set(person),
+      (person) => {
+        this.granted = person;
+        this.person.set({ ...person, permissions: new Set([...person.permissions].filter((one) => !this.lost.get().has(one))) });
+      },
       () => this.ended.set('ended'),
       () => this.connection.suspect(),
     );
@@ -53,7 +61,9 @@ export class Session {
     try {
       const first = await this.connection.fetch(input, { ...init, signal: own ? AbortSignal.any([own, leaving]) : leaving });
       const response = await this.passwordQuestion.askIfRequired(first, init, (repeated) => this.connection.fetch(input, repeated));
-      this.person.set(withoutRefused(this.person.get(), response));
+      this.lose([...this.lost.get(), ...refusedPermissions(response)]);
+      // What the user may not see any more is not there.
+      if (response.status === 403 || response.status === 404) this.following ??= this.followRole().finally(() => (this.following = undefined));
       return response;
     } catch (error) {
       // The page that waits for the answer is about to close, and must not show an error before.
@@ -61,6 +71,25 @@ export class Session {
       throw error;
     }
   };
+
+  private lose(lost: readonly Permission[]): void {
+    const granted = [...this.granted.permissions];
+    const found = new Set(granted.filter((one) => lost.includes(one)));
+    const known = this.lost.get();
+    if (found.size === known.size && [...found].every((one) => known.has(one))) return;
+    this.lost.set(found);
+    this.person.set({ ...this.granted, permissions: new Set(granted.filter((one) => !lost.includes(one))) });
+  }
+
+  /** Reads what the role allows now: with what was refused, more may be gone. */
+  private async followRole(): Promise<void> {
+    try {
+      const { data: { role } } = await this.shop.GET('/user/me');
+      if (role !== undefined) this.lose([...this.granted.permissions].filter((one) => !permissionsOfRole[role].includes(one)));
+    } catch {
+      // The next refusal asks again.
+    }
+  }
 
   /** Gets the first token, which has the user's permissions. */
   async open(): Promise<void> {

@@ -1,6 +1,9 @@
 import { Alert } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
+import { ShopProblem } from '@plant-shop/client';
 import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { LostPermissions } from '../auth/permissions.js';
+import { useCell, useSession } from '../auth/session.js';
 import { Cell } from '../shop/cell.js';
 import type { saying } from './problem-body.js';
 
@@ -26,5 +29,14 @@ export function ProblemMessage({ error, isShort = false }: { readonly error: unk
 }
 
 /** Shows an error where it occurred; renders nothing without one. */
-export const ProblemAlert = ({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode =>
-  error === null || error === undefined ? null : <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={title} role="alert"><ProblemMessage error={error} /></Alert>;
+export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {
+  const lost = useCell(useSession().lost);
+  if (error === null || error === undefined) return null;
+  const isRefusal = error instanceof ShopProblem && (error.status === 403 || error.status === 404);
+  return (
+    <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={title} role="alert">
+      <ProblemMessage error={error} />
+      {isRefusal && lost.size > 0 && <ProblemMessage error={new LostPermissions([...lost])} />}
+    </Alert>
+  );
+}

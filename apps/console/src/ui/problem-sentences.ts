@@ -15,7 +15,7 @@ export const sentences: Readonly<Record<ProblemCode, Sentences>> = {
   'method-not-allowed': misunderstood,
   unauthorized: ['You are not logged in.', 'Nothing was changed. Log in again.'],
   'credential-refused': ['Your session has ended.', 'Nothing was changed. Log in again.'],
-  forbidden: ['You may not do this.', 'Ask an administrator for another role.'],
+  forbidden: ['You may not do this.', 'Nothing was changed. Ask an administrator for another role.'],
   'recent-login-required': ['This needs your password.', 'Repeat it with your password.'],
   'too-many-requests': ['You have asked the shop for too much at once.', 'Wait a minute, then try again.'],
   'too-many-in-flight': ['You have asked the shop for too much at once.', 'Wait for the answers, then try again.'],

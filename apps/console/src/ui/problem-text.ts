@@ -1,4 +1,6 @@
 import { type ErrorKind, ShopError, ShopProblem } from '@plant-shop/client';
+import { LostPermissions } from '../auth/permissions.js';
+import { permissionNames } from './permission-names.js';
 import { type FieldFault, faultsOf } from './problem.js';
 import { later, reload, type Sentences, sentences, sentencesByStatus } from './problem-sentences.js';
 
@@ -24,11 +26,21 @@ export function problemText(error: unknown): ProblemText {
   if (error instanceof ShopProblem) {
     const found = (sentences as Readonly<Record<string, Sentences | undefined>>)[error.code as string] ?? sentencesByStatus(error.status);
     const [what, todo] = typeof found === 'object' ? found : [found, todoOf(error)];
-    return { what, todo, faults, requestId: error.requestId };
+    return { what: neededFor(error) ?? what, todo, faults, requestId: error.requestId };
   }
   if (error instanceof ShopError) return { what: failures[error.kind] ?? 'The shop’s answer is not understood.', todo: todoOf(error), faults };
+  if (error instanceof LostPermissions) return { what: `Your role was changed: you may no longer ${inWords(error.permissions)}.`, todo: 'What you typed is kept. If you need the permission, ask an administrator.', faults };
   return { what: error instanceof Error ? error.message : 'An unexpected error occurred.', todo: reload, faults };
 }
+
+/** Which permission is missing. The API's message names those of which one is needed. */
+function neededFor({ code, message }: { readonly code: string; readonly message: string }): string | undefined {
+  const names = Object.keys(permissionNames) as (keyof typeof permissionNames)[];
+  const needed = code === 'forbidden' ? names.filter((one) => new RegExp(`permission(?: [\\w:]+ or)* ${one}\\b`).test(message)) : [];
+  return needed.length === 0 ? undefined : `Your role does not allow this: it needs the permission to ${inWords(needed)}.`;
+}
+
+const inWords = (permissions: readonly (keyof typeof permissionNames)[]): string => permissions.map((one) => permissionNames[one]).join(', ').replace(/, ([^,]*)$/, ' or $1');
 
 function todoOf({ outcome }: ShopError): string {
   if (outcome === 'refused') return 'Nothing was changed. Correct what is wrong, then try again.';

@@ -1,22 +1,8 @@
 import { Badge, Checkbox, Group, SimpleGrid, Text } from '@mantine/core';
 import { permissionMeanings } from '@plant-shop/client';
 import type { ReactNode } from 'react';
+import { permissionNames } from '../../ui/permission-names.js';
 import type { GrantedPermission } from './people-reads.js';
-
-/** Each permission in a few words; `permissionMeanings` says it in a sentence. */
-const permissionNames: Readonly<Record<GrantedPermission, string>> = {
-  'write:plants': 'change plants',
-  'read:plants': 'see plants',
-  'read:stock': 'see stock',
-  'write:stock': 'set stock',
-  'read:orders': 'see all orders',
-  'write:orders': 'place orders',
-  'manage:orders': 'transfer and cancel orders',
-  'write:payments': 'report payments',
-  'write:shipments': 'report shipments',
-  'write:users': 'manage people',
-  webhooks: 'webhooks',
-};
 
 const allPermissions = Object.keys(permissionMeanings) as readonly GrantedPermission[];
 
