@@ -131,6 +131,35 @@ describe('a file of plants', () => {
     await visit.leave();
   });
 
+  test('that is corrected is read as before, and what it made can be opened', async () => {
+    const word = fresh('Corrected').replaceAll('-', '');
+    const list = (/** @type {string} */ stock) => latin(`Bezeichnung;Bestand;Preis\r\n${word} Calath\xe9a;${stock};2,50\r\n${word} Farn;3;"a;b"\r\n`);
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await choose(page, 'list.csv', list('12.5'));
+    await hold(page, 'Bezeichnung', 'Name');
+    await hold(page, 'Bestand', 'Stock');
+    await hold(page, 'Preis', 'Tags');
+    await page.getByRole('combobox', { name: 'Several tags are separated by' }).click();
+    await page.getByRole('option', { name: 'Semicolon', exact: true }).click();
+    await page.getByText('1 line would be left out.').waitFor();
+    await confirm(page, '1 plant');
+    await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), ['LineColumnProblemContent', '2StockEnter a whole number from 0 to 1,000,000,000.12.5']);
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    await choose(page, 'corrected.csv', list('12'));
+    await page.getByRole('button', { name: 'Import 2 plants' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '0' });
+    for (const [column, holds] of [['Bezeichnung', 'Name'], ['Bestand', 'Stock'], ['Preis', 'Tags']]) assert.equal(await page.getByRole('combobox', { name: `What ${column} holds` }).inputValue(), holds);
+    await confirm(page, '2 plants');
+    await assertShows(page.getByRole('table', { name: 'Imported plants' }).getByRole('row'), ['LineWhatPlant', `2New${word} Calathéa`, `3New${word} Farn`]);
+    await visit.assertAccessible();
+    await page.getByRole('link', { name: `${word} Farn` }).click();
+    await page.getByRole('heading', { name: `${word} Farn`, level: 1 }).waitFor();
+    const { data } = await admin.GET('/plant/search', { params: { query: { q: `${word} Farn` } } });
+    assert.deepEqual(data[0]?.tags.map(({ name }) => name), ['a', 'b']);
+    await visit.leave(/400 .*\/v3\/plant\)/);
+  });
+
   test('says which rows have one name, and which plants have it already; the same file again adds nothing', async () => {
     const word = fresh('Twins').replaceAll('-', '');
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });

@@ -434,7 +434,7 @@ describe('plants', () => {
     const [listed, refused] = [fresh('Listed'), 'x'.repeat(201)];
     await importFile(page, { name: 'supplier.csv', mimeType: 'text/csv', buffer: Buffer.from(`Name;Category;ID;Quantity\r\n${listed};Herbs;;4\r\n${refused};;;\r\n${listed} two;;;\r\n`) });
     assert.deepEqual(await figuresOf(page), { Created: '2', Updated: '0', Unchanged: '0', Refused: '1' });
-    await page.getByRole('table', { name: 'Refused' }).getByText('Name: Enter 1 to 200 characters.', { exact: true }).waitFor();
+    await page.getByRole('table', { name: 'Refused' }).getByText('Enter 1 to 200 characters.', { exact: true }).waitFor();
     const { data: created } = await admin.GET('/plant/search', { params: { query: { q: listed, sort: 'name' } } });
     assert.deepEqual(created.map(({ name, category }) => [name, category?.name]), [[listed, 'Herbs'], [`${listed} two`, undefined]]);
     assert.equal((await stockOf(created[0]?.id ?? 0)).free, 4);

@@ -1,10 +1,7 @@
 import type { Shop } from '@plant-shop/client';
 import { type Column, COLUMNS, type SourceLine } from '../../../../../../tools/plants/csv.mjs';
 import type { PlantFile, PlantReading } from './plant-file.js';
-import { faultsOfLine, type LineFault, type LineProblem, ofRow, reportHeader, reportRow } from './report.js';
-
-/** What a line of a file says of a plant, or what the shop would make of it. */
-export type PlantValues = Partial<Readonly<Record<Column, unknown>>>;
+import { faultsOfLine, type LineFault, type LineProblem, ofRow, type PlantValues, reportHeader, reportRow, valuesOf } from './report.js';
 
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'refused';
 
@@ -204,13 +201,3 @@ class Run {
 const encoder = new TextEncoder();
 
 const keyOf = (id: unknown): string | undefined => (typeof id === 'number' ? String(id) : undefined);
-
-/** The members of a line; none if it is not the JSON of an object, which the shop refuses. */
-function valuesOf(text: string): PlantValues {
-  try {
-    const values: unknown = JSON.parse(text);
-    return typeof values === 'object' && values !== null && !Array.isArray(values) ? values : {};
-  } catch {
-    return {};
-  }
-}

@@ -33,6 +33,9 @@ const mostExamples = 3;
 /** Rows from which the separator of tags is guessed. */
 const mostRead = 200;
 
+/** How the file before was read. Its correction begins with the same columns, and what was chosen for them by hand stays. */
+let readBefore: Pick<PreviewState, 'encoding' | 'tagSeparator' | 'columns'> = { encoding: usualEncoding, tagSeparator: '|', columns: [] };
+
 /** A file before it is imported: how it is read, and what importing it would do. */
 export class ImportPreview {
   readonly state: Cell<PreviewState>;
@@ -60,15 +63,17 @@ export class ImportPreview {
         const before = this.state.get();
         // What was chosen by hand stays, unless these are other columns.
         const isSame = before.columns.length === names.length && before.separator === header.separator;
-        const guessed = isSame ? before.columns.map(({ holds }) => holds) : guessColumns(names);
+        const isCorrection = before.columns.length === 0 && readBefore.columns.length > 0 && readBefore.columns.every(({ name }, n) => name === names[n]);
+        const known = isSame ? before : isCorrection ? readBefore : undefined;
+        const guessed = guessColumns(names, known?.columns.map(({ holds }) => holds));
         const columns = names.map((name, n) => ({ name, examples: rows.slice(0, mostExamples).map(({ cells }) => cells[n]?.trim() ?? '').filter((cell) => cell !== ''), holds: guessed[n] ?? null }));
-        const tagSeparator = isSame ? before.tagSeparator : tagSeparatorOf(names, rows.map(({ cells }) => cells[columns.findIndex(({ holds }) => holds === 'tags')] ?? ''));
+        const tagSeparator = known ? known.tagSeparator : tagSeparatorOf(names, rows.map(({ cells }) => cells[columns.findIndex(({ holds }) => holds === 'tags')] ?? ''));
         this.change({ columns, separator: header.separator, tagSeparator });
       }
       await this.check(signal);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof BadEncoding && chosen.encoding === undefined && this.state.get().file?.format === 'csv') await this.open({ ...chosen, encoding: usualEncoding });
+      if (error instanceof BadEncoding && chosen.encoding === undefined && this.state.get().file?.format === 'csv') await this.open({ ...chosen, encoding: readBefore.encoding === 'utf-8' ? usualEncoding : readBefore.encoding });
       else this.change({ error });
     }
   }
@@ -124,7 +129,10 @@ export class ImportPreview {
   }
 
   private change(changed: Partial<PreviewState>): void {
-    this.state.set({ ...this.state.get(), ...changed });
+    const state = { ...this.state.get(), ...changed };
+    this.state.set(state);
+    const { encoding, tagSeparator, columns } = state;
+    if (columns.length > 0) readBefore = { encoding, tagSeparator, columns };
   }
 }
 

@@ -2,12 +2,13 @@ import { Alert, Button, Group, Paper, Progress, Stack, Table, Text, Title } from
 import { ShopError } from '@plant-shop/client';
 import type { ReactNode } from 'react';
 import { useCell } from '../../../auth/session.js';
+import { AnchorLink } from '../../../ui/anchor-link.js';
+import { Card } from '../../../ui/card.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { useStayHere } from '../../../ui/use-stay-here.js';
-import { type ImportState, mostShown, type PlantImport } from './plant-import.js';
-import { whyOf } from './report.js';
-import { Numbers, RefusedLines } from './result.js';
+import type { ImportedPlant, ImportState, PlantImport } from './plant-import.js';
+import { Numbers, OutcomeBadge, RefusedLines } from './result.js';
 
 /** Progress and result of an import, with the refused lines. */
 export function ImportProgress({ import: one, onAnother }: { readonly import: PlantImport; readonly onAnother: () => void }): ReactNode {
@@ -37,7 +38,8 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
       {phase === 'failed' && (state.error instanceof ShopError
         ? <ProblemAlert error={state.error} title="The import was interrupted" />
         : <Alert color="red" variant="light" role="alert" title="The import was interrupted">{state.error instanceof Error ? state.error.message : String(state.error)}</Alert>)}
-      {refused > 0 && <Refused import={one} state={state} />}
+      {refused > 0 && <RefusedLines count={refused} lines={state.refusedLines} fileName={fileName} report={() => one.report()} advice="Correct them in a copy of the file and import it: plants that are imported already do not change." />}
+      {state.plants.length > 0 && <Plants plants={state.plants} count={created + updated} />}
     </Stack>
   );
 }
@@ -50,22 +52,28 @@ function phaseText(state: ImportState): string {
   return phase === 'stopped' ? `Stopped. ${until}` : until;
 }
 
-const Refused = ({ import: one, state: { refused, refusedLines, fileName } }: { readonly import: PlantImport; readonly state: ImportState }): ReactNode => (
-  <RefusedLines
-    count={refused}
-    shown={mostShown}
-    fileName={fileName}
-    report={() => one.report()}
-    advice="Correct them in a copy of the file and import it: plants that are imported already do not change."
-    columns={['Line', 'Plant', 'Problem', 'Content']}
-  >
-    {refusedLines.map(({ number, id, faults, text }) => (
-      <Table.Tr key={number}>
-        <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
-        <Table.Td className="numbers">{id ?? '–'}</Table.Td>
-        <Table.Td style={{ overflowWrap: 'anywhere' }}>{whyOf(faults)}</Table.Td>
-        <Table.Td style={{ overflowWrap: 'anywhere' }}><Text size="xs" ff="monospace" lineClamp={3}>{text.slice(0, 500)}</Text></Table.Td>
-      </Table.Tr>
-    ))}
-  </RefusedLines>
+/** The first plants that the import has made or changed. */
+const Plants = ({ plants, count }: { readonly plants: readonly ImportedPlant[]; readonly count: number }): ReactNode => (
+  <Card title={count > plants.length ? `The first ${formatNumber(plants.length)} of ${counted(count, 'plant')}` : counted(count, 'plant')}>
+    <Table.ScrollContainer minWidth={320} maxHeight={420}>
+      <Table stickyHeader aria-label="Imported plants">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col" w={70}>Line</Table.Th>
+            <Table.Th scope="col" w={112}>What</Table.Th>
+            <Table.Th scope="col">Plant</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {plants.map(({ number, outcome, id, name }) => (
+            <Table.Tr key={number}>
+              <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
+              <Table.Td><OutcomeBadge outcome={outcome} /></Table.Td>
+              <Table.Td style={{ overflowWrap: 'anywhere' }}><AnchorLink to="/plants/$plantId" params={{ plantId: String(id) }} size="sm">{name}</AnchorLink></Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  </Card>
 );

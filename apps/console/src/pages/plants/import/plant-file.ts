@@ -96,10 +96,11 @@ const otherNames: Partial<Readonly<Record<Column, readonly string[]>>> = {
   quantity: ['stock', 'units', 'qty', 'freeunits', 'instock'],
 };
 
-/** Guesses what the columns of a file hold. Each is used once. */
-export function guessColumns(names: readonly string[]): (Column | null)[] {
-  const taken = new Set<Column>();
-  return names.map((name) => {
+/** Guesses what the columns of a file hold, after the first ones that are known. Each is used once. */
+export function guessColumns(names: readonly string[], known: readonly (Column | null)[] = []): (Column | null)[] {
+  const taken = new Set(known);
+  return names.map((name, n) => {
+    if (known[n] !== undefined) return known[n];
     const short = name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
     const found = columnOf(name) ?? columnOf(short) ?? (Object.keys(otherNames) as Column[]).find((column) => otherNames[column]?.includes(short));
     if (found === undefined || taken.has(found)) return null;

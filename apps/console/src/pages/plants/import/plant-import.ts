@@ -3,7 +3,16 @@ import { Cell } from '../../../shop/cell.js';
 import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
 import { piecesOf } from './pieces.js';
 import type { PlantFile, PlantReading } from './plant-file.js';
-import { faultsOfLine, type LineProblem, ofRow, type RefusedLine, reportHeader, reportRow } from './report.js';
+import { faultsOfLine, type LineProblem, ofRow, type RefusedLine, reportHeader, reportRow, textOf, valuesOf } from './report.js';
+
+/** A plant that the import made or changed. */
+export interface ImportedPlant {
+  /** Of its line. */
+  readonly number: number;
+  readonly outcome: 'created' | 'updated';
+  readonly id: number;
+  readonly name: string;
+}
 
 export interface ImportState {
   readonly phase: 'running' | 'done' | 'stopped' | 'failed';
@@ -20,11 +29,13 @@ export interface ImportState {
   readonly blank: number;
   /** The first refused lines; the report contains all. */
   readonly refusedLines: readonly RefusedLine[];
+  /** The first ones. */
+  readonly plants: readonly ImportedPlant[];
   readonly error?: unknown;
 }
 
-/** Refused lines shown at most. */
-export const mostShown = 100;
+/** Refused lines and plants shown at most. */
+const mostShown = 100;
 
 /** Pauses between consecutive attempts without progress. */
 const pausesMs = [500, 1_000, 2_000, 4_000, 8_000];
@@ -57,7 +68,7 @@ export class PlantImport {
     /** Called when the import ends, for any reason. */
     private readonly onEnd: () => void,
   ) {
-    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, blank, refusedLines: [] });
+    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, blank, refusedLines: [], plants: [] });
   }
 
   /** Starts, or continues after the last line taken. */
@@ -114,6 +125,7 @@ export class PlantImport {
     const sent = lines.filter(({ fault }) => fault === undefined);
     const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
     const refused = new Map<SourceLine, Omit<RefusedLine, 'number' | 'text'>>();
+    const plants: ImportedPlant[] = [];
     let answered = 0;
     let last: Result | undefined;
     for (const answer of sent.length === 0 ? [] : (await this.post(sent)).split('\n')) {
@@ -126,6 +138,7 @@ export class PlantImport {
       answered = result.line;
       sum[result.result] += 1;
       const source = sent[answered - 1];
+      if (source && result.id !== undefined && (result.result === 'created' || result.result === 'updated')) plants.push(plantOf(source, result.result, result.id));
       if (result.result === 'refused' && source) refused.set(source, { id: result.id, faults: faultsOfLine(result.problem ?? {}) });
     }
     const next = sent[answered];
@@ -138,7 +151,7 @@ export class PlantImport {
     this.count(taken.at(-1)?.number, sum, taken.flatMap((line) => {
       const refusal = refused.get(line);
       return refusal ? [{ number: line.number, text: line.text, ...refusal }] : [];
-    }));
+    }), plants);
     return { taken: taken.length, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ status: 503 }) };
   }
 
@@ -148,22 +161,23 @@ export class PlantImport {
     const failed = outcomes.findIndex(({ status }) => status === 'rejected');
     const taken = failed === -1 ? lines.length : failed;
     const results = outcomes.slice(0, taken).flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
-    const refused = results.filter((one) => typeof one === 'object');
-    const created = results.filter((one) => one === 'created').length;
-    this.count(lines[taken - 1]?.number, { created, updated: 0, unchanged: taken - created - refused.length, refused: refused.length }, refused);
+    const refused = results.filter((one) => typeof one === 'object' && 'faults' in one);
+    const created = results.filter((one) => typeof one === 'object' && 'outcome' in one);
+    this.count(lines[taken - 1]?.number, { created: created.length, updated: 0, unchanged: taken - created.length - refused.length, refused: refused.length }, refused, created);
     const first = outcomes[failed];
     return { taken, problem: first?.status === 'rejected' ? first.reason : undefined };
   }
 
-  /** Creates the plant of a row without an id. Repeated for the same row of the same file, also by another import, it creates no other. @returns its refusal */
-  private async create({ number, text }: SourceLine): Promise<'created' | 'unchanged' | RefusedLine> {
+  /** Creates the plant of a row without an id. Repeated for the same row of the same file, also by another import, it creates no other. @returns it, or its refusal */
+  private async create(line: SourceLine): Promise<ImportedPlant | 'unchanged' | RefusedLine> {
+    const { number, text } = line;
     const { size, lastModified } = this.file.file;
     const isRepeated = this.sent.has(number);
     this.sent.add(number);
     try {
       const body = JSON.parse(text) as NewPlant;
-      const { response } = await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}-${hashOf(text)}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
-      return !isRepeated && response.headers.has('idempotency-replayed') ? 'unchanged' : 'created';
+      const { response, data } = await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}-${hashOf(text)}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
+      return !isRepeated && response.headers.has('idempotency-replayed') ? 'unchanged' : plantOf(line, 'created', data.id);
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
       return { number, id: undefined, text, faults: faultsOfLine(error) };
@@ -180,7 +194,7 @@ export class PlantImport {
     return data;
   }
 
-  private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused'>, refused: readonly RefusedLine[]): void {
+  private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused'>, refused: readonly RefusedLine[], plants: readonly ImportedPlant[]): void {
     if (lastLine === undefined) return;
     // Blobs, since the browser may keep them on disk.
     if (refused.length > 0) this.reportParts.push(new Blob(refused.map(reportRow)));
@@ -192,6 +206,7 @@ export class PlantImport {
       unchanged: before.unchanged + sum.unchanged,
       refused: before.refused + sum.refused,
       refusedLines: before.refusedLines.length >= mostShown ? before.refusedLines : [...before.refusedLines, ...refused].slice(0, mostShown),
+      plants: before.plants.length >= mostShown ? before.plants : [...before.plants, ...plants].slice(0, mostShown),
     });
   }
 
@@ -199,6 +214,8 @@ export class PlantImport {
     this.state.set({ ...this.state.get(), ...changed });
   }
 }
+
+const plantOf = ({ number, text }: SourceLine, outcome: ImportedPlant['outcome'], id: number): ImportedPlant => ({ number, outcome, id, name: textOf(valuesOf(text), 'name') || `Plant ${String(id)}` });
 
 /** Tells apart what a row says when its columns are read in another way (FNV-1a). */
 const hashOf = (text: string): string => {

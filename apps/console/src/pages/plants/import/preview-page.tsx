@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Code, Group, List, Paper, Progress, Select, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Button, Group, List, Paper, Progress, Select, Stack, Table, Text, Title } from '@mantine/core';
 import { ShopError } from '@plant-shop/client';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { useCell } from '../../../auth/session.js';
@@ -7,19 +7,12 @@ import { Card } from '../../../ui/card.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
-import type { DryLine, DryRun, Outcome, PlantValues, SameName } from './dry-run.js';
+import type { DryLine, DryRun, SameName } from './dry-run.js';
 import type { ImportPreview, PreviewState } from './import-preview.js';
-import { labels } from './report.js';
-import { Numbers, RefusedLines } from './result.js';
+import { labels, textOf } from './report.js';
+import { Numbers, OutcomeBadge, RefusedLines } from './result.js';
 
 const leftOut = '-';
-
-const outcomes: Readonly<Record<Outcome, { readonly label: string; readonly color: string }>> = {
-  created: { label: 'New', color: 'green' },
-  updated: { label: 'Changed', color: 'blue' },
-  unchanged: { label: 'Unchanged', color: 'gray' },
-  refused: { label: 'Refused', color: 'red' },
-};
 
 const encodings = [
   { value: 'utf-8', label: 'UTF-8' },
@@ -63,7 +56,7 @@ export function PreviewPage({ preview, onImport, onAnother }: { readonly preview
       {/* Above what each choice reads anew: nobody's list of choices moves away. */}
       {file?.format === 'csv' && columns.length > 0 && <Columns preview={preview} state={state} />}
       {result && result.sameNames.length > 0 && <SameNames names={result.sameNames} />}
-      {result && result.refused.length > 0 && <RefusedCells result={result} fileName={preview.source.name} />}
+      {result && result.refused.length > 0 && <RefusedLines count={result.counts.refused} lines={result.refused} fileName={preview.source.name} report={() => result.report} advice="Correct them in the file and choose it again, or import the others." />}
       {result && <FirstLines result={result} />}
     </Stack>
   );
@@ -79,7 +72,7 @@ function statusText({ file, result, error }: PreviewState, hasName: boolean): st
 
 const Counts = ({ result: { counts, stocks } }: { readonly result: DryRun }): ReactNode => (
   <>
-    <Numbers numbers={Object.fromEntries((Object.keys(outcomes) as Outcome[]).map((outcome) => [outcomes[outcome].label, counts[outcome]]))} />
+    <Numbers numbers={{ New: counts.created, Changed: counts.updated, Unchanged: counts.unchanged, Refused: counts.refused }} />
     {stocks > 0 && <Text size="sm" mt="xs">The file sets the free units of {counted(stocks, 'existing plant')}.</Text>}
   </>
 );
@@ -160,7 +153,7 @@ function FirstLines({ result: { lines, counts } }: { readonly result: DryRun }):
           {lines.map((line) => (
             <Table.Tr key={line.number}>
               <Table.Td className="numbers" valign="top">{formatNumber(line.number)}</Table.Td>
-              <Table.Td valign="top"><Badge variant="light" color={outcomes[line.outcome].color} tt="none">{outcomes[line.outcome].label}</Badge></Table.Td>
+              <Table.Td valign="top"><OutcomeBadge outcome={line.outcome} /></Table.Td>
               <Table.Td style={{ overflowWrap: 'anywhere' }}><PlantOfLine line={line} /></Table.Td>
             </Table.Tr>
           ))}
@@ -184,41 +177,4 @@ function PlantOfLine({ line: { given, before, after, changed, faults, outcome } 
       {faults.map(({ column, detail }) => <Text key={`${column ?? ''} ${detail}`} size="xs" c="var(--mantine-color-error)">{column && `${labels[column]}: `}{detail}</Text>)}
     </>
   );
-}
-
-const RefusedCells = ({ result: { refused, report, counts }, fileName }: { readonly result: DryRun; readonly fileName: string }): ReactNode => (
-  <RefusedLines
-    count={counts.refused}
-    shown={refused.length}
-    fileName={fileName}
-    report={() => report}
-    advice="Correct them in the file and choose it again, or import the others."
-    columns={['Line', 'Column', 'Problem', 'Content']}
-  >
-    {refused.flatMap(({ number, given, faults, text }) => faults.map(({ column, detail }) => (
-      column ? { number, column: labels[column], detail, content: textOf(given, column) } : { number, column: 'All', detail, content: text }
-    ))).map(({ number, column, detail, content }) => (
-      <Table.Tr key={`${String(number)} ${column} ${detail}`}>
-        <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
-        <Table.Td>{column}</Table.Td>
-        <Table.Td>{detail}</Table.Td>
-        <Table.Td style={{ overflowWrap: 'anywhere' }}>{content === '' ? '–' : <Code>{content.slice(0, 200)}</Code>}</Table.Td>
-      </Table.Tr>
-    ))}
-  </RefusedLines>
-);
-
-/** A value as people read it. */
-function textOf(plant: PlantValues, column: Column): string {
-  const value = plant[column];
-  if (value === undefined || value === null) return '';
-  if (Array.isArray(value)) return value.map(labelText).join(' | ');
-  if (typeof value === 'number' && column !== 'id') return formatNumber(value);
-  return labelText(value);
-}
-
-function labelText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string') return value.name;
-  return JSON.stringify(value);
 }

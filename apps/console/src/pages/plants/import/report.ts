@@ -1,9 +1,13 @@
 import { type Column, COLUMNS, headerOf, rowOf, type SourceLine } from '../../../../../../tools/plants/csv.mjs';
 import { fieldSentence } from '../../../ui/field-sentences.js';
+import { formatNumber } from '../../../ui/numbers.js';
 import { fieldOf } from '../../../ui/problem.js';
 import { sentences, sentencesByStatus, type Sentences } from '../../../ui/problem-sentences.js';
 
 export const labels: Readonly<Record<Column, string>> = { id: 'Id', name: 'Name', status: 'Status', category: 'Category', tags: 'Tags', photoUrls: 'Pictures', externalId: 'External id', quantity: 'Stock' };
+
+/** What a line of a file says of a plant, or what the shop would make of it. */
+export type PlantValues = Partial<Readonly<Record<Column, unknown>>>;
 
 /** Why the shop refuses a line (RFC 9457). */
 export interface LineProblem {
@@ -48,3 +52,35 @@ export const reportHeader = headerOf(['line', 'id', 'problem', 'content']);
 
 /** Returns a refused line as a CSV row of the report. */
 export const reportRow = ({ number, id, faults, text }: RefusedLine): string => rowOf([String(number), String(id ?? ''), whyOf(faults), text]);
+
+/** The members of a line; none if it is not the JSON of an object, which the shop refuses. */
+export function valuesOf(text: string): PlantValues {
+  try {
+    const values: unknown = JSON.parse(text);
+    return typeof values === 'object' && values !== null && !Array.isArray(values) ? values : {};
+  } catch {
+    return {};
+  }
+}
+
+/** A value as people read it. */
+export function textOf(plant: PlantValues, column: Column): string {
+  const value = plant[column];
+  if (value === undefined || value === null) return '';
+  if (Array.isArray(value)) return value.map(labelText).join(' | ');
+  if (typeof value === 'number' && column !== 'id') return formatNumber(value);
+  return labelText(value);
+}
+
+function labelText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string') return value.name;
+  return JSON.stringify(value);
+}
+
+/** A whole line as people read it. */
+export function lineText(text: string): string {
+  const plant = valuesOf(text);
+  const cells = COLUMNS.filter((column) => plant[column] !== undefined).map((column) => `${labels[column]}: ${textOf(plant, column)}`);
+  return cells.length === 0 ? text : cells.join(' · ');
+}

@@ -1,11 +1,22 @@
-import { Button, SimpleGrid, Table, Text } from '@mantine/core';
+import { Badge, Button, Code, SimpleGrid, Table, Text } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { Card } from '../../../ui/card.js';
 import { download } from '../../../ui/download.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
+import type { Outcome } from './dry-run.js';
+import { labels, lineText, type RefusedLine, textOf, valuesOf } from './report.js';
 
 // What an import, and its dry run, have found.
+
+const outcomes: Readonly<Record<Outcome, { readonly label: string; readonly color: string }>> = {
+  created: { label: 'New', color: 'green' },
+  updated: { label: 'Changed', color: 'blue' },
+  unchanged: { label: 'Unchanged', color: 'gray' },
+  refused: { label: 'Refused', color: 'red' },
+};
+
+export const OutcomeBadge = ({ outcome }: { readonly outcome: Outcome }): ReactNode => <Badge variant="light" color={outcomes[outcome].color} tt="none">{outcomes[outcome].label}</Badge>;
 
 /** How many lines had each outcome. */
 export const Numbers = ({ numbers }: { readonly numbers: Readonly<Record<string, number>> }): ReactNode => (
@@ -19,15 +30,13 @@ export const Numbers = ({ numbers }: { readonly numbers: Readonly<Record<string,
   </SimpleGrid>
 );
 
-/** The first refused lines, and a report of all. @param shown how many lines there are rows for */
-export function RefusedLines({ count, shown, fileName, report, advice, columns, children }: {
+/** The first refused lines, with the cells that are wrong, and a report of all. */
+export function RefusedLines({ count, lines, fileName, report, advice }: {
   readonly count: number;
-  readonly shown: number;
+  readonly lines: readonly Omit<RefusedLine, 'id'>[];
   readonly fileName: string;
   readonly report: () => Blob;
   readonly advice: string;
-  readonly columns: readonly string[];
-  readonly children: ReactNode;
 }): ReactNode {
   return (
     <Card
@@ -38,12 +47,24 @@ export function RefusedLines({ count, shown, fileName, report, advice, columns, 
       <Table.ScrollContainer minWidth={560} maxHeight={420}>
         <Table stickyHeader aria-label="Refused">
           <Table.Thead>
-            <Table.Tr>{columns.map((column) => <Table.Th key={column} scope="col">{column}</Table.Th>)}</Table.Tr>
+            <Table.Tr>{['Line', 'Column', 'Problem', 'Content'].map((column) => <Table.Th key={column} scope="col">{column}</Table.Th>)}</Table.Tr>
           </Table.Thead>
-          <Table.Tbody>{children}</Table.Tbody>
+          <Table.Tbody>
+            {lines.flatMap(({ number, faults, text }) => faults.map(({ column, detail }) => {
+              const content = column ? textOf(valuesOf(text), column) : lineText(text);
+              return (
+                <Table.Tr key={`${String(number)} ${column ?? ''} ${detail}`}>
+                  <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
+                  <Table.Td>{column ? labels[column] : 'All'}</Table.Td>
+                  <Table.Td style={{ overflowWrap: 'anywhere' }}>{detail}</Table.Td>
+                  <Table.Td style={{ overflowWrap: 'anywhere' }}>{content === '' ? '–' : <Code>{content.slice(0, 200)}</Code>}</Table.Td>
+                </Table.Tr>
+              );
+            }))}
+          </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {count > shown && <Text size="sm" c="dimmed" mt="xs">The first {shown}. The report has all.</Text>}
+      {count > lines.length && <Text size="sm" c="dimmed" mt="xs">The first {lines.length}. The report has all.</Text>}
     </Card>
   );
 }
