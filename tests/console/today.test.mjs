@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Chrome } from './kit/console.mjs';
+import { assertShows, Chrome } from './kit/console.mjs';
 import { repeatOrder } from './kit/many-orders.mjs';
 import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
@@ -83,5 +83,25 @@ describe('the Today page', () => {
     await page.getByText('This computer has no network', { exact: true }).waitFor({ state: 'detached' });
     await waiting.getByText('1', { exact: true }).waitFor();
     await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
+  });
+
+  test('says of each service what is known of it: slow is not away', async () => {
+    const visit = await chrome.visit(await newPerson('staff'));
+    const { page } = visit;
+    const services = page.getByRole('region', { name: 'Services' }).getByRole('listitem').locator('.mantine-Badge-root');
+    await assertShows(services, ['ready', 'ready', 'ready', 'ready', 'ready']);
+    let isSlow = true;
+    await page.route('**/readyz', (route) => (isSlow ? undefined : route.abort('connectionrefused')));
+    await assertShows(services, ['slow', 'unknown', 'unknown', 'unknown', 'unknown']);
+    assert.equal(await page.getByText('The shop cannot be reached').count(), 0);
+    isSlow = false;
+    await assertShows(services, ['no answer', 'unknown', 'unknown', 'unknown', 'unknown']);
+    await page.unroute('**/readyz');
+    await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: { ready: false, services: { gateway: 'ready', catalog: 'ready', store: 'slow: no answer in 1.5 s', identity: 'no answer', notifications: 'ready' } } }));
+    await assertShows(services, ['ready', 'ready', 'slow: no answer in 1.5 s', 'no answer', 'ready']);
+    await page.unroute('**/readyz');
+    await assertShows(services, ['ready', 'ready', 'ready', 'ready', 'ready']);
+    await visit.assertAccessible();
+    await visit.leave(/ERR_CONNECTION_REFUSED/);
   });
 });

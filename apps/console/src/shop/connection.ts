@@ -50,7 +50,8 @@ export class Connection {
 
   private async probe(): Promise<void> {
     for (;;) {
-      const services = await readReadiness();
+      const answer = await readReadiness();
+      const services = typeof answer === 'object' ? answer : undefined;
       if (services && Object.values(services).every((state) => state === 'ready')) break;
       this.state.set({ isAway: true, services });
       await new Promise((resolve) => setTimeout(resolve, probeMs));
@@ -59,13 +60,13 @@ export class Connection {
   }
 }
 
-/** @returns undefined if the gateway does not answer */
-export async function readReadiness(): Promise<Services | undefined> {
+/** @returns `slow` if the gateway takes longer than a healthy one; undefined if it does not answer */
+export async function readReadiness(): Promise<Services | 'slow' | undefined> {
   try {
     const response = await fetch('/readyz', { signal: AbortSignal.timeout(probeLimitMs) });
     return ((await response.json()) as { services?: Services }).services;
-  } catch {
+  } catch (error) {
     // No answer is a result, too.
-    return undefined;
+    return error instanceof DOMException && error.name === 'TimeoutError' ? 'slow' : undefined;
   }
 }

@@ -20,6 +20,7 @@ export const statusColors: Readonly<Record<string, string>> = {
   succeeded: 'green',
   failed: 'red',
   ready: 'green',
+  slow: 'orange',
   // Mails
   sent: 'green',
   held: 'orange',

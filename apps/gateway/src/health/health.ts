@@ -54,13 +54,14 @@ export class ShopReadiness {
   }
 
   private async stateOf(service: string): Promise<string> {
+    const deadline = Deadline.in(budgetMs);
     try {
-      const context = new RpcContext('readiness', Deadline.in(budgetMs));
+      const context = new RpcContext('readiness', deadline);
       const { ready, checks } = await this.rpc.call(readinessOf(service), {}, context);
       return ready ? 'ready' : failedChecks(checks);
     } catch {
       // The reason is in that service's own log.
-      return 'no answer';
+      return deadline.isPast ? `slow: no answer in ${budgetMs / 1_000} s` : 'no answer';
     }
   }
 }

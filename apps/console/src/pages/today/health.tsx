@@ -21,9 +21,10 @@ export const Health = memo(function Health(): ReactNode {
   const { data, isPending } = useQuery({
     queryKey: ['health'],
     queryFn: async () => {
-      const services = await readReadiness();
-      if (!services || Object.values(services).some((state) => state !== 'ready')) connection.suspect();
-      return services ?? null;
+      const answer = await readReadiness();
+      if (answer !== 'slow' && (!answer || Object.values(answer).some((state) => state !== 'ready'))) connection.suspect();
+      // Of the others, only the gateway knows.
+      return typeof answer === 'object' ? answer : { gateway: answer ?? 'no answer' };
     },
     refetchInterval: 5_000,
   });
@@ -31,14 +32,14 @@ export const Health = memo(function Health(): ReactNode {
     <Card title="Services">
       <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
         {services.map((service) => {
-          const state = isPending ? '…' : (data?.[service] ?? 'no answer');
+          const state = isPending ? '…' : (data?.[service] ?? 'unknown');
           return (
             <Group key={service} component="li" justify="space-between" wrap="nowrap">
               <div>
                 <Text size="sm" fw={500}>{service}</Text>
                 <Text size="xs" c="dimmed">{duties[service]}</Text>
               </div>
-              <StatusBadge status={state === '…' || state === 'ready' ? state : 'failed'} label={state} />
+              <StatusBadge status={state.startsWith('slow') ? 'slow' : ['…', 'ready', 'unknown'].includes(state) ? state : 'failed'} label={state} />
             </Group>
           );
         })}
