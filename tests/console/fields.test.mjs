@@ -106,6 +106,30 @@ describe('a field for', () => {
     await visit.leave();
   });
 
+  test('a time that the clocks leave out is refused, and of one that they show twice the page says which is meant', async () => {
+    const visit = await chrome.visit(staff, { path: '/orders?from=2026-10-25T01:30:00Z' });
+    const { page } = visit;
+    const from = page.getByLabel('Placed from');
+    const isFrom = (/** @type {string | null} */ at) => page.waitForURL((url) => url.searchParams.get('from') === at);
+    assert.equal(await from.inputValue(), '2026-10-25 02:30 +01:00');
+    await from.fill('2026-10-25 02:30');
+    await isFrom('2026-10-25T00:30:00.000Z');
+    await page.getByText('The clocks show 02:30 twice on this day. The first is meant; for the second write 2026-10-25 02:30 +01:00.').waitFor();
+    await visit.assertAccessible();
+    await from.fill('2026-10-25 2:30 +01:00');
+    await isFrom('2026-10-25T01:30:00.000Z');
+    await from.fill('2026-03-29 02:30');
+    await isFrom(null);
+    await page.keyboard.press('Tab');
+    await page.getByText('The clocks leave 02:30 out on this day. Choose another time.').waitFor();
+    await from.fill('2026-03-29 03:30');
+    await isFrom('2026-03-29T01:30:00.000Z');
+    await from.fill('2026-05-01 10:00 +01:00');
+    await page.keyboard.press('Tab');
+    await page.getByText('At this time the clocks are at +02:00.').waitFor();
+    await visit.leave();
+  });
+
   test('a time is written in the language of the pages, and checked when it is left', async () => {
     const visit = await chrome.visit(staff, { path: '/orders?from=2026-05-01T08:00:00Z', locale: 'de-DE' });
     const { page } = visit;

@@ -6,14 +6,13 @@ import { afterPress } from './suggesting-field.js';
 
 const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 const example = '2026-05-01 10:00';
-const fault = `Write a time such as ${example}.`;
 
 /**
  * A field for a time of the reader's zone. Browsers' own fields write it in their language, which is not that of the pages; their calendar is a
  * click away.
  * @param value in UTC; none: empty, or not a time yet
  */
-export function TimeInput({ value, onChange, error, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
+export function TimeInput({ value, onChange, error, description, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
   readonly value: string | undefined;
   readonly onChange: (time: string | undefined) => void;
 }): ReactNode {
@@ -28,11 +27,11 @@ export function TimeInput({ value, onChange, error, ...props }: Omit<TextInputPr
     told.current = value;
     setText(textOf(value));
   }, [value]);
-  const isWrong = text.trim() !== '' && timeOf(text) === undefined;
-  useEffect(() => input.current?.setCustomValidity(isWrong ? fault : ''), [isWrong]);
+  const { fault = '', note } = readingOf(text);
+  useEffect(() => input.current?.setCustomValidity(fault), [fault]);
   const change = (changed: string): void => {
     setText(changed);
-    const time = timeOf(changed);
+    const { time } = readingOf(changed);
     if (time === told.current) return;
     told.current = time;
     onChange(time);
@@ -50,7 +49,8 @@ export function TimeInput({ value, onChange, error, ...props }: Omit<TextInputPr
         setTyping(true);
         change(currentTarget.value);
       }}
-      error={isWrong && !isTyping ? fault : error}
+      description={note ?? description}
+      error={fault !== '' && !isTyping ? fault : error}
       rightSection={
         <>
           <input ref={calendar} type="datetime-local" tabIndex={-1} aria-hidden style={{ position: 'absolute', inset: 0, opacity: 0, pointerEvents: 'none' }} onChange={({ currentTarget }) => change(currentTarget.value.replace('T', ' '))} />
@@ -66,15 +66,55 @@ export function TimeInput({ value, onChange, error, ...props }: Omit<TextInputPr
   );
 }
 
-const textOf = (time: string | undefined): string => (time === undefined ? '' : localInput(Date.parse(time)).replace('T', ' '));
+/** What a text says. */
+interface Reading {
+  /** In UTC. */
+  readonly time?: string;
+  /** Why it is no time. */
+  readonly fault?: string;
+  /** Which one is meant of two. */
+  readonly note?: string;
+}
 
-/** Of a day or a minute of the reader's zone; a day begins at midnight. */
-function timeOf(text: string): string | undefined {
-  const found = /^(\d{4})-(\d\d?)-(\d\d?)(?:[T, ]+(\d\d?):(\d\d))?$/.exec(text.trim());
-  if (!found) return undefined;
-  const [, year = 0, month = 0, day = 0, hour = 0, minute = 0] = found.map((part: string | undefined) => Number(part ?? 0));
-  const date = new Date(year, month - 1, day, hour, minute);
-  // Otherwise February 30th would be a day of March. Years before 100 are of the last century.
-  const isReal = date.getFullYear() === year && date.getMonth() === month - 1 && date.getDate() === day && hour < 24 && minute < 60;
-  return isReal ? date.toISOString() : undefined;
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+
+/** With the offset where the clocks show the time twice. */
+function textOf(time: string | undefined): string {
+  if (time === undefined) return '';
+  const at = Date.parse(time);
+  const text = localInput(at);
+  return `${text.replace('T', ' ')}${instantsOf(text).length > 1 ? ` ${offsetOf(at)}` : ''}`;
+}
+
+/** Of a day or a minute of the reader's zone; a day begins with its first minute. */
+function readingOf(text: string): Reading {
+  if (text.trim() === '') return {};
+  const found = /^(\d{4}-\d\d?-\d\d?)(?:[T, ]+(\d\d?:\d\d)(?: *([+-]\d\d:\d\d))?)?$/.exec(text.trim());
+  const [day, time, offset] = [...(found ?? [])].slice(1).map((part: string | undefined) => part?.replaceAll(/(?<=^|[-:+])\d(?=$|[-:])/g, '0$&'));
+  const wanted = `${day ?? ''}T${time ?? '00:00'}`;
+  // Otherwise February 30th might be a day of March.
+  if (!found || Number.isNaN(Date.parse(`${wanted}Z`)) || new Date(`${wanted}Z`).toISOString().slice(0, 10) !== day) return { fault: `Write a time such as ${example}.` };
+  const [first, second] = instantsOf(wanted);
+  if (first === undefined) return time === undefined ? { time: new Date(wanted).toISOString() } : { fault: `The clocks leave ${time} out on this day. Choose another time.` };
+  if (offset !== undefined) {
+    const meant = [first, second].find((one) => one !== undefined && offsetOf(one) === offset);
+    return meant === undefined ? { fault: `At this time the clocks are at ${offsetOf(first)}.` } : { time: new Date(meant).toISOString() };
+  }
+  const note = second === undefined || time === undefined ? {} : { note: `The clocks show ${time} twice on this day. The first is meant; for the second write ${wanted.replace('T', ' ')} ${offsetOf(second)}.` };
+  return { time: new Date(first).toISOString(), ...note };
+}
+
+/** When the clocks of the reader's zone show this: usually once, not at all when they go forward, twice when they go back. */
+function instantsOf(text: string): readonly number[] {
+  const near = Date.parse(`${text}Z`);
+  const offsets = new Set([near - dayMs, near + dayMs].map((at) => new Date(at).getTimezoneOffset()));
+  return [...offsets].map((offset) => near + offset * minuteMs).filter((at) => localInput(at) === text).sort((one, other) => one - other);
+}
+
+/** Of the reader's zone at a time: +02:00. */
+function offsetOf(at: number): string {
+  const minutes = -new Date(at).getTimezoneOffset();
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60].map((part) => String(part).padStart(2, '0'));
+  return `${minutes < 0 ? '-' : '+'}${hours ?? ''}:${rest ?? ''}`;
 }
