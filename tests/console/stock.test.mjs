@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
 import { assertShows, Chrome } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
-import { admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { admin, demoAdmin, fresh, newPerson, newPlant, placeOrder, shopOf } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -97,6 +97,31 @@ describe('the stock', () => {
     await page.getByRole('region', { name: 'Stock', exact: true }).getByText('Out', { exact: true }).waitFor();
     await page.getByRole('row', { name: /−2 0 Damaged admin/ }).waitFor();
     await visit.leave(/409|412/);
+  });
+
+  test('is set by a count of the shelf, whatever is ordered meanwhile', async () => {
+    const plantId = await newPlant(10);
+    await placeOrder(plantId, 2);
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    const dialog = dialogOf(page);
+    await dialog.getByText('8 units can be ordered now.').waitFor();
+    await dialog.getByText('Count', { exact: true }).first().click();
+    await dialog.getByText('Count them, and the 2 units of unpaid orders, but none of paid ones.').waitFor();
+    assert.equal(await dialog.getByRole('textbox', { name: 'Reason' }).inputValue(), 'Count');
+    const units = dialog.getByLabel('Units on the shelf');
+    await units.fill('1');
+    await dialog.getByText('At least 2.').waitFor();
+    await units.fill('7');
+    await dialog.getByText('8 units can be ordered now, 5 afterwards.').waitFor();
+    await visit.assertAccessible();
+    await placeOrder(plantId, 1);
+    await dialog.getByRole('button', { name: 'Set the stock' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { free, reserved } = await stockOf(plantId);
+    assert.deepEqual([free, reserved, await changesOf(plantId)], [4, 3, [[-3, 'Count']]]);
+    await visit.leave(/412/);
   });
 
   test('changes once, if an answer is lost and the change is sent again', async () => {

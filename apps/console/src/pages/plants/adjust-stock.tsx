@@ -32,7 +32,10 @@ async function read(shop: Shop, plantId: number, signal = new AbortController().
   return { last, stock: await stockQuery(shop, plantId).queryFn({ signal }) };
 }
 
-/** Adds or removes free units, with a reason. Two people who correct the same stock at the same time learn of each other; orders meanwhile do not matter. */
+/** What a change means for the free units. A count is of free and reserved units: those of unpaid orders are on the shelf, too. */
+const changeOf = (verb: string, units: number, { free, reserved }: Stock): number => (verb === 'Count' ? units - free - reserved : verb === 'Remove' ? -units : units);
+
+/** Adds or removes free units, or sets them by a count, with a reason. Two people who correct the same stock at the same time learn of each other; orders meanwhile do not matter. */
 export function AdjustStock({ plantId, name, onClose }: { readonly plantId: number; readonly name: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
@@ -41,13 +44,14 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const { data: known, error } = useQuery({ queryKey, queryFn: ({ signal }) => read(shop, plantId, signal), staleTime: Number.POSITIVE_INFINITY, gcTime: 0, refetchOnWindowFocus: false, refetchOnReconnect: false });
   const draft = useDraft(`adjust stock of plant ${plantId}`, { verb: 'Add', units: '', reason: '' });
   const { verb, units, reason } = draft.value;
-  const isRemoval = verb === 'Remove';
+  const isCount = verb === 'Count';
   const keys = useRef(new Map<string, string>());
-  const count = wholeNumber(units, { min: 1 });
+  const count = wholeNumber(units, { min: isCount ? 0 : 1 });
   const adjusting = useChange({
     isRepeatable: true,
     mutationFn: async (from: Known): Promise<{ saved: Versioned<Stock> } | { asks: true }> => {
-      const body = { by: isRemoval ? -Number(units) : Number(units), reason: reason.trim() };
+      // Orders after the count change nothing about what it found.
+      const body = { by: changeOf(verb, Number(units), from.stock.value), reason: reason.trim() };
       for (let [base, tries] = [from, 1]; ; tries += 1) {
         try {
           const saved = versionOf(await shop.POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId }, header: { 'If-Match': base.stock.etag } }, body, idempotencyKey: keyOf(keys.current, JSON.stringify(body)) }));
@@ -74,7 +78,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
     },
   });
   const verbLabel = useId();
-  const free = known?.stock.value.free;
+  const { free, reserved = 0 } = known?.stock.value ?? {};
   const shortage = adjusting.error instanceof ShopProblem && adjusting.error.is('insufficient-stock');
   const asks = adjusting.data !== undefined && 'asks' in adjusting.data;
   return (
@@ -87,15 +91,15 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
           <RestoredDraft draft={draft} />
           <div>
             <Input.Label id={verbLabel} labelElement="div" display="block">Change</Input.Label>
-            <SegmentedControl aria-labelledby={verbLabel} data={['Add', 'Remove']} value={verb} onChange={(chosen) => draft.change({ verb: chosen })} />
+            <SegmentedControl aria-labelledby={verbLabel} data={['Add', 'Remove', 'Count']} value={verb} onChange={(chosen) => draft.change({ verb: chosen, ...(chosen === 'Count' && reason === '' && { reason: 'Count' }) })} />
           </div>
           <WholeNumberInput
-            label="Units"
+            label={isCount ? 'Units on the shelf' : 'Units'}
             required
             data-autofocus
-            min={1}
-            max={isRemoval ? (free ?? mostUnits) : mostUnits - (free ?? 0)}
-            description={freeText(free, count === undefined ? undefined : isRemoval ? -count : count)}
+            min={isCount ? reserved : 1}
+            max={verb === 'Remove' ? (free ?? mostUnits) : verb === 'Add' ? mostUnits - (free ?? 0) : mostUnits}
+            description={freeText(known?.stock.value, verb, count)}
             value={units}
             onChange={(changed) => draft.change({ units: changed })}
             error={shortage ? 'Fewer units are free by now.' : faultOf(adjusting.error, 'by')}
@@ -115,7 +119,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
           {!shortage && <ProblemAlert error={adjusting.error} title="The stock was not changed" />}
           <Group justify="flex-end">
             <BackButton />
-            <Button type="submit" disabled={!known} loading={adjusting.isPending}>{count === undefined ? `${verb} units` : `${verb} ${counted(count, 'unit')}`}</Button>
+            <Button type="submit" disabled={!known} loading={adjusting.isPending}>{isCount ? 'Set the stock' : count === undefined ? `${verb} units` : `${verb} ${counted(count, 'unit')}`}</Button>
           </Group>
         </Stack>
       </form>
@@ -123,10 +127,13 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   );
 }
 
-function freeText(free: number | undefined, by: number | undefined): string {
-  if (free === undefined) return 'Loading the stock …';
-  const after = by === undefined || free + by < 0 ? '' : `, ${formatNumber(free + by)} afterwards`;
-  return `${counted(free, 'unit')} can be ordered now${after}.`;
+function freeText(stock: Stock | undefined, verb: string, count: number | undefined): string {
+  if (!stock) return 'Loading the stock …';
+  const { free, reserved } = stock;
+  const by = count === undefined ? 0 : changeOf(verb, count, stock);
+  const after = by === 0 || free + by < 0 ? '' : `, ${formatNumber(free + by)} afterwards`;
+  const shelf = verb === 'Count' ? ` Count them, and the ${counted(reserved, 'unit')} of unpaid orders, but none of paid ones.` : '';
+  return `${counted(free, 'unit')} can be ordered now${after}.${shelf}`;
 }
 
 const Change = ({ entry: { by, username, reason, at } }: { readonly entry: StockEntry }): ReactNode => (
