@@ -2,7 +2,8 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
-import { fake } from '@plant-shop/service-testing/service';
+import { readinessOf } from '@plant-shop/platform/service/readiness';
+import { fake, startFake } from '@plant-shop/service-testing/service';
 import { until } from '@plant-shop/testing/until';
 import { echoes, publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
 
@@ -29,6 +30,18 @@ describe('the health of the shop', () => {
     const response = await shop.get('/readyz');
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ ready: false, services: { store: 'no answer', catalog: 'ready' } });
+    await shop.restartFake('store');
+    await until(async () => (await shop.get('/readyz')).status === 200);
+  });
+
+  it('tells a service that is slow from one that is away', async () => {
+    await shop.stopFake('store');
+    const { promise: held, resolve: release } = Promise.withResolvers<{ ready: boolean; checks: Record<string, string> }>();
+    const slow = await startFake(shop.nats.url, 'store', [fake(readinessOf('store'), () => held)]);
+    await pause(300);
+    expect(await (await shop.get('/readyz')).json()).toMatchObject({ ready: false, services: { store: 'slow: no answer in 1.5 s', catalog: 'ready' } });
+    release({ ready: true, checks: {} });
+    await slow.stop();
     await shop.restartFake('store');
     await until(async () => (await shop.get('/readyz')).status === 200);
   });
