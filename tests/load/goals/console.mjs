@@ -187,17 +187,18 @@ const ROWS = '[role=table][aria-label=Orders] [data-order]';
 
 /**
  * Returns the milliseconds from an input until the frame with its whole answer: `in` has the text, or what `changes` selects has another one,
- * and nothing on the page says that it loads.
+ * and nothing on the page says that it loads. Pages that were left do not count: they are there, but hidden.
  * @param {Page} page @param {{ click?: string, key?: string, text?: string, in?: string, changes?: string }} what
  */
 const answered = (page, what) =>
   page.evaluate(({ click, key, text = '', in: place, changes = '' }) => {
-    const textOf = (/** @type {string} */ selector) => (selector === '' ? undefined : document.querySelector(selector)?.textContent);
-    const candidates = click === undefined ? [] : [...document.querySelectorAll(click)];
+    const visible = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility());
+    const textOf = (/** @type {string} */ selector) => (selector === '' ? undefined : visible(selector)[0]?.textContent);
+    const candidates = click === undefined ? [] : visible(click);
     const target = candidates.find((one) => one.textContent?.startsWith(text)) ?? candidates[0];
     const before = textOf(changes);
     const isChanged = () => (place === undefined ? textOf(changes) !== undefined && textOf(changes) !== before : textOf(place) === text);
-    const isAnswered = () => isChanged() && !document.querySelector('main :is([aria-label=Loading], .mantine-Loader-root)');
+    const isAnswered = () => isChanged() && visible('main :is([aria-label=Loading], .mantine-Loader-root)').length === 0;
     const begun = performance.now();
     if (target instanceof HTMLElement) target.click();
     else document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: key ?? '', bubbles: true, cancelable: true }));

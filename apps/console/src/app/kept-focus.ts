@@ -23,13 +23,13 @@ export function keepFocus(): () => void {
     if (document.activeElement !== document.body || last.length === 0) return;
     const [element] = last;
     // A busy button is disabled, and loses the focus until it is not.
-    if (element?.isConnected === true) {
+    if (element && isThere(element)) {
       if (element.matches(':disabled') || !(element instanceof HTMLElement)) return;
       element.focus({ preventScroll: true });
       return;
     }
     const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
-    const next = dialog ?? outside.find((one) => one.isConnected && one.matches(named));
+    const next = dialog ?? outside.find((one) => isThere(one) && one.matches(named));
     if (next instanceof HTMLElement) {
       if (!next.matches(focusable)) next.tabIndex = -1;
       next.focus({ preventScroll: true });
@@ -51,6 +51,9 @@ export function keepFocus(): () => void {
     document.removeEventListener('focusout', release);
   };
 }
+
+/** Whether it is on the page, and not on one that was left. */
+const isThere = (element: Element): boolean => element.isConnected && element.checkVisibility();
 
 /** Of an item of a menu, the place of the button that opened it. */
 function placeOf(element: Element): Place {

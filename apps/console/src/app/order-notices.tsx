@@ -23,7 +23,7 @@ export function OrderNotices(): ReactNode {
   const liveState = useCell(live.state);
   const { isAway } = useCell(connection.state);
   const isFollowing = isOnline && !isAway && liveState === 'live';
-  const { pathname } = useLocation();
+  const isAtOrders = useLocation({ select: ({ pathname }) => pathname === '/orders' });
   const navigate = useNavigate();
   const beep = useSound(isOn && hasSound);
   const latestBeep = useRef(beep);
@@ -35,14 +35,14 @@ export function OrderNotices(): ReactNode {
   };
   useEffect(() => (isOn ? countNewOrders(live, () => latestBeep.current()) : undefined), [isOn, live]);
   useEffect(() => {
-    if (pathname !== '/orders' || count === '') return undefined;
+    if (!isAtOrders || count === '') return undefined;
     const see = (): void => {
       if (document.visibilityState === 'visible') seeNewOrders();
     };
     see();
     document.addEventListener('visibilitychange', see);
     return () => document.removeEventListener('visibilitychange', see);
-  }, [pathname, count]);
+  }, [isAtOrders, count]);
   const said = !isOn ? 'Notices of new orders: off' : count === '' ? 'Notices of new orders: none' : `Notices of new orders: ${count}`;
   return (
     <Popover position="bottom-end" withArrow trapFocus width={280}>

@@ -21,23 +21,25 @@ function checkId(text: string): void {
   if (wholeNumber(text, { min: 1 }) === undefined) notFound({ throw: true });
 }
 
+const staticData = { isKept: true };
+
 // One line per page. Each page is a separate chunk, loaded when it is first needed.
 const routes = [
-  createRoute({ getParentRoute, path: '/', component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
+  createRoute({ getParentRoute, path: '/', staticData, component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
   createRoute({ getParentRoute, path: '/orders/$orderId', beforeLoad: ({ params }) => checkId(params.orderId), component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
-  createRoute({ getParentRoute, path: '/orders', validateSearch: toOrderFilter, component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
-  createRoute({ getParentRoute, path: '/plants', validateSearch: readPlantFilter, component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
+  createRoute({ getParentRoute, path: '/orders', staticData, validateSearch: toOrderFilter, component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
+  createRoute({ getParentRoute, path: '/plants', staticData, validateSearch: readPlantFilter, component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
   createRoute({ getParentRoute, path: '/plants/new', component: lazyRouteComponent(() => import('../pages/plants/new-plant-page.js'), 'NewPlantPage') }),
   createRoute({ getParentRoute, path: '/plants/import', component: lazyRouteComponent(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
   createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
   createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
-  createRoute({ getParentRoute, path: '/webhooks', component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
+  createRoute({ getParentRoute, path: '/webhooks', staticData, component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
-  createRoute({ getParentRoute, path: '/destinations', component: lazyRouteComponent(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),
+  createRoute({ getParentRoute, path: '/destinations', staticData, component: lazyRouteComponent(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),
   createRoute({ getParentRoute, path: '/destinations/$destinationId', component: lazyRouteComponent(() => import('../pages/destinations/destination-page.js'), 'DestinationPage') }),
-  createRoute({ getParentRoute, path: '/people', validateSearch: peopleSearch, component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
+  createRoute({ getParentRoute, path: '/people', staticData, validateSearch: peopleSearch, component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
   createRoute({ getParentRoute, path: '/people/$username', component: lazyRouteComponent(() => import('../pages/people/person-page.js'), 'PersonPage') }),
-  createRoute({ getParentRoute, path: '/mails', validateSearch: mailsSearch, component: lazyRouteComponent(() => import('../pages/mails/mails-page.js'), 'MailsPage') }),
+  createRoute({ getParentRoute, path: '/mails', staticData, validateSearch: mailsSearch, component: lazyRouteComponent(() => import('../pages/mails/mails-page.js'), 'MailsPage') }),
 ] as const;
 
 export const router = createRouter({

@@ -1,13 +1,14 @@
 import { AppShell, Badge, Burger, Button, Group, Image, NavLink, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconLogout, IconUserCircle } from '@tabler/icons-react';
-import { Link, Outlet, useLocation } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useEffect } from 'react';
+import { Link, useLocation } from '@tanstack/react-router';
+import { lazy, memo, type ReactNode, Suspense, useEffect } from 'react';
 import { useCell, useMay, usePerson, useSession } from '../auth/session.js';
 import { forgetDrafts } from '../ui/drafts.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';
+import { KeptPages } from './kept-pages.js';
 import { type PageEntry, pages } from './pages.js';
 import { FindButton } from './palette/find-button.js';
 
@@ -18,13 +19,9 @@ const OrderNotices = lazy(() => import('./order-notices.js').then(({ OrderNotice
 export function Shell(): ReactNode {
   const [isOpen, { toggle, close }] = useDisclosure();
   const session = useSession();
-  const { username, permissions } = usePerson();
+  const { username } = usePerson();
   const seesOrders = useMay('read:orders');
   const isSandbox = useCell(session.connection.isSandbox);
-  const { pathname } = useLocation();
-  const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
-  const current = offered.find(({ path }) => isAt(path, pathname));
-  useEffect(close, [current, close]);
   useEffect(keepFocus, []);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
@@ -49,22 +46,34 @@ export function Shell(): ReactNode {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label="Pages">
-        {offered.map((page) => <Entry key={page.path} page={page} isCurrent={page === current} />)}
-        {/* Of identity: not a page of the console. */}
-        <NavLink href="/account" label="Your account" leftSection={<IconUserCircle size={18} stroke={1.75} aria-hidden />} mt="auto" style={{ borderRadius: 'var(--mantine-radius-md)' }} />
-      </AppShell.Navbar>
+      <AppShell.Navbar p="sm" aria-label="Pages"><Navigation onChange={close} /></AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <Banners />
-        <Outlet />
+        <KeptPages />
         <div id="over-page" />
       </AppShell.Main>
     </AppShell>
   );
 }
 
-const Entry = ({ page: { path, label, icon: Icon }, isCurrent }: { readonly page: PageEntry; readonly isCurrent: boolean }): ReactNode => (
+/** Apart from the shell, which is not drawn again with each page. */
+function Navigation({ onChange }: { readonly onChange: () => void }): ReactNode {
+  const { permissions } = usePerson();
+  const pathname = useLocation({ select: (location) => location.pathname });
+  const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
+  const current = offered.find(({ path }) => isAt(path, pathname));
+  useEffect(onChange, [current, onChange]);
+  return (
+    <>
+      {offered.map((page) => <Entry key={page.path} page={page} isCurrent={page === current} />)}
+      {/* Of identity: not a page of the console. */}
+      <NavLink href="/account" label="Your account" leftSection={<IconUserCircle size={18} stroke={1.75} aria-hidden />} mt="auto" style={{ borderRadius: 'var(--mantine-radius-md)' }} />
+    </>
+  );
+}
+
+const Entry = memo(({ page: { path, label, icon: Icon }, isCurrent }: { readonly page: PageEntry; readonly isCurrent: boolean }): ReactNode => (
   <NavLink component={Link} to={path} label={label} leftSection={<Icon size={18} stroke={1.75} aria-hidden />} active={isCurrent} aria-current={isCurrent ? 'page' : undefined} mb={2} style={{ borderRadius: 'var(--mantine-radius-md)' }} />
-);
+));
 
 const isAt = (path: string, pathname: string): boolean => pathname === path || (path !== '/' && pathname.startsWith(`${path}/`));

@@ -18,6 +18,8 @@ export function useTypedFilter(value: string, apply: (text: string) => void, wai
     applied.current = value;
     setText(value);
   }, [value]);
+  // The page is left: what is not applied yet is forgotten.
+  useEffect(() => () => setText(applied.current), []);
   return [
     text,
     (typed) => {

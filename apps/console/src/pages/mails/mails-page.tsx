@@ -3,12 +3,13 @@ import { IconMail } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, use } from 'react';
 import { useMay, useShop } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { PageSearch } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useTypedFilter } from '../../ui/use-typed-filter.js';
 import { UserField } from '../../ui/user-field.js';
@@ -36,7 +37,7 @@ export function MailsPage(): ReactNode {
 }
 
 function Mails(): ReactNode {
-  const { state: askedState, kind: askedKind, to } = route.useSearch();
+  const { state: askedState, kind: askedKind, to } = mailsSearch(use(PageSearch));
   const state = mailStates.find((one) => one === askedState);
   const kind = kinds.find(({ value }) => value === askedKind)?.value;
   const navigate = route.useNavigate();

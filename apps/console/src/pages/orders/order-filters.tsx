@@ -10,23 +10,26 @@ import type { TabFilter } from './order-query.js';
 
 const typingMs = 350;
 
+const isSame = (one: OrderFilter, other: OrderFilter): boolean => textOf(one) === textOf(other);
 const textOf = (filter: OrderFilter): string => JSON.stringify(Object.entries(filter).sort());
 
 /** The list's filters, kept in the URL. */
 export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: TabFilter; readonly seesAll: boolean; readonly onChange: (filter: OrderFilter) => void }): ReactNode {
   const [draft, setDraft] = useState<OrderFilter>(filter);
-  const applied = useRef(textOf(filter));
+  const applied = useRef<OrderFilter>(filter);
   const apply = (next: OrderFilter): void => {
-    applied.current = textOf(next);
+    applied.current = next;
     onChange(next);
   };
   const applySoon = useDebouncedCallback((next: OrderFilter) => apply(toOrderFilter({ ...next })), typingMs);
   // Something else changed the URL, such as "Back" or a link to the page.
   useEffect(() => {
-    if (textOf(filter) === applied.current) return;
-    applied.current = textOf(filter);
+    if (isSame(filter, applied.current)) return;
+    applied.current = filter;
     setDraft(filter);
   }, [filter]);
+  // The page is left: what is not applied yet is forgotten.
+  useEffect(() => () => setDraft(applied.current), []);
   const type = (changed: { readonly [Name in keyof OrderFilter]: OrderFilter[Name] | undefined }): void => {
     const next = Object.fromEntries(Object.entries({ ...draft, ...changed }).filter(([, value]) => value !== undefined && value !== '')) as OrderFilter;
     setDraft(next);

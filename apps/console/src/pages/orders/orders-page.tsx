@@ -2,13 +2,14 @@ import { Button, Text } from '@mantine/core';
 import { IconPackage, IconPlugConnectedX, IconRefresh } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, use, useEffect } from 'react';
 import { useCell, useMay, useSession } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { LiveBadge } from '../../ui/live-badge.js';
 import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { PageSearch } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SavedViews } from '../../ui/saved-views.js';
 import { BulkBar } from './bulk/bulk-bar.js';
@@ -24,7 +25,7 @@ import { OrderTabs, useOrderCounts } from './order-tabs.js';
 const route = getRouteApi('/orders');
 
 export function OrdersPage(): ReactNode {
-  const search = route.useSearch();
+  const search = toOrderFilter(use(PageSearch));
   const navigate = route.useNavigate();
   const session = useSession();
   const seesAll = useMay('read:orders');

@@ -2,10 +2,11 @@ import { ActionIcon, Anchor, Button, Center, CopyButton, Group, Paper, Select, T
 import { IconCheck, IconCopy, IconHistory } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, use } from 'react';
 import { usePlantName } from '../../shop/plant-name.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
+import { PageSearch } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { TimeInput } from '../../ui/time-input.js';
@@ -22,7 +23,7 @@ const typingMs = 400;
 
 /** The audit log, newest first. */
 export function AuditLog(): ReactNode {
-  const { by, operation, from, to } = route.useSearch();
+  const { by, operation, from, to } = peopleSearch(use(PageSearch));
   const navigate = route.useNavigate();
   const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
   const [typed, type] = useTypedFilter(by ?? '', (text) => apply({ by: text }), typingMs);

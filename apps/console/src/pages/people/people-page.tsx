@@ -1,13 +1,14 @@
 import { Anchor, Tabs } from '@mantine/core';
 import { IconApps, IconHistory, IconUsers } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, use } from 'react';
 import { useMay, usePerson } from '../../auth/session.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { PageSearch } from '../../ui/page-search.js';
 import { AdministratorsOnly } from './administrators-only.js';
 import { AuditLog } from './audit-log.js';
 import { OAuthClients } from './oauth-clients.js';
-import { tabs } from './people-search.js';
+import { peopleSearch, tabs } from './people-search.js';
 import { Users } from './users.js';
 
 const route = getRouteApi('/people');
@@ -16,7 +17,7 @@ const labels = { users: 'Users', clients: 'OAuth clients', audit: 'Audit log' } 
 export function PeoplePage(): ReactNode {
   const mayManage = useMay('write:users');
   const { username } = usePerson();
-  const { tab = 'users' } = route.useSearch();
+  const { tab = 'users' } = peopleSearch(use(PageSearch));
   if (!mayManage) return <AdministratorsOnly />;
   return (
     <>
@@ -27,7 +28,7 @@ export function PeoplePage(): ReactNode {
 }
 
 function Everybody(): ReactNode {
-  const { tab = 'users' } = route.useSearch();
+  const { tab = 'users' } = peopleSearch(use(PageSearch));
   const navigate = route.useNavigate();
   const open = (value: string | null): void => {
     const wanted = tabs.find((one) => one === value);

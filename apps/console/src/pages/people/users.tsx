@@ -1,9 +1,10 @@
 import { Anchor, Button, Center, Group, Paper, Select, Table, TextInput } from '@mantine/core';
 import { IconSearch, IconUsers } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, use } from 'react';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
+import { PageSearch } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useTypedFilter } from '../../ui/use-typed-filter.js';
 import { type PeopleSearch, peopleSearch, roles } from './people-search.js';
@@ -16,7 +17,7 @@ const typingMs = 250;
 
 /** All users, filtered by name and role. */
 export function Users(): ReactNode {
-  const { q, role } = route.useSearch();
+  const { q, role } = peopleSearch(use(PageSearch));
   const navigate = route.useNavigate();
   const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
   const [typed, type] = useTypedFilter(q ?? '', (text) => apply({ q: text }), typingMs);

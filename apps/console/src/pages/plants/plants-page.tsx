@@ -2,12 +2,13 @@ import { Box, Button, Flex, Group, Select, Text, TextInput } from '@mantine/core
 import { useDisclosure } from '@mantine/hooks';
 import { IconFilter, IconLeaf, IconPlus, IconSearch, IconUpload } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, use, useEffect, useState } from 'react';
 import { useMay } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { PageSearch } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SavedViews } from '../../ui/saved-views.js';
 import { useTypedFilter } from '../../ui/use-typed-filter.js';
@@ -24,7 +25,7 @@ const typingMs = 200;
 
 export function PlantsPage(): ReactNode {
   const mayWrite = useMay('write:plants');
-  const filter = route.useSearch();
+  const filter = readPlantFilter(use(PageSearch));
   const navigate = route.useNavigate();
   const [showsFilters, { toggle }] = useDisclosure();
   const change = (changed: Parameters<typeof changedFilter>[1]): void => void navigate({ search: (before) => changedFilter(before, changed), replace: true, resetScroll: false });

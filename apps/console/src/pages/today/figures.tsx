@@ -22,7 +22,11 @@ const height = 190;
 /** Drawing one takes longer than the rest of the page, which comes first. */
 function Chart({ children }: { readonly children: ReactNode }): ReactNode {
   const [isDue, setDue] = useState(false);
-  useEffect(() => startTransition(() => setDue(true)), []);
+  useEffect(() => {
+    startTransition(() => setDue(true));
+    // Also when the page is shown again.
+    return () => setDue(false);
+  }, []);
   const place = <Skeleton h={height} />;
   return isDue ? <Suspense fallback={place}>{children}</Suspense> : place;
 }
