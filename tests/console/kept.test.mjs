@@ -76,13 +76,14 @@ describe('a page that was left', () => {
     await goTo(page, 'Plants');
     await page.getByRole('link', { name: 'New plant' }).click();
     await heading(page, 'New plant').waitFor();
-    await page.waitForLoadState('networkidle');
     /** @type {string[]} */
     const asked = [];
-    page.on('request', (request) => asked.push(request.url()));
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await page.clock.runFor(60_000);
     await page.evaluate(() => fetch('/livez'));
-    assert.deepEqual(asked.map((url) => new URL(url).pathname), ['/livez']);
+    assert.ok(asked.includes('/livez'));
+    // All of these are read regularly by the pages that have them.
+    assert.deepEqual(asked.filter((path) => /counts|inventory|mails|webhooks|destinations|user/.test(path)), []);
     await visit.leave();
   });
 

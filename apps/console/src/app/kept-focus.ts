@@ -36,9 +36,11 @@ export function keepFocus(): () => void {
     }
   };
   const release = ({ target }: FocusEvent): void => {
-    // Clicking where nothing takes the focus is no loss of it.
     queueMicrotask(() => {
-      if (target instanceof Element && target.isConnected && !target.matches(':disabled') && document.activeElement === document.body) last = [];
+      if (!(target instanceof Element) || !target.isConnected || target.matches(':disabled') || document.activeElement !== document.body) return;
+      // Clicking where nothing takes the focus is no loss of it.
+      if (isThere(target)) last = [];
+      else restore();
     });
   };
   const observer = new MutationObserver(restore);
