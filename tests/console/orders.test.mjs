@@ -119,7 +119,7 @@ describe('the orders pages', () => {
     const links = page.getByRole('table', { name: 'Orders' }).getByRole('link');
     await assertShows(links, [String(first), String(second)]);
     // Shipped while the list is open, it leaves it.
-    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText('Live', { exact: true }).filter({ visible: true }).waitFor();
     await admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId: first } }, body: { carrier: 'Green Post', trackingNumber: '2' } });
     await assertShows(links, [String(second)]);
     await visit.leave();
