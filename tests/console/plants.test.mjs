@@ -111,7 +111,7 @@ describe('plants', () => {
     const link = page.getByRole('table', { name: 'Plants' }).getByRole('link', { name: `${word} one` });
     await link.click();
     await page.getByRole('heading', { name: `${word} one`, level: 1 }).waitFor();
-    await page.getByText(tag, { exact: true }).waitFor();
+    await page.getByText(tag, { exact: true }).filter({ visible: true }).waitFor();
     // It is a tag of the shop, not a list.
     await page.waitForLoadState('networkidle');
     assert.equal(await page.getByRole('button', { name: /^Make \d tags/ }).count(), 0);
