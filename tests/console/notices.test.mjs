@@ -43,7 +43,7 @@ describe('notices of new orders', () => {
     assert.ok(await page.getByRole('switch', { name: 'Play a sound' }).isChecked(), 'the browser keeps it');
     await page.context().setOffline(true);
     await page.getByText('This computer is offline. What is missed is counted when it is back.').waitFor();
-    assert.equal(await page.getByText('Live', { exact: true }).count(), 0);
+    assert.equal(await page.getByText('Live', { exact: true }).filter({ visible: true }).count(), 0);
     await visit.leave(/ERR_INTERNET_DISCONNECTED/);
   });
 });

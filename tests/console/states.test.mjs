@@ -54,7 +54,7 @@ describe('a state that is not good', () => {
     const { data: webhook } = await shopOf(owner).POST('/webhooks', { body: { url: receiver.url } });
     const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
     const { page } = visit;
-    await page.getByText('Nothing was sent yet').first().waitFor();
+    await page.getByText('Nothing was sent yet').filter({ visible: true }).first().waitFor();
     // Notes if the page ever shows an answer beside the statement that there is none.
     await page.evaluate(() => {
       const watched = Object.assign(window, { contradictions: 0 });
@@ -69,7 +69,7 @@ describe('a state that is not good', () => {
     });
     await page.getByRole('button', { name: 'Send a test' }).click();
     await page.getByRole('row', { name: /Test.*The receiver answered 500/ }).waitFor();
-    await page.getByText('Failing', { exact: true }).waitFor();
+    await page.getByText('Failing', { exact: true }).filter({ visible: true }).waitFor();
     assert.equal(await page.evaluate(() => /** @type {any} */ (window).contradictions), 0);
     await visit.leave();
   });

@@ -45,12 +45,12 @@ describe('the webhooks pages', () => {
     assert.match(secret, /^whsec_/);
     await visit.assertAccessible();
     await pressEnterOn(page.getByRole('button', { name: 'I have stored it' }));
-    await page.getByText('Nothing was sent yet').waitFor();
+    await page.getByText('Nothing was sent yet').filter({ visible: true }).waitFor();
     await page.getByRole('heading', { name: 'Potting machine', level: 1 }).waitFor();
     assert.match(await page.title(), /^Potting machine/);
     await pressEnterOn(page.getByRole('button', { name: 'Send a test' }));
     await page.getByRole('row', { name: /delivered Test/ }).waitFor();
-    await page.getByText('Healthy').waitFor();
+    await page.getByText('Healthy').filter({ visible: true }).waitFor();
     assert.ok(!(await page.content()).includes(secret), 'the secret is no longer in the page');
     await pressEnterOn(page.getByRole('button', { name: 'More actions' }));
     await pressEnterOn(page.getByRole('menuitem', { name: 'Delete' }), 'ArrowDown');
@@ -65,7 +65,7 @@ describe('the webhooks pages', () => {
     const visit = await chrome.visit(owner, { path: '/webhooks' });
     const { page } = visit;
     await page.getByRole('row', { name: /Failing The receiver answered 503/ }).waitFor();
-    await page.getByText('<script>alert(1)</script>').waitFor();
+    await page.getByText('<script>alert(1)</script>').filter({ visible: true }).waitFor();
     await page.getByRole('link', { name: receiver.url }).click();
     const pending = page.getByRole('row', { name: new RegExp(`pending Order ${order.id}`) });
     await pending.getByRole('button', { name: /Attempts/ }).click();
