@@ -1,8 +1,10 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { CatchBoundary, deepEqual, Outlet, useMatches, useRouter } from '@tanstack/react-router';
 import { Activity, type ReactNode, Suspense, useLayoutEffect, useState } from 'react';
 import { Loading } from '../ui/loading.js';
 import { PageSearch } from '../ui/page-search.js';
 import { PageError } from './page-error.js';
+import { showFirst } from './queries.js';
 
 interface KeptPage {
   /** Of its route. */
@@ -35,6 +37,8 @@ export function KeptPages(): ReactNode {
     setKept(known ? kept.map((one) => (one === known ? page : one)) : [...kept, page]);
   }
   const openId = open?.routeId;
+  const client = useQueryClient();
+  useLayoutEffect(() => showFirst(client), [openId, client]);
   useLayoutEffect(() => () => {
     // Its dialog would open again, perhaps with a secret.
     if (document.querySelector('[role=dialog]')) setKept((pages) => pages.filter(({ id }) => id !== openId));

@@ -10,12 +10,11 @@ const exact = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 
  * @param isPlanned it may lie ahead; otherwise it has passed, even if this computer's clock is late
  */
 export function Time({ at, isPlanned = false, ...props }: { readonly at: string | undefined; readonly isPlanned?: boolean } & TextProps): ReactNode {
-  // The clock may have last ticked before `at`.
-  const now = Math.max(useNow(), Date.now());
+  // Only when the text is another one is it drawn again.
+  const text = useSyncExternalStore(watchClock, () => textOf(at, isPlanned));
   if (at === undefined) return <Text span inherit {...props}>–</Text>;
-  const date = new Date(at);
   // Lists have one in each row, where the browser's own tooltip costs nothing.
-  return <Text component="time" dateTime={at} title={exact.format(date)} inherit {...props}>{relativeTo(isPlanned ? date.getTime() : Math.min(date.getTime(), now), now)}</Text>;
+  return <Text component="time" dateTime={at} title={formatExact(at)} inherit {...props}>{text}</Text>;
 }
 
 /** The exact time, without the relative one. */
@@ -41,5 +40,17 @@ function watchClock(listener: () => void): () => void {
   };
 }
 
+function readClock(): number {
+  // It stands while no time is shown.
+  if (timer === undefined && Date.now() - now >= tickMs) now = Date.now();
+  return now;
+}
+
+function textOf(at: string | undefined, isPlanned: boolean): string {
+  if (at === undefined) return '–';
+  const date = Date.parse(at);
+  return relativeTo(isPlanned ? date : Math.min(date, readClock()), readClock());
+}
+
 /** The time, in steps of five seconds. */
-export const useNow = (): number => useSyncExternalStore(watchClock, () => now);
+export const useNow = (): number => useSyncExternalStore(watchClock, readClock);

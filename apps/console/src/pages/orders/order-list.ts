@@ -192,6 +192,8 @@ export class OrderList {
     clearTimeout(this.timers.publish);
     delete this.timers.publish;
     const { rows, isEnd, error } = this;
+    const before = this.state.get();
+    if (rows === before.rows && isEnd === before.isEnd && isLoading === before.isLoading && error === before.error) return;
     this.state.set({ rows, isEnd, isLoading, error });
   }
 }

@@ -18,6 +18,18 @@ describe('the order rows', () => {
     expect(idsOf(withFirst(orders(3, 2, 1), orders(3), true))).toEqual([3]);
   });
 
+  it('are the same objects, and the same list, as long as they have not changed', () => {
+    const [third, second, first] = orders(3, 2, 1);
+    const rows = [third!, second!, first!];
+    expect(withFirst(rows, orders(3, 2, 1), true)).toBe(rows);
+    expect(withFirst(rows, orders(3, 2), false)).toBe(rows);
+    const changed = { ...third!, status: 'approved' as const };
+    const after = withFirst(rows, [...orders(4), changed, ...orders(2)], false)!;
+    expect(after[1]).toEqual(changed);
+    expect(after[2]).toBe(second);
+    expect(after[3]).toBe(first);
+  });
+
   it('must be reloaded if there is a gap between them and the first page', () => {
     expect(withFirst(orders(3, 2, 1), orders(9, 8), false)).toBeUndefined();
     expect(idsOf(withFirst([], orders(9, 8), false))).toEqual([9, 8]);

@@ -1,13 +1,18 @@
+import { replaceEqualDeep } from '@tanstack/react-query';
 import type { Order } from '../../shop/day.js';
 import type { LiveMessage } from '../../shop/live-events.js';
 
-/** Merges the reloaded first page into the rows. Rows missing from it no longer match. @returns undefined if there is a gap between the two */
+/**
+ * Merges the reloaded first page into the rows. Rows missing from it no longer match. What has not changed stays the same object, which is not
+ * drawn again. @returns undefined if there is a gap between the two
+ */
 export function withFirst(rows: readonly Order[], first: readonly Order[], isWhole: boolean): readonly Order[] | undefined {
-  if (isWhole) return first;
+  const known = new Map(rows.map((row) => [row.id, row]));
   const ids = new Set(first.map(({ id }) => id));
   const last = rows.findLastIndex(({ id }) => ids.has(id));
-  if (last === -1 && rows.length > 0) return undefined;
-  return [...first, ...rows.slice(last + 1)];
+  if (last === -1 && rows.length > 0 && !isWhole) return undefined;
+  const merged = [...first.map((row) => replaceEqualDeep(known.get(row.id), row)), ...(isWhole ? [] : rows.slice(last + 1))];
+  return merged.length === rows.length && merged.every((row, n) => row === rows[n]) ? rows : merged;
 }
 
 /** Puts an order where it belongs, unless that is on a page that is not loaded yet. */

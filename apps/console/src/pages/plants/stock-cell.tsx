@@ -18,7 +18,10 @@ export function StockCell({ plant: { id, name } }: { readonly plant: Plant }): R
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(true), settledMs);
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      setSettled(false);
+    };
   }, []);
   const { data, isError } = useQuery({ ...stockQuery(useShop(), id), enabled: isSettled, staleTime: freshMs });
   const level = useLevel(data?.value);
