@@ -87,6 +87,29 @@ describe('a page that was left', () => {
     await visit.leave();
   });
 
+  test('is shown as it was before it is read again', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/people' });
+    const { page } = visit;
+    await page.clock.install();
+    const users = page.getByRole('table', { name: 'Users' });
+    await users.waitFor();
+    await goTo(page, 'Webhooks');
+    // What was read later is not read again. No frame comes while the clock stands.
+    await page.clock.pauseAt(Date.now() + 60_000);
+    /** @type {string[]} */
+    const asked = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await goTo(page, 'People');
+    await users.waitFor();
+    await page.evaluate(() => fetch('/livez'));
+    assert.ok(asked.includes('/livez'));
+    assert.ok(!asked.includes('/v3/user'));
+    const isRead = page.waitForRequest(/\/v3\/user\?/);
+    await page.clock.resume();
+    await isRead;
+    await visit.leave();
+  });
+
   test('is no longer in the title, and there is one of each, however often it is open', async () => {
     const visit = await chrome.visit(demoAdmin);
     const { page } = visit;
