@@ -232,7 +232,7 @@ describe('people', () => {
     const file = readFileSync(await (await saving).path(), 'utf8');
     assert.match(file, /^\ufeffWhen \(UTC\),Who,What,To,/);
     assert.match(file, new RegExp(`\\n[-\\d]+ [:\\d]+,${boss.username},Changed a role,${username},customer → staff,`));
-    const tomorrow = new Date(Date.now() + 86_400_000).toLocaleDateString('sv');
+    const tomorrow = new Date(Date.now() + 86_400_000).toLocaleDateString('sv', { timeZone: 'Europe/Berlin' });
     await page.getByLabel('Before', { exact: true }).fill(tomorrow);
     await page.waitForURL((url) => url.searchParams.has('to'));
     await row.waitFor();
