@@ -110,7 +110,7 @@ describe('a state that is not good', () => {
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
       await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
       // Besides its heading and the banner, each says something of its own.
-      await page.locator('main').getByText(/could not be|not loaded|Offline|unknown|–/).first().waitFor();
+      await page.locator('main').getByText(/could not be|not loaded|Offline|unknown|–/).filter({ visible: true }).first().waitFor();
     }
     await page.goBack();
     await page.context().setOffline(false);
