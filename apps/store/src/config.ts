@@ -4,7 +4,19 @@ import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, sandbox, serviceSettings } from '@plant-shop/platform/service/settings';
-import type { CheckoutPolicy } from './orders/order.js';
+
+/** When orders are paid, expire and are delivered. */
+export interface CheckoutPolicy {
+  /** `simulated` approves and delivers orders by itself. */
+  readonly provider: 'simulated' | 'external';
+  readonly orderTtlMs: number;
+  readonly approvalDelayMs: number;
+  readonly deliveryDelayMs: number;
+  /** What a customer may reserve without paying, beyond the first unpaid order. */
+  readonly unpaid: { readonly orders: number; readonly units: number };
+  /** Up to so many free units everybody may know their number; beyond it only those who may read stock. */
+  readonly shownUpTo: number;
+}
 
 /** The settings as the store's modules use them. */
 export interface StoreOptions {

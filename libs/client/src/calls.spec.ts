@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 const credential: Credential = { apiKey: 'k' };
-const shopAt = (url: string, options: Partial<ShopOptions> = {}) => createShop({ url, credential, deadlineMs: 3_000, ...options });
+const shopAt = (url: string, options: Partial<ShopOptions> = {}) => createShop({ url, credential, deadlineMs: 10_000, ...options });
 const order = { id: 1, plantId: 7, quantity: 1, status: 'placed', complete: false };
 const place = (url: string, options?: Partial<ShopOptions>) => shopAt(url, options).POST('/store/order', { body: { plantId: 7 } });
 const errorOf = async (work: Promise<unknown>): Promise<ShopError> => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { CheckoutPolicy } from '../orders/order.js';
+import type { CheckoutPolicy } from '../config.js';
 import { pauseMs, shortestDelayMs } from './due-orders.service.js';
 
 describe('the pause until the next poll for due orders', () => {

@@ -6,9 +6,9 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { STORE_OPTIONS, type StoreOptions } from '../config.js';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { OrderFeed } from '../feed/order-feed.js';
-import { applyDueTransition, type CheckoutPolicy, dueAfterPlacing, type StatusChange } from '../orders/order.js';
+import { applyDueTransition, dueAfterPlacing, type StatusChange } from '../orders/order.js';
 import { lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
 import {
   bringForwardDue,

@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { orderStatuses } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
+import type { CheckoutPolicy } from '../config.js';
 import type { PlantListing } from '../stock/stock.js';
 import { type BasketFacts, cancelBasket, placeBasket, statusOf } from './basket.js';
-import { approve, cancel, type CheckoutPolicy, deliver, expire, type OrderState } from './order.js';
+import { approve, cancel, deliver, expire, type OrderState } from './order.js';
 import type { OrderRequest } from './placing.js';
 import { SequentialModel } from './sequential-model.spec.fixture.js';
 

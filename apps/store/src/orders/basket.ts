@@ -1,6 +1,14 @@
 import { type DomainCode, DomainError } from '@plant-shop/contracts/errors';
 import type { OrderStatus } from '@plant-shop/contracts/store';
-import { cancel, type CancelledOrder, type CheckoutPolicy, customerClosed, type OrderState, type StatusChange, type StepContext } from './order.js';
+import type { CheckoutPolicy } from '../config.js';
+import {
+  cancel,
+  type CancelledOrder,
+  customerClosed,
+  type OrderState,
+  type StatusChange,
+  type StepContext,
+} from './order.js';
 import { assertWithinUnpaid, type OrderRequest, type Placement, placementOf, type PlacingContext, type PlacingFacts } from './placing.js';
 
 // A basket: orders that were placed together. Its id is that of its first order, so it needs none of its own.

@@ -4,7 +4,25 @@ import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
 import { addUnits, inventoryOf, noUnits, type PlantListing } from '../stock/stock.js';
 import { SequentialModel } from './sequential-model.spec.fixture.js';
-import { applyDueTransition, approve, type ApprovedOrder, cancel, cancelPaid, type CheckoutPolicy, completeRefund, deliver, type DeliveredOrder, expire, markRefundDue, type OrderState, ship, type StatusChange, transfer, type Transition, transitions } from './order.js';
+import type { CheckoutPolicy } from '../config.js';
+import {
+  applyDueTransition,
+  approve,
+  type ApprovedOrder,
+  cancel,
+  cancelPaid,
+  completeRefund,
+  deliver,
+  type DeliveredOrder,
+  expire,
+  markRefundDue,
+  type OrderState,
+  ship,
+  type StatusChange,
+  transfer,
+  type Transition,
+  transitions,
+} from './order.js';
 import { type OrderRequest, place, type PlacingFacts } from './placing.js';
 
 const alice = '00000000-0000-4000-8000-00000000000a';

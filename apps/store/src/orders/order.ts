@@ -1,20 +1,8 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { OrderStatus, RefundStatus, Shipment, ShipTo } from '@plant-shop/contracts/store';
+import type { CheckoutPolicy } from '../config.js';
 import { noUnits, type Units } from '../stock/stock.js';
-
-/** When orders are paid, expire and are delivered. */
-export interface CheckoutPolicy {
-  /** `simulated` approves and delivers orders by itself. */
-  readonly provider: 'simulated' | 'external';
-  readonly orderTtlMs: number;
-  readonly approvalDelayMs: number;
-  readonly deliveryDelayMs: number;
-  /** What a customer may reserve without paying, beyond the first unpaid order. */
-  readonly unpaid: { readonly orders: number; readonly units: number };
-  /** Up to so many free units everybody may know their number; beyond it only those who may read stock. */
-  readonly shownUpTo: number;
-}
 
 /** What the owner adds to an order. The store reads nothing into it. */
 export interface OwnerData {

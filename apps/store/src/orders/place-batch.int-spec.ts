@@ -9,7 +9,7 @@ import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import { lockAgainstClosing } from '../customers/customers.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
-import type { CheckoutPolicy } from './order.js';
+import type { CheckoutPolicy } from '../config.js';
 import { place as decide } from './placing.js';
 import { findTimeline } from './timeline.js';
 import { findOrder, readPlacingTimes, writePlacedOrders } from './orders.repository.js';

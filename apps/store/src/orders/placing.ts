@@ -1,7 +1,8 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
+import type { CheckoutPolicy } from '../config.js';
 import { type PlantListing, plantNotFound, type Units } from '../stock/stock.js';
-import { type CheckoutPolicy, customerClosed, dueAfterPlacing, externalIdExists, isoText, type OwnerData, type PlacedOrder, type Step, type StepContext } from './order.js';
+import { customerClosed, dueAfterPlacing, externalIdExists, isoText, type OwnerData, type PlacedOrder, type Step, type StepContext } from './order.js';
 
 // Placing an order: what a request must meet, and what it makes. Baskets are placed by the same rules (basket.ts).
 

@@ -11,13 +11,12 @@ import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { STORE_OPTIONS, type StoreOptions } from '../config.js';
+import { type CheckoutPolicy, STORE_OPTIONS, type StoreOptions } from '../config.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import {
   type Amendment,
   approve,
   canTransition,
-  type CheckoutPolicy,
   declinePayment,
   markRefundDue,
   type OrderState,
