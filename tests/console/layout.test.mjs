@@ -102,7 +102,7 @@ describe('on every page, nothing overlaps, is cut or hidden', () => {
         for (const [name, path] of Object.entries(pages)) {
           await open(page, path);
           if (isAnswered) await untilLoaded(page, answered);
-          if (text) await page.getByText(text).first().waitFor();
+          if (text) await page.getByText(text).filter({ visible: true }).first().waitFor();
           found.push(...(await misplaced(page)).map((one) => `${name}: ${one}`));
           if (width === 1440) await visit.assertAccessible();
         }
@@ -130,7 +130,7 @@ function answersOf(page) {
 /** Waits until nothing on the page says that it loads, and what it shows is complete. @param {import('playwright-core').Page} page @param {() => Promise<void>} answered */
 async function untilLoaded(page, answered) {
   await answered();
-  await page.waitForFunction(() => !document.querySelector('main :is([aria-label=Loading], .mantine-Skeleton-root, .mantine-Loader-root)') && ![...document.querySelectorAll('main *')].some((one) => one.childElementCount === 0 && one.textContent === '…'));
+  await page.waitForFunction(() => ![...document.querySelectorAll('main *')].some((one) => (one.matches('[aria-label=Loading], .mantine-Skeleton-root, .mantine-Loader-root') || (one.childElementCount === 0 && one.textContent === '…')) && one.checkVisibility()));
   await answered();
 }
 
