@@ -99,7 +99,8 @@ describe('a state that is not good', () => {
     const order = page.getByRole('table', { name: 'Orders' }).getByRole('link', { name: String(id), exact: true });
     await order.waitFor();
     // All pages are loaded ahead.
-    await page.waitForLoadState('networkidle');
+    const ahead = ['plants', 'stream', 'webhooks', 'people', 'mails'].map((name) => `/assets/${name}-page-`);
+    await page.waitForFunction((files) => files.every((file) => performance.getEntriesByType('resource').some(({ name }) => name.includes(file))), ahead);
     await page.context().setOffline(true);
     await page.getByText('This computer has no network', { exact: true }).waitFor();
     await order.waitFor();

@@ -3,7 +3,7 @@ import { IconActivity, IconClearAll, IconPlayerPause, IconPlayerPlay } from '@ta
 import { ShopProblem } from '@plant-shop/client';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import { useCell, useShop } from '../../auth/session.js';
+import { useCell, useSession, useShop } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -51,9 +51,17 @@ export function StreamPage(): ReactNode {
   );
 }
 
-const states = { connecting: { label: 'Connecting', color: 'yellow' }, live: { label: 'Live', color: 'green' }, refused: { label: 'Ended', color: 'red' } } as const;
+const states = { offline: { label: 'Offline', color: 'gray' }, connecting: { label: 'Connecting', color: 'yellow' }, live: { label: 'Live', color: 'green' }, refused: { label: 'Ended', color: 'red' } } as const;
 
-function StateLine({ state, isPaused, received }: TailSnapshot): ReactNode {
+/** What the stream is, as far as it is known: this computer may notice first that its network is gone. */
+function useStreamState({ state }: TailSnapshot): keyof typeof states {
+  const isOnline = useCell(useSession().connection.isOnline);
+  return isOnline || state === 'refused' ? state : 'offline';
+}
+
+function StateLine(snapshot: TailSnapshot): ReactNode {
+  const { isPaused, received } = snapshot;
+  const state = useStreamState(snapshot);
   const { label, color } = isPaused ? { label: 'Paused', color: 'blue' } : states[state];
   return (
     <Group gap="xs" mb="sm" mih={24}>
@@ -65,10 +73,15 @@ function StateLine({ state, isPaused, received }: TailSnapshot): ReactNode {
   );
 }
 
-const Waiting = ({ isPaused, state }: TailSnapshot): ReactNode => (
-  <EmptyState
-    icon={IconActivity}
-    title={isPaused ? 'Paused' : state === 'live' ? 'Waiting for the next event' : 'Connecting …'}
-    text="Events are shown here as soon as they happen. To see past ones, start from the oldest event or from a cursor."
-  />
-);
+const waiting = { offline: 'Offline', connecting: 'Connecting …', live: 'Waiting for the next event', refused: 'Ended' } as const;
+
+function Waiting(snapshot: TailSnapshot): ReactNode {
+  const state = useStreamState(snapshot);
+  return (
+    <EmptyState
+      icon={IconActivity}
+      title={snapshot.isPaused ? 'Paused' : waiting[state]}
+      text="Events are shown here as soon as they happen. To see past ones, start from the oldest event or from a cursor."
+    />
+  );
+}
