@@ -139,7 +139,7 @@ describe('what opens over a page', () => {
     await newPlant(5, plant);
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Plants' }).click();
     await click(`Change the stock of ${plant}`);
-    await page.getByLabel('Units').fill('1');
+    await page.getByRole('textbox', { name: 'Units' }).fill('1');
     await page.getByRole('textbox', { name: 'Reason' }).fill('Count');
     await click('Add 1 unit');
     await stays(`Stock of ${plant}`);
