@@ -1,3 +1,5 @@
+import type { permissionMeanings } from '@plant-shop/client';
+
 /** The permissions that pages depend on. Their names are also the OAuth scopes. */
 export const permissions = [
   'write:plants',
@@ -32,3 +34,18 @@ export function permissionsOf(scope: string): ReadonlySet<Permission> {
   const granted = scope.split(' ');
   return new Set(permissions.filter((one) => granted.includes(one)));
 }
+
+/** Each permission in a few words; `permissionMeanings` says it in a sentence. */
+export const permissionNames: Readonly<Record<keyof typeof permissionMeanings, string>> = {
+  'write:plants': 'change plants',
+  'read:plants': 'see plants',
+  'read:stock': 'see stock',
+  'write:stock': 'set stock',
+  'read:orders': 'see all orders',
+  'write:orders': 'place orders',
+  'manage:orders': 'transfer and cancel orders',
+  'write:payments': 'report payments',
+  'write:shipments': 'report shipments',
+  'write:users': 'manage people',
+  webhooks: 'use webhooks',
+};

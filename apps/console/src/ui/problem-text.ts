@@ -1,6 +1,5 @@
 import { type ErrorKind, ShopError, ShopProblem } from '@plant-shop/client';
-import { LostPermissions } from '../auth/permissions.js';
-import { permissionNames } from './permission-names.js';
+import { LostPermissions, permissionNames } from '../auth/permissions.js';
 import { type FieldFault, faultsOf } from './problem.js';
 import { later, reload, type Sentences, sentences, sentencesByStatus } from './problem-sentences.js';
 

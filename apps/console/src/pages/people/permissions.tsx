@@ -1,7 +1,7 @@
 import { Badge, Checkbox, Group, SimpleGrid, Text } from '@mantine/core';
 import { permissionMeanings } from '@plant-shop/client';
 import type { ReactNode } from 'react';
-import { permissionNames } from '../../ui/permission-names.js';
+import { permissionNames } from '../../auth/permissions.js';
 import type { GrantedPermission } from './people-reads.js';
 
 const allPermissions = Object.keys(permissionMeanings) as readonly GrantedPermission[];

@@ -8,7 +8,7 @@ import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { useStayHere } from '../../../ui/use-stay-here.js';
 import type { ImportedPlant, ImportState, PlantImport } from './plant-import.js';
-import { Numbers, OutcomeBadge, RefusedLines } from './result.js';
+import { Numbers, PlantLines, RefusedLines } from './result.js';
 
 /** Progress and result of an import, with the refused lines. */
 export function ImportProgress({ import: one, onAnother }: { readonly import: PlantImport; readonly onAnother: () => void }): ReactNode {
@@ -56,24 +56,7 @@ function phaseText(state: ImportState): string {
 const Plants = ({ plants, count }: { readonly plants: readonly ImportedPlant[]; readonly count: number }): ReactNode => (
   <Card title={count > plants.length ? `The first ${formatNumber(plants.length)} of ${counted(count, 'plant')}` : counted(count, 'plant')}>
     <Table.ScrollContainer minWidth={320} maxHeight={420}>
-      <Table stickyHeader aria-label="Imported plants">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col" w={70}>Line</Table.Th>
-            <Table.Th scope="col" w={112}>What</Table.Th>
-            <Table.Th scope="col">Plant</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {plants.map(({ number, outcome, id, name }) => (
-            <Table.Tr key={number}>
-              <Table.Td className="numbers">{formatNumber(number)}</Table.Td>
-              <Table.Td><OutcomeBadge outcome={outcome} /></Table.Td>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}><AnchorLink to="/plants/$plantId" params={{ plantId: String(id) }} size="sm">{name}</AnchorLink></Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      <PlantLines name="Imported plants" lines={plants} renderPlant={({ id, name }) => <AnchorLink to="/plants/$plantId" params={{ plantId: String(id) }} size="sm">{name}</AnchorLink>} />
     </Table.ScrollContainer>
   </Card>
 );

@@ -10,7 +10,7 @@ import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
 import type { DryLine, DryRun, SameName } from './dry-run.js';
 import type { ImportPreview, PreviewState } from './import-preview.js';
 import { labels, textOf } from './report.js';
-import { Numbers, OutcomeBadge, RefusedLines } from './result.js';
+import { Numbers, PlantLines, RefusedLines } from './result.js';
 
 const leftOut = '-';
 
@@ -141,24 +141,7 @@ function FirstLines({ result: { lines, counts } }: { readonly result: DryRun }):
   const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
   return (
     <Card title={all > lines.length ? `The first ${String(lines.length)} of ${counted(all, 'plant')}` : 'The plants as they will be'}>
-      <Table layout="fixed" aria-label="First plants">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col" w={70}>Line</Table.Th>
-            <Table.Th scope="col" w={112}>What</Table.Th>
-            <Table.Th scope="col">Plant</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {lines.map((line) => (
-            <Table.Tr key={line.number}>
-              <Table.Td className="numbers" valign="top">{formatNumber(line.number)}</Table.Td>
-              <Table.Td valign="top"><OutcomeBadge outcome={line.outcome} /></Table.Td>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}><PlantOfLine line={line} /></Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      <PlantLines name="First plants" lines={lines} renderPlant={(line) => <PlantOfLine line={line} />} />
     </Card>
   );
 }

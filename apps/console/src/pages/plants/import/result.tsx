@@ -16,7 +16,7 @@ const outcomes: Readonly<Record<Outcome, { readonly label: string; readonly colo
   refused: { label: 'Refused', color: 'red' },
 };
 
-export const OutcomeBadge = ({ outcome }: { readonly outcome: Outcome }): ReactNode => <Badge variant="light" color={outcomes[outcome].color} tt="none">{outcomes[outcome].label}</Badge>;
+const OutcomeBadge = ({ outcome }: { readonly outcome: Outcome }): ReactNode => <Badge variant="light" color={outcomes[outcome].color} tt="none">{outcomes[outcome].label}</Badge>;
 
 /** How many lines had each outcome. */
 export const Numbers = ({ numbers }: { readonly numbers: Readonly<Record<string, number>> }): ReactNode => (
@@ -28,6 +28,32 @@ export const Numbers = ({ numbers }: { readonly numbers: Readonly<Record<string,
       </div>
     ))}
   </SimpleGrid>
+);
+
+/** Lines of a file, with what became, or would become, of each. */
+export const PlantLines = <Line extends { readonly number: number; readonly outcome: Outcome }>({ name, lines, renderPlant }: {
+  readonly name: string;
+  readonly lines: readonly Line[];
+  readonly renderPlant: (line: Line) => ReactNode;
+}): ReactNode => (
+  <Table layout="fixed" stickyHeader aria-label={name}>
+    <Table.Thead>
+      <Table.Tr>
+        <Table.Th scope="col" w={70}>Line</Table.Th>
+        <Table.Th scope="col" w={112}>What</Table.Th>
+        <Table.Th scope="col">Plant</Table.Th>
+      </Table.Tr>
+    </Table.Thead>
+    <Table.Tbody>
+      {lines.map((line) => (
+        <Table.Tr key={line.number}>
+          <Table.Td className="numbers" valign="top">{formatNumber(line.number)}</Table.Td>
+          <Table.Td valign="top"><OutcomeBadge outcome={line.outcome} /></Table.Td>
+          <Table.Td style={{ overflowWrap: 'anywhere' }}>{renderPlant(line)}</Table.Td>
+        </Table.Tr>
+      ))}
+    </Table.Tbody>
+  </Table>
 );
 
 /** The first refused lines, with the cells that are wrong, and a report of all. */
