@@ -47,7 +47,7 @@ const claim: Statement = {
 
 const measure: Statement = {
   name: 'measure-mail-outbox',
-  text: `SELECT coalesce(extract(epoch FROM now() - (SELECT written_at FROM mail_outbox ORDER BY position LIMIT 1)), 0)::float8 AS seconds`,
+  text: `SELECT extract(epoch FROM now() - written_at)::float8 AS seconds FROM mail_outbox ORDER BY position LIMIT 1`,
 };
 
 /** Counts rows that were encrypted with another secret than the current one. */
@@ -86,6 +86,9 @@ export class MailSender extends BackgroundLoop {
 
   /** Recipients first: mails may have to wait for a mail server, which recipients need not. */
   private async sendPages(): Promise<boolean | number> {
+    const [oldest] = await this.database.query<{ seconds: number }>(measure);
+    this.oldestSeconds = oldest?.seconds ?? 0;
+    if (!oldest) return false;
     try {
       const recipients = await this.sendPage({ ofRecipients: true });
       return (await this.sendPage({ ofRecipients: false })) || recipients;
@@ -98,8 +101,7 @@ export class MailSender extends BackgroundLoop {
 
   /** @returns whether the page was full */
   private async sendPage({ ofRecipients }: { readonly ofRecipients: boolean }): Promise<boolean> {
-    const { rows, dropped, oldestSeconds } = await this.claim(ofRecipients);
-    this.oldestSeconds = oldestSeconds;
+    const { rows, dropped } = await this.claim(ofRecipients);
     if (dropped > 0) this.logger.warn({ dropped }, 'mails waited too long and were dropped');
     if (rows.length === 0) return false;
     tracing?.causedBy([]);
@@ -108,13 +110,12 @@ export class MailSender extends BackgroundLoop {
     return rows.length === pageSize;
   }
 
-  private claim(ofRecipients: boolean): Promise<{ rows: Row[]; dropped: number; oldestSeconds: number }> {
+  private claim(ofRecipients: boolean): Promise<{ rows: Row[]; dropped: number }> {
     return this.database.transaction(async (tx) => {
       tx.send(serialise);
       const dropped = await tx.execute(dropUseless);
-      const { seconds: oldestSeconds } = onlyRow(await tx.query<{ seconds: number }>(measure));
       const rows = await tx.query<Row>(claim, [ofRecipients]);
-      return { rows: rows.sort((a, b) => a.position - b.position), dropped, oldestSeconds };
+      return { rows: rows.sort((a, b) => a.position - b.position), dropped };
     });
   }
 

@@ -5,11 +5,12 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Gauge, Registry } from 'prom-client';
-import { findAllDestinations } from './destinations.repository.js';
+import { credentialsPurpose } from './destination.js';
+import { findAllDestinations, reencryptCredentials } from './destinations.repository.js';
 
 const intervalMs = 15_000;
 
-/** Metrics of destinations, also while no replica publishes to them. */
+/** Metrics of destinations, also while no replica publishes to them. Encrypts credentials again that have a former key. */
 @Injectable()
 export class DestinationMetrics extends BackgroundLoop {
   private readonly behind: Gauge<'destination'>;
@@ -35,10 +36,15 @@ export class DestinationMetrics extends BackgroundLoop {
   }
 
   private async measure(): Promise<boolean> {
-    const destinations = await findAllDestinations(this.database);
+    let destinations = await findAllDestinations(this.database);
+    const outdated = (): number => destinations.filter(({ keyId }) => keyId !== null && keyId !== this.cipher.keyId).length;
+    if (outdated() > 0) {
+      await this.database.transaction((tx) => reencryptCredentials(tx, this.cipher.keyId, ({ id, encrypted }) => this.cipher.reencrypt(encrypted, credentialsPurpose(id))));
+      destinations = await findAllDestinations(this.database);
+    }
+    this.outdated.set(outdated());
     this.behind.reset();
     this.held.reset();
-    this.outdated.set(destinations.filter(({ keyId }) => keyId !== null && keyId !== this.cipher.keyId).length);
     for (const { id, state, behindSeconds, heldReason } of destinations) {
       if (state !== 'enabled') continue;
       this.behind.set({ destination: id }, behindSeconds);

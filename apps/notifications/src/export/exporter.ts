@@ -9,13 +9,13 @@ import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js'
 import { QueueClock } from '../webhooks/queue/queue-clock.js';
 import type { Broker } from './broker.js';
 import { BrokerGuard } from './broker-guard.js';
-import { claimDestinations, type DestinationRow, reencryptCredentials } from './destinations.repository.js';
+import { claimDestinations, type DestinationRow } from './destinations.repository.js';
 import { credentialsPurpose } from './destination.js';
 import { ExportRun, leaseMs } from './export-run.js';
 import { openJetStream } from './jetstream.js';
 
 /** How often free destinations are looked for. */
-const intervalMs = 500;
+const intervalMs = 1_000;
 
 /** Publishes events to destinations. Any number of replicas share them; one at a time has a destination. */
 @Injectable()
@@ -64,10 +64,7 @@ export class Exporter extends BackgroundLoop {
   private async claim(): Promise<boolean> {
     const lease = crypto.randomUUID();
     const leasedAt = performance.now();
-    const claimed = await this.clock.transaction(async (tx) => {
-      await reencryptCredentials(tx, this.cipher.keyId, ({ id, encrypted }) => this.cipher.reencrypt(encrypted, credentialsPurpose(id)));
-      return claimDestinations(tx, lease, leaseMs);
-    });
+    const claimed = await this.clock.transaction((tx) => claimDestinations(tx, lease, leaseMs));
     for (const destination of claimed) this.begin(destination, lease, leasedAt);
     return false;
   }
