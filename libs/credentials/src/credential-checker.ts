@@ -4,7 +4,7 @@ import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Deadline, RpcContext } from '@plant-shop/platform/rpc/context';
 import { type AccessToken, AccessTokens, refused, revocationKeysOf } from './access-tokens.js';
 import { type Authentication, CredentialRefused } from './authentication.js';
-import { digestOf, type PresentedCredentials } from './presented-credentials.js';
+import type { PresentedCredentials } from './presented-credentials.js';
 import { revocationKey, type RevocationLog } from './revocation-log.js';
 
 /** Identity's answer about the user of an access token. */
@@ -97,7 +97,7 @@ export class CredentialChecker {
       checked.push(credential);
     }
     if (presented.accessToken !== undefined) {
-      const token = this.verifiedTokens.get(digestOf(presented.accessToken));
+      const token = this.verifiedTokens.get(presented.accessToken.digest);
       const user = token && this.permissionsOfUsers.get(token.userId);
       if (!user) return undefined;
       checked.push(this.fromToken(token, user, resource));
@@ -131,8 +131,8 @@ export class CredentialChecker {
     });
   }
 
-  private async checkToken(jwt: string, resource: TokenResource, context: () => RpcContext): Promise<ValidCredential> {
-    const token = await this.verifiedTokens.getOrFetch(digestOf(jwt), async () => ({
+  private async checkToken({ jwt, digest }: NonNullable<PresentedCredentials['accessToken']>, resource: TokenResource, context: () => RpcContext): Promise<ValidCredential> {
+    const token = await this.verifiedTokens.getOrFetch(digest, async () => ({
       ...(await this.tokens.verify(jwt)),
       // Verification reads nothing from identity that a revocation changes; that is looked up at each use.
       position: this.log.position,
@@ -233,6 +233,8 @@ interface CacheEntry<T> {
   readonly staleAt: number;
   /** When the answer expires: milliseconds since 1970, by identity's clock; Infinity for never. */
   readonly expiresAt: number;
+  /** Since it was stored, or spared from eviction. */
+  wasUsed: boolean;
 }
 
 interface PendingRequest<T> {
@@ -242,7 +244,7 @@ interface PendingRequest<T> {
 }
 
 /**
- * An LRU cache of identity's answers, valid while the revocation log is followed. An answer from before the log's position may
+ * A cache of identity's answers, valid while the revocation log is followed. An answer from before the log's position may
  * lack a revocation that this process has seen and will not see again: it serves the request that fetched it, and is not
  * cached. `CredentialChecker` uses the cache only while the last answered pull of the log was sent at most a second ago.
  */
@@ -264,10 +266,8 @@ export class CredentialCache<T extends LogPositioned> {
   /** Returns the cached answer. The caller must have just checked that the log is fresh. */
   get(key: string): T | undefined {
     const found = this.entries.get(key);
-    if (found === undefined) return undefined;
-    this.entries.delete(key);
-    if (found.staleAt <= this.now() || found.expiresAt <= this.log.identityTime()) return undefined;
-    this.entries.set(key, found);
+    if (found === undefined || found.staleAt <= this.now() || found.expiresAt <= this.log.identityTime()) return undefined;
+    found.wasUsed = true;
     return found.answer;
   }
 
@@ -299,11 +299,18 @@ export class CredentialCache<T extends LogPositioned> {
 
   private store(key: string, answer: T): void {
     const expiresAt = this.options.expiresAt?.(answer) ?? Infinity;
-    this.entries.set(key, { answer, staleAt: this.now() + this.options.maxAgeMs, expiresAt });
-    if (this.entries.size <= this.options.maxEntries) return;
-    for (const oldest of this.entries.keys()) {
-      this.entries.delete(oldest);
-      break;
+    this.entries.delete(key);
+    if (this.entries.size >= this.options.maxEntries) this.evictOldest();
+    this.entries.set(key, { answer, staleAt: this.now() + this.options.maxAgeMs, expiresAt, wasUsed: false });
+  }
+
+  /** Spares each answer once that was used ("second chance"): moving it at each use would cost every request. */
+  private evictOldest(): void {
+    for (const [key, oldest] of this.entries) {
+      this.entries.delete(key);
+      if (!oldest.wasUsed) return;
+      oldest.wasUsed = false;
+      this.entries.set(key, oldest);
     }
   }
 

@@ -1,15 +1,16 @@
 import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { digestOf, presentedCredentialsOf } from './presented-credentials.js';
 
 /** Headers as Node presents them: repeated ones joined, but only the first Authorization. */
-function requestWith(...headers: readonly (readonly [string, string])[]): Pick<IncomingMessage, 'headers' | 'rawHeaders'> {
+function requestWith(...headers: readonly (readonly [string, string])[]): Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket'> {
   const joined: Record<string, string> = {};
   for (const [name, value] of headers) {
     if (joined[name] === undefined) joined[name] = value;
     else if (name !== 'authorization') joined[name] += `, ${value}`;
   }
-  return { headers: joined, rawHeaders: headers.flat() };
+  return { headers: joined, rawHeaders: headers.flat(), socket: new Socket() };
 }
 
 describe('the credentials of a request', () => {
@@ -25,7 +26,7 @@ describe('the credentials of a request', () => {
 
   it('contain a bearer token as a session or as a JWT, by its form', () => {
     expect(presentedCredentialsOf(requestWith(['authorization', 'Bearer abc']))).toEqual({ session: digestOf('abc') });
-    expect(presentedCredentialsOf(requestWith(['authorization', 'bearer  a.b.c']))).toEqual({ accessToken: 'a.b.c' });
+    expect(presentedCredentialsOf(requestWith(['authorization', 'bearer  a.b.c']))).toEqual({ accessToken: { jwt: 'a.b.c', digest: digestOf('a.b.c') } });
   });
 
   it('may have an API key in the query where the route allows it, but not in the header as well', () => {
@@ -33,6 +34,14 @@ describe('the credentials of a request', () => {
     expect(() => presentedCredentialsOf(requestWith(['api_key', 'special-key']), 'special-key')).toThrow(
       expect.objectContaining({ code: 'unauthorized' }),
     );
+  });
+
+  it('are those of each request, also when a connection carries several clients or several kinds', () => {
+    const { socket } = requestWith();
+    const on = (...headers: readonly (readonly [string, string])[]): unknown => presentedCredentialsOf({ ...requestWith(...headers), socket });
+    for (const secret of ['first', 'second', 'second', 'first']) expect(on(['api_key', secret])).toEqual({ apiKey: digestOf(secret) });
+    expect(on(['api_key', 'first'], ['session_token', 'second'])).toEqual({ apiKey: digestOf('first'), session: digestOf('second') });
+    expect(on()).toBeUndefined();
   });
 
   it('may have one of each kind', () => {

@@ -6,8 +6,7 @@ import { CredentialRefused } from './authentication.js';
 export interface PresentedCredentials {
   readonly apiKey?: string;
   readonly session?: string;
-  /** A JWT, as it was sent. */
-  readonly accessToken?: string;
+  readonly accessToken?: { readonly jwt: string; readonly digest: string };
 }
 
 /** RFC 6750's b64token; API keys and session tokens have the same form. */
@@ -18,38 +17,51 @@ const maxJwtLength = 8_192;
 /** SHA-256 in base64url. Only this digest of a secret leaves the process. */
 export const digestOf = (secret: string): string => hash('sha256', secret, 'base64url');
 
+type Request = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket'>;
+
+/** The last secret of each connection. Most repeat it with every request, and its digest costs as much as the rest of reading it. */
+const lastOf = new WeakMap<object, { readonly secret: string; readonly digest: string }>();
+
+function digestOn({ socket }: Request, secret: string): string {
+  const last = lastOf.get(socket);
+  if (last?.secret === secret) return last.digest;
+  const digest = digestOf(secret);
+  lastOf.set(socket, { secret, digest });
+  return digest;
+}
+
 /**
  * Reads the credentials of a request; undefined without any.
  * @param apiKeyInQuery the key of a stream connection, which its specification puts into the query
  * @throws CredentialRefused `unauthorized` when a credential cannot be parsed, or when there are two of one kind
  */
 export function presentedCredentialsOf(
-  request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>,
+  request: Request,
   apiKeyInQuery?: string,
 ): PresentedCredentials | undefined {
   const { authorization, api_key: apiKeyInHeader, session_token: session } = request.headers;
   if (apiKeyInHeader !== undefined && apiKeyInQuery !== undefined) throw unreadable('Send one API key, not two.');
   const apiKey = apiKeyInHeader ?? apiKeyInQuery;
   if (authorization === undefined && apiKey === undefined && session === undefined) return undefined;
-  const bearer = authorization === undefined ? {} : bearerOf(authorization, request.rawHeaders);
+  const bearer = authorization === undefined ? {} : bearerOf(authorization, request);
   if (session !== undefined && bearer.session !== undefined) {
     throw unreadable('Send one session token, not two.');
   }
   return {
     ...bearer,
-    ...(apiKey !== undefined && { apiKey: digestOf(secretOf(apiKey, 'The API key')) }),
-    ...(session !== undefined && { session: digestOf(secretOf(session, 'The header session_token')) }),
+    ...(apiKey !== undefined && { apiKey: digestOn(request, secretOf(apiKey, 'The API key')) }),
+    ...(session !== undefined && { session: digestOn(request, secretOf(session, 'The header session_token')) }),
   };
 }
 
-function bearerOf(authorization: string, rawHeaders: readonly string[]): PresentedCredentials {
+function bearerOf(authorization: string, request: Request): PresentedCredentials {
   // Node keeps the first of several Authorization headers and silently drops the others.
-  const count = rawHeaders.filter((one, index) => index % 2 === 0 && one.toLowerCase() === 'authorization').length;
+  const count = request.rawHeaders.filter((one, index) => index % 2 === 0 && one.toLowerCase() === 'authorization').length;
   if (count > 1) throw unreadable('Send one Authorization header, not several.');
   const token = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
   if (token === undefined) throw unreadable('Send the token as Authorization: Bearer <token>.');
-  if (jwtForm.test(token) && token.length <= maxJwtLength) return { accessToken: token };
-  return { session: digestOf(secretOf(token, 'The bearer token')) };
+  if (jwtForm.test(token) && token.length <= maxJwtLength) return { accessToken: { jwt: token, digest: digestOn(request, token) } };
+  return { session: digestOn(request, secretOf(token, 'The bearer token')) };
 }
 
 /** Node joins repeated headers with a comma, which none of our secrets contains. */

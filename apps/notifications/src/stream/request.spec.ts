@@ -5,7 +5,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
 import { readRequest, type StreamRequest } from './request.js';
 
-const read = (query: string): StreamRequest => readRequest({ url: `/v1/orders/updates?api_key=key&${query}`, headers: {} } as IncomingMessage);
+const read = (query: string): StreamRequest => readRequest({ url: `/v1/orders/updates?api_key=key&${query}`, headers: {}, socket: {} } as IncomingMessage);
 const resultOf = (query: string): unknown => {
   try {
     return read(query).filter.types.types;
