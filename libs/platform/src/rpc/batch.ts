@@ -72,8 +72,21 @@ export interface EncodedEntry {
   readonly payloadLength: number;
 }
 
-export function encodeEntry(meta: CallMeta | AnswerMeta | ClockReading, payload: string | Uint8Array = ''): EncodedEntry {
-  const text = JSON.stringify(meta);
+/** The JSON of principals. Most are the same object in each request of their credential. */
+const principals = new WeakMap<Principal, string>();
+
+function principalJson(principal: Principal): string {
+  const known = principals.get(principal);
+  if (known !== undefined) return known;
+  const json = JSON.stringify(principal);
+  principals.set(principal, json);
+  return json;
+}
+
+/** @param principal that of a call, if it has one */
+export function encodeEntry(meta: Omit<CallMeta, 'principal'> | AnswerMeta | ClockReading, payload: string | Uint8Array = '', principal?: Principal): EncodedEntry {
+  const members = JSON.stringify(meta);
+  const text = principal ? `${members.slice(0, -1)},"principal":${principalJson(principal)}}` : members;
   const metaLength = Buffer.byteLength(text);
   const payloadLength = Buffer.byteLength(payload);
   return { meta: text, payload, length: entryHeaderLength + metaLength + payloadLength, metaLength, payloadLength };

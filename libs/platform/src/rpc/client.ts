@@ -157,11 +157,11 @@ export class RpcClient {
         request: context.requestId,
         budgetMs,
         deadline: context.deadline.at,
-        ...(this.service === gateway && context.principalIfAny && { principal: context.principalIfAny }),
         ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
       },
       toJson(payload),
+      this.service === gateway ? context.principalIfAny : undefined,
     );
     if (entry.length > maxEntryBytes) {
       throw new CodedError('payload-too-large', 'The request is larger than a service accepts.');
