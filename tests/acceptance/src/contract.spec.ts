@@ -61,7 +61,7 @@ describe('entity tags', () => {
       },
     }[noun];
     const etag = (await get(path)).headers.get('etag') ?? '';
-    expect(etag).toMatch(/^"\d+-[\w-]{16}"$/);
+    expect(etag).toMatch(/^"\d+-\w{1,7}"$/);
     const known = await get(path, { 'if-none-match': etag });
     expect({ status: known.status, body: known.body }).toEqual({ status: 304, body: '' });
     await problem(change({ 'if-match': '"999999"' }), 412, 'precondition-failed');

@@ -49,7 +49,7 @@ export class AgentsController {
     const { authentication } = request;
     if (!authentication) throw new Error('the route requires a credential');
     this.checkOrigin(request.headers.origin);
-    const message = JSON.parse(jsonBody(request, 'object').toString()) as Readonly<Record<string, unknown>>;
+    const message = JSON.parse(jsonBody(request, 'object')) as Readonly<Record<string, unknown>>;
     const send: Caller['send'] = (own) => this.send(request, own);
     const { fetch } = await (this.handler ??= this.createHandler());
     const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] => (typeof value === 'string' && isForMcp.test(name) ? [[name, value]] : []));

@@ -15,35 +15,34 @@ export const maxMembers = 1_000;
 /** Values of a whole body: objects, lists and what they contain. */
 export const maxValues = 50_000;
 
-/** Checks the form of the JSON body and that its members are declared, and returns its bytes unchanged. */
-export function jsonBody(request: FastifyRequest, top: 'object' | 'array'): Buffer {
-  const bytes = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
-  const value = checkJson(bytes, top);
+/** Checks the form of the JSON body and that its members are declared, and returns its text unchanged. */
+export function jsonBody(request: FastifyRequest, top: 'object' | 'array'): string {
+  const { text, value } = checkJson((request.body as Buffer | undefined) ?? Buffer.alloc(0), top);
   const errors = request.routeSpec?.shape ? undeclaredMembers(request.routeSpec.shape, value) : [];
   if (errors.length > 0) throw badFields(errors);
-  return bytes;
+  return text;
 }
 
 /**
  * Checks the form only: JSON in UTF-8 with the expected outermost value, within the limits of `checkContent`. The owning service
- * validates the fields, on the same bytes.
- * @returns the parsed value
+ * validates the fields, of the same text.
  */
-export function checkJson(bytes: Buffer, top: 'object' | 'array'): unknown {
+export function checkJson(bytes: Buffer, top: 'object' | 'array'): { readonly text: string; readonly value: unknown } {
   if (bytes.length === 0) {
     throw new HttpError('malformed-json', 'The body is empty. Send JSON.');
   }
   if (!isUtf8(bytes)) throw new HttpError('malformed-json', 'The body is not UTF-8.');
   checkContent(bytes);
-  const value = parse(bytes);
+  const text = bytes.toString('utf8');
+  const value = parse(text);
   const is = Array.isArray(value) ? 'array' : typeof value === 'object' && value !== null ? 'object' : 'other';
   if (is !== top) throw badField('', top === 'array' ? 'must be a JSON array' : 'must be a JSON object');
-  return value;
+  return { text, value };
 }
 
-function parse(bytes: Buffer): unknown {
+function parse(text: string): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8')) as unknown;
+    return JSON.parse(text) as unknown;
   } catch {
     // The parser's message quotes the body, which may contain a password.
     throw new HttpError('malformed-json', 'The body is not JSON. Look for missing quotes, commas and brackets.');
@@ -217,10 +216,10 @@ export function undeclaredMembers(shape: Shape, value: unknown, pointer = '', er
   if (Array.isArray(value)) {
     for (let n = 0; n < value.length && errors.length < maxNamed; n++) undeclaredMembers(shape, value[n], `${pointer}/${n}`, errors);
   } else if (typeof value === 'object' && value !== null) {
-    for (const [name, member] of Object.entries(value)) {
+    for (const name in value) {
       if (errors.length >= maxNamed) break;
       const nested = shape.get(name);
-      if (nested) undeclaredMembers(nested, member, `${pointer}/${name}`, errors);
+      if (nested) undeclaredMembers(nested, (value as Readonly<Record<string, unknown>>)[name], `${pointer}/${name}`, errors);
       else if (!shape.has(name)) errors.push(undeclared(pointer, name, [...shape].flatMap(([one, content]) => (content === null ? [] : [one]))));
     }
   }

@@ -231,7 +231,7 @@ export class RequestAuthenticator {
 /** Returns the number of elements of a JSON list; 1 for anything else. */
 function lengthOf(body: Buffer = Buffer.alloc(0)): number {
   const first = body.toString('latin1', 0, 100).trimStart()[0];
-  const value = first === '[' ? checkJson(body, 'array') : undefined;
+  const value = first === '[' ? checkJson(body, 'array').value : undefined;
   return Array.isArray(value) ? value.length : 1;
 }
 

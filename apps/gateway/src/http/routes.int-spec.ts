@@ -143,7 +143,7 @@ function headersFor({ name, method, operation: { access, unsafeGet, deprecated, 
     ...((status === 401 || status === 403) && { 'www-authenticate': expect.stringMatching(/^Bearer realm="plant-shop"/) }),
     'content-type': isLines ? 'application/x-ndjson' : `application/${status === 200 ? '' : 'problem+'}json; charset=utf-8`,
     ...(isLines ? someLines : { 'content-length': expect.stringMatching(/^[1-9]\d*$/) }),
-    ...(status === 200 && calls[0]?.versioned && { etag: expect.stringMatching(/^"7-[\w-]{16}"$/) }),
+    ...(status === 200 && calls[0]?.versioned && { etag: expect.stringMatching(/^"7-\w{1,7}"$/) }),
     ...(status === 200 && ownHeaders[name]),
     date: expect.any(String),
     // fetch asks to close the connection after HEAD.

@@ -28,11 +28,15 @@ const bodyReader =
     }
     const chunks: Buffer[] = [];
     let received = 0;
+    let hasEnded = false;
+    // Removing the listeners instead would cost more than they do.
     const end = (error: Error | null, body?: Buffer): void => {
-      payload.removeListener('data', receive).removeListener('end', finish).removeListener('error', fail);
+      if (hasEnded) return;
+      hasEnded = true;
       done(error, body);
     };
     const receive = (chunk: Buffer): void => {
+      if (hasEnded) return;
       received += chunk.length;
       if (received > maxBytes) {
         end(tooLarge(maxBytes));
@@ -46,7 +50,7 @@ const bodyReader =
       }
       chunks.push(chunk);
     };
-    const finish = (): void => end(null, Buffer.concat(chunks, received));
+    const finish = (): void => end(null, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, received));
     const fail = (): void => end(new HttpError('malformed-request', 'The body was cut off.'));
     payload.on('data', receive).on('end', finish).on('error', fail);
   };

@@ -142,7 +142,7 @@ describe('cached reads', () => {
   it('answer 304 if the client has the body', async () => {
     catalogue.write(1, 7, 'Fern');
     const etag = (await shop.get('/v3/plant/1')).headers.get('etag') ?? '';
-    expect(etag).toMatch(/^"7-[\w-]{16}"$/);
+    expect(etag).toMatch(/^"7-\w{1,7}"$/);
     for (let n = 0; n < 2; n++) {
       expect((await shop.get('/v3/plant/1', { 'if-none-match': etag })).status).toBe(304);
       expect((await shop.get('/v3/plant/1', { 'if-none-match': etag.replace('7', '6') })).status).toBe(200);

@@ -34,7 +34,7 @@ describe('webhooks at the gateway', () => {
     const read = await shop.get(path, key);
     const etag = read.headers.get('etag') ?? '';
     expect((await shop.get(path, { ...key, 'if-none-match': etag })).status).toBe(304);
-    expect((await shop.send('PUT', path, webhook, { ...key, 'if-match': etag })).headers.get('etag')).toMatch(/^"3-[\w-]{16}"$/);
+    expect((await shop.send('PUT', path, webhook, { ...key, 'if-match': etag })).headers.get('etag')).toMatch(/^"3-\w{1,7}"$/);
     expect(last(notifications.replaceWebhook).payload).toEqual({ webhookId: userId(8), webhook, ifVersion: 3 });
   });
 

@@ -4613,7 +4613,7 @@ export interface components {
         RateLimit: string;
         /**
          * @description Names this body of this version of the resource, for If-Match and If-None-Match.
-         * @example "3-RBNvo1WzZ4oRRq0W"
+         * @example "3-19eo1fn"
          */
         ETag: string;
         /**
