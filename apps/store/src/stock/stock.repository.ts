@@ -103,12 +103,12 @@ export async function recordRefusedAttempt(tx: Transaction, plantId: number, att
   await tx.execute('UPDATE stock SET refused_attempt = greatest(refused_attempt, $2) WHERE plant_id = $1', [plantId, attempt]);
 }
 
-/** Moved units by plant. */
+/** Moved units by plant. Elements by index: taking such pairs apart costs more of an order's CPU than the rest of the parameter. */
 export const movedUnits = new RowsParameter<readonly [plantId: number, moved: Units]>(
-  ['plant_id', 'bigint', ([plantId]) => plantId],
-  ['free', 'bigint', ([, { free }]) => free],
-  ['reserved', 'bigint', ([, { reserved }]) => reserved],
-  ['sold', 'bigint', ([, { sold }]) => sold],
+  ['plant_id', 'bigint', (row) => row[0]],
+  ['free', 'bigint', (row) => row[1].free],
+  ['reserved', 'bigint', (row) => row[1].reserved],
+  ['sold', 'bigint', (row) => row[1].sold],
 );
 
 /**

@@ -73,11 +73,16 @@ export class LiveConnections {
   /** Yields connections that may see an event of the batch and asked for its type, perhaps twice. Their other filters may still exclude it. */
   *interestedIn({ entries }: EntryBatch): Iterable<Connection> {
     const typesBySubject = new Map<string, Set<string>>();
-    for (const { event, fields } of entries) {
-      if (!event || !fields) {
+    const hasAll = this.ofAllOrders.size > 0;
+    for (const entry of entries) {
+      const { event } = entry;
+      if (!event) {
         yield* this.all();
         return;
       }
+      // The type is in the JSON, which is not parsed for nobody.
+      const fields = hasAll || this.bySubject.has(event.subject) ? entry.fields : undefined;
+      if (!fields) continue;
       const types = typesBySubject.get(event.subject);
       if (types) types.add(fields.type);
       else typesBySubject.set(event.subject, new Set([fields.type]));
@@ -107,6 +112,14 @@ class Groups<Key> {
   delete(key: Key, connection: Connection): void {
     const others = this.groups.get(key);
     if (others?.delete(connection) && others.size === 0) this.groups.delete(key);
+  }
+
+  get size(): number {
+    return this.groups.size;
+  }
+
+  has(key: Key): boolean {
+    return this.groups.has(key);
   }
 
   keys(): Iterable<Key> {
