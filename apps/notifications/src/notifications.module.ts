@@ -10,7 +10,7 @@ import { type NotificationsConfig, toOptions } from './config.js';
 import { notificationsDatabase } from './database.js';
 import { logProviders } from './event-flow.js';
 import { BrokerGuard } from './export/broker-guard.js';
-import { DestinationMetrics } from './export/destination-metrics.js';
+import { DestinationUpkeep } from './export/destination-upkeep.js';
 import { DestinationsController, DestinationsService } from './export/destinations.service.js';
 import { Exporter } from './export/exporter.js';
 import { MailMetrics } from './mail/mail-metrics.js';
@@ -42,7 +42,7 @@ class NotificationsModule {
         ...(hasWebhooks(role) || hasMail(role) || hasExport(role) ? queueProviders : []),
         ...(hasWebhooks(role) ? [...webhookProviders, MailsService, DestinationsService] : []),
         ...(hasMail(role) ? [MailMetrics, MailWorker, OrderMails, MailSweeper] : []),
-        ...(hasWebhooks(role) || hasExport(role) ? [BrokerGuard, DestinationMetrics] : []),
+        ...(hasWebhooks(role) || hasExport(role) ? [BrokerGuard, DestinationUpkeep] : []),
         ...(hasExport(role) ? [Exporter] : []),
         ...(hasStream(role) ? streamProviders(options, logger) : []),
       ],

@@ -25,7 +25,7 @@ export function jsonBody(request: FastifyRequest, top: 'object' | 'array'): stri
 
 /**
  * Checks the form only: JSON in UTF-8 with the expected outermost value, within the limits of `checkContent`. The owning service
- * validates the fields, of the same text.
+ * validates the fields, on the same text.
  */
 export function checkJson(bytes: Buffer, top: 'object' | 'array'): { readonly text: string; readonly value: unknown } {
   if (bytes.length === 0) {

@@ -140,6 +140,25 @@ describe('a destination whose broker', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 60_000);
 
+  it('wants credentials gets them also under a new key, and then the former key can be removed', async () => {
+    const [former, present] = ['the former secret of 32 characters and more', 'the present secret of 32 characters and more'];
+    broker = await TestBroker.start('authorization { token: "right" }');
+    broker.access = { token: 'right' };
+    await broker.addStream();
+    const first = await test.start({ NOTIFICATIONS_SECRET: former });
+    const destination = await test.create(broker, { credentials: { token: 'right' } });
+    const keyOf = async (): Promise<string | undefined> => (await test.shop.sql.query<{ key_id: string }>('SELECT key_id FROM destinations')).rows[0]?.key_id;
+    const before = await keyOf();
+    await first.stop();
+    const second = await test.start({ NOTIFICATIONS_SECRET: `${present}, ${former}` });
+    await until(async () => (await keyOf()) !== before);
+    await second.stop();
+    await test.start({ NOTIFICATIONS_SECRET: present });
+    test.shop.move(1);
+    await test.isUpToDate(destination);
+    expect(await broker.ids()).toEqual(ids());
+  }, 60_000);
+
   it('is another than before gets no credentials, and they are never shown', async () => {
     broker = await TestBroker.start();
     await broker.addStream();

@@ -12,7 +12,7 @@ const intervalMs = 15_000;
 
 /** Metrics of destinations, also while no replica publishes to them. Encrypts credentials again that have a former key. */
 @Injectable()
-export class DestinationMetrics extends BackgroundLoop {
+export class DestinationUpkeep extends BackgroundLoop {
   private readonly behind: Gauge<'destination'>;
   private readonly held: Gauge<'destination' | 'reason'>;
   private readonly outdated: Gauge;
@@ -23,7 +23,7 @@ export class DestinationMetrics extends BackgroundLoop {
     metrics: Registry,
     @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'measure destinations', intervalMs }, () => this.measure(), logger);
+    super({ name: 'look after destinations', intervalMs }, () => this.lookAfter(), logger);
     const registers = [metrics];
     this.behind = new Gauge({
       name: 'destination_behind_seconds',
@@ -35,7 +35,7 @@ export class DestinationMetrics extends BackgroundLoop {
     this.held = new Gauge({ name: 'destination_held', help: 'Always 1: why nothing is published to an enabled destination', labelNames: ['destination', 'reason'], registers });
   }
 
-  private async measure(): Promise<boolean> {
+  private async lookAfter(): Promise<boolean> {
     let destinations = await findAllDestinations(this.database);
     const outdated = (): number => destinations.filter(({ keyId }) => keyId !== null && keyId !== this.cipher.keyId).length;
     if (outdated() > 0) {
