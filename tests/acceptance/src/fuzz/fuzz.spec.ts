@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { RawHttp, type RawRequest } from '../raw-http.js';
 import { gatewayUrl } from '../shop.js';
+import { Requests, toolTargets } from './requests.js';
 import { fuzz } from './run.js';
 
 /** Fixed, for the same requests in every run; `npm run fuzz` uses other seeds. */
@@ -30,6 +31,12 @@ describe('a request that fuzzing found to fail', () => {
 });
 
 describe('every generated request', () => {
+  it('can be made, also for a tool without arguments', () => {
+    const requests = new Requests({ servers: [], paths: {}, components: { schemas: {}, parameters: {} } }, { none: [] });
+    const [tool] = toolTargets([{ name: 'none', inputSchema: { type: 'object', properties: {} } }]);
+    for (let n = 0; n < 1_000; n++) expect(requests.make(seed + n, tool!, {}).operationId).toBe('tool none');
+  });
+
   it(
     'is answered in time, according to the OpenAPI document, and without internals',
     async () => {

@@ -304,7 +304,8 @@ function replaced(values: Values, value: unknown, schema: Schema, make: (schema:
     return value.map((one: unknown, index) => (index === at ? replaced(values, one, values.resolved(schema.items ?? {}), make) : one));
   }
   if (!isRecord(value)) return make(schema);
-  const name = values.pick(Object.keys(schema.properties ?? { x: 1 }));
+  const names = Object.keys(schema.properties ?? {});
+  const name = values.pick(names.length > 0 ? names : ['x']);
   const inner = values.resolved(schema.properties?.[name] ?? {});
   const isDeep = typeof value[name] === 'object' && value[name] !== null && values.once(2);
   return { ...value, [name]: isDeep ? replaced(values, value[name], inner, make) : make(inner) };
