@@ -23,7 +23,7 @@ const all = RULES.flatMap((file) => yamlOf(file).groups.flatMap((/** @type {any}
 const rules = all.filter(({ record }) => record === undefined);
 const recorded = new Set(all.map(({ record }) => record));
 
-/** Metrics of others: the NATS chart's exporter (`-varz`, prefix `nats`), kube-state-metrics, CloudNativePG and its plug-in. */
+/** Metrics of others: the NATS chart's exporter (`-varz`, prefix `nats`), kube-state-metrics, CloudNativePG and its plug-in; a setting of JetStream. */
 const ofOthers = [
   'nats_varz_routes',
   'kube_pod_container_status_waiting_reason',
@@ -31,6 +31,7 @@ const ofOthers = [
   'kube_job_status_failed',
   'cnpg_collector_pg_wal_archive_status',
   'barman_cloud_cloudnative_pg_io_last_available_backup_timestamp',
+  'max_msg_size',
 ];
 
 /** @param {string} query */

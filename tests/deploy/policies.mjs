@@ -194,12 +194,12 @@ export const policies = {
     ofKind(manifests, 'NetworkPolicy').flatMap((one) => {
       const rules = (one['spec'].egress ?? []).filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
       const blocks = rules.flatMap((/** @type {any} */ rule) => rule.to.map((/** @type {any} */ peer) => peer.ipBlock));
-      if (!['notifications', 'notifications-webhooks', 'notifications-mail'].includes(one.metadata.name)) return unmet(one, { 'reaches only pods': blocks.length === 0 });
+      if (!['notifications', 'notifications-webhooks', 'notifications-mail', 'notifications-export'].includes(one.metadata.name)) return unmet(one, { 'reaches only pods': blocks.length === 0 });
       const reached = (/** @type {string} */ address) => blocks.some((/** @type {any} */ block) => covers([block.cidr], address) && !covers(block.except ?? [], address));
       return unmet(one, {
         ...Object.fromEntries(INSIDE.map((address) => [`does not reach ${address}`, !reached(address)])),
         ...Object.fromEntries(OUTSIDE.map((address) => [`reaches ${address}`, reached(address)])),
-        'reaches only TLS ports': rules.every((/** @type {{ ports: { port: number }[] }} */ { ports }) => ports.every(({ port }) => [443, 8443, 465, 587].includes(port))),
+        'reaches only ports of HTTPS, mail and NATS': rules.every((/** @type {{ ports: { port: number }[] }} */ { ports }) => ports.every(({ port }) => [443, 8443, 465, 587, 4222].includes(port))),
       });
     }),
 
