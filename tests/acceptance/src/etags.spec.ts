@@ -210,4 +210,18 @@ describe('entity tags', () => {
     const [current = ''] = await tags.read('getWebhook', path, [owner]);
     await ok(send('DELETE', path, { as: owner, headers: { 'if-match': current } }));
   });
+
+  // How far behind it is changes between two answers, so nothing is read twice with one tag.
+  it('of a destination never come back', async () => {
+    const tags = new Tags();
+    const destination = { name: 'Warehouse', url: 'tls://broker.example:4222', stream: 'EVENTS' };
+    const made = await tags.ask('createDestination', 'POST /v3/destinations', { as: staff, json: destination });
+    const path = `/v3/destinations/${String(made.body['id'])}`;
+    const found = await tags.ask('getDestination', `GET ${path}`, { as: staff });
+    await tags.ask('replaceDestination', `PUT ${path}`, { as: staff, json: { ...destination, state: 'disabled' }, ifMatch: found.headers.get('etag') ?? '' });
+    await tags.refuses(`PUT ${path}`, { as: staff, json: destination });
+    await tags.refuses(`DELETE ${path}`, { as: staff });
+    const { headers } = await tags.ask('getDestination', `GET ${path}`, { as: staff });
+    await ok(send('DELETE', path, { as: staff, headers: { 'if-match': headers.get('etag') ?? '' } }));
+  });
 });
