@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { Chrome } from './kit/console.mjs';
+import { Chrome, untilFilesOfAllPages } from './kit/console.mjs';
 import { admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 import { misplaced } from './kit/boxes.mjs';
 
@@ -94,8 +93,7 @@ describe('on every page, nothing overlaps, is cut or hidden', () => {
         const visit = await chrome.visit(demoAdmin, { viewport: { width, height: 900 }, path: '/mails', scheme });
         const { page } = visit;
         const answered = answersOf(page);
-        // The files of all pages come a while after the first page.
-        await page.waitForFunction((files) => files.every((file) => performance.getEntriesByName(`${location.origin}/console/assets/${file}`).length > 0), pageFiles());
+        await untilFilesOfAllPages(page);
         await begin(page);
         /** @type {string[]} */
         const found = [];
@@ -112,9 +110,6 @@ describe('on every page, nothing overlaps, is cut or hidden', () => {
     }
   }
 });
-
-/** @returns {string[]} */
-const pageFiles = () => readdirSync(new URL('../../apps/console/dist/site/assets/', import.meta.url)).filter((file) => /-page-[\w-]+\.js$/.test(file));
 
 /** Follows the page's calls. @param {import('playwright-core').Page} page @returns {() => Promise<void>} resolves once all are answered */
 function answersOf(page) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { misplaced } from './kit/boxes.mjs';
 import { Chrome } from './kit/console.mjs';
 import { mailsTo } from './kit/mails.mjs';
 import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
@@ -56,6 +57,10 @@ describe('mails', () => {
     await page.getByText('A copy of the mail waits to be sent').first().waitFor();
     assert.equal((await mailsTo(ada.email, 3)).length, 3);
     await page.waitForFunction(() => [...document.querySelectorAll('tbody tr')].filter((row) => row.textContent?.includes('Order placed') && row.textContent.includes('sent')).length === 2);
+    for (const width of [1024, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.deepEqual(await misplaced(page), [], `at ${width} px`);
+    }
     const { data: entries } = await admin.GET('/audit', { params: { query: { operation: 'notifications.resendMail', subject: boss.username } } });
     assert.equal(entries.length, 1);
 

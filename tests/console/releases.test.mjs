@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Chrome } from './kit/console.mjs';
+import { Chrome, untilFilesOfAllPages } from './kit/console.mjs';
 import { address, newPerson } from './kit/people.mjs';
 
 const labels = ['Orders', 'Plants', 'Stream', 'Webhooks', 'Today'];
@@ -13,9 +13,7 @@ describe('a new release of the console', () => {
   test('does not break a page that is open: it has loaded the files of all pages', async () => {
     const visit = await chrome.visit(await newPerson('staff'), { path: '/webhooks' });
     const { page } = visit;
-    // The charts are the last of them.
-    await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => /\/assets\/charts-/.test(name)));
-    await page.waitForLoadState('networkidle');
+    await untilFilesOfAllPages(page);
     await page.route('**/console/assets/**', (route) => route.fulfill({ status: 404 }));
     for (const name of labels) {
       await page.getByRole('link', { name, exact: true }).click();

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
@@ -124,4 +125,10 @@ export async function logIn(page, { username, password }) {
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Log in', exact: true }).click();
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
+}
+
+/** The files of all pages come a while after the first page; the charts are the last of them. @param {import('playwright-core').Page} page */
+export async function untilFilesOfAllPages(page) {
+  const files = readdirSync(new URL('../../../apps/console/dist/site/assets/', import.meta.url)).filter((file) => /(-page|^charts)-[\w-]+\.js$/.test(file));
+  await page.waitForFunction((wanted) => wanted.every((file) => performance.getEntriesByName(`${location.origin}/console/assets/${file}`).length > 0), files);
 }

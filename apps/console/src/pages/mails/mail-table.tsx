@@ -12,7 +12,7 @@ import { type Mail, mailKinds } from './mail-kinds.js';
 
 export const MailTable = ({ mails }: { readonly mails: readonly Mail[] }): ReactNode => (
   <Paper withBorder>
-    <Table.ScrollContainer minWidth={860}>
+    <Table.ScrollContainer minWidth={700}>
       <Table aria-label="Mails">
         <Table.Thead>
           <Table.Tr><Table.Th>State</Table.Th><Table.Th>About</Table.Th><Table.Th>To</Table.Th><Table.Th>Asked for</Table.Th><Table.Th>Attempts</Table.Th><Table.Th>What happened</Table.Th><Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr>
