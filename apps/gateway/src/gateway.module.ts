@@ -53,7 +53,7 @@ export class GatewayModule {
           provide: RequestAuthenticator,
           inject: [RpcClient, RevocationLog, RateLimit],
           useFactory: (rpc: RpcClient, log: RevocationLog, limit: RateLimit) =>
-            new RequestAuthenticator(new CredentialChecker(rpc, log, options), limit),
+            new RequestAuthenticator(new CredentialChecker(rpc, log, options), limit, limiter),
         },
         { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
         SharedCounts,

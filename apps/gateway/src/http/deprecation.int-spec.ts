@@ -21,8 +21,8 @@ describe('a deprecated operation', () => {
     let server: FastifyInstance;
     beforeAll(async () => {
       const credentials = { findCached: () => undefined, check: () => Promise.reject(unavailable(theService('identity'))) };
-      const authenticator = new RequestAuthenticator(credentials, new RateLimit(100));
-      const routes = new Routes(authenticator, new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000, clientShare: 1 }));
+      const limiter = new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000, clientShare: 1 });
+      const routes = new Routes(new RequestAuthenticator(credentials, new RateLimit(100), limiter), limiter);
       server = fastify();
       server.setErrorHandler((error, request, reply) => {
         sendProblem(error, request, reply, { publicUrl, sandbox: false, logger: createLogger('gateway', 'fatal') });

@@ -8,7 +8,7 @@ import { networkOf } from '@plant-shop/platform/http/request';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkJson } from './json-body.js';
 import { declaredWeight } from './route.js';
-import type { Slot } from '../limits/concurrency-limiter.js';
+import type { ConcurrencyLimiter, Slot } from '../limits/concurrency-limiter.js';
 import { limitHeader, policyHeader, type RateLimit, tooManyRequests } from '../limits/rate-limit.js';
 
 declare module 'node:http' {
@@ -60,6 +60,7 @@ export class RequestAuthenticator {
   constructor(
     private readonly credentials: Pick<CredentialChecker, 'findCached' | 'check'>,
     private readonly limit: RateLimit,
+    private readonly limiter: ConcurrencyLimiter,
   ) {
     this.limitPolicy = policyHeader(limit.perMinute);
   }
@@ -143,11 +144,11 @@ export class RequestAuthenticator {
     this.accept(authentication, policy, request, reply);
   }
 
-  /** Takes its time from the budget of the request. */
+  /** Takes its time from the budget of the request, also that of waiting for its client's turn: a thousand guesses at once would delay others. */
   private async askIdentity(presented: PresentedCredentials, request: FastifyRequest): Promise<Authentication> {
     const startedAt = performance.now();
     try {
-      return await this.credentials.check(presented, request.id, request.span?.traceparent, resourceOf(request));
+      return await this.limiter.inTurn(request.slot, 1, () => this.credentials.check(presented, request.id, request.span?.traceparent, resourceOf(request)));
     } finally {
       request.credentialCheckMs = performance.now() - startedAt;
     }

@@ -169,6 +169,16 @@ describe('load beyond the limits', () => {
       expect(Math.max(...timesLeft.slice(32))).toBeLessThanOrEqual(9_500);
     });
 
+    it('that guess credentials wait for their turn to be checked, too', async () => {
+      await start({});
+      const before = shop.identity.checks;
+      shop.identity.checkDelayMs = 1_500;
+      const guesses = Array.from({ length: 50 }, (_, n) => shop.get('/v3/store/inventory', { api_key: `guess-${n}` }));
+      await until(async () => (await inFlight()) === 50);
+      expect(shop.identity.checks - before).toBe(32);
+      expect(new Set((await Promise.all(guesses)).map(({ status }) => status))).toEqual(new Set([401]));
+    });
+
     it('that are unfinished hold no slot that others need, nor their memory', async () => {
       await start();
       let closed = 0;
