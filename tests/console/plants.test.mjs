@@ -113,7 +113,7 @@ describe('plants', () => {
     await page.getByRole('heading', { name: `${word} one`, level: 1 }).waitFor();
     await page.getByText(tag, { exact: true }).filter({ visible: true }).waitFor();
     // It is a tag of the shop, not a list. The field offers others once it knows them.
-    await page.getByRole('textbox', { name: 'Tags' }).click();
+    await page.getByRole('combobox', { name: 'Tags' }).click();
     await page.getByRole('option').first().waitFor();
     assert.equal(await page.getByRole('button', { name: /^Make \d tags/ }).count(), 0);
     await visit.leave();
