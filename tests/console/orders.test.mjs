@@ -49,7 +49,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('names the application that acted for a person, and not the console', async () => {
+  test('names the application that acted for a person, and not the console (slow)', async () => {
     const id = await placeOrder(await newPlant());
     await pay(id);
     const name = fresh('Label printer');
@@ -160,7 +160,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('the list can be filtered by status, plant and owner, and the URL contains the filters', async () => {
+  test('the list can be filtered by status, plant and owner, and the URL contains the filters (slow)', async () => {
     const plantId = await newPlant();
     const [unpaid, paid] = [await placeOrder(plantId), await placeOrder(plantId)];
     await pay(paid);
@@ -181,7 +181,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('a refusal is shown in the dialog, with a remedy and the request id', async () => {
+  test('a refusal is shown in the dialog, with a remedy and the request id (slow)', async () => {
     const id = await placeOrder(await newPlant());
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
     const { page } = visit;
@@ -201,7 +201,7 @@ describe('the orders pages', () => {
     await visit.leave(/40\d/);
   });
 
-  test('a payment after the cancellation makes a refund due, which can be completed', async () => {
+  test('a payment after the cancellation makes a refund due, which can be completed (slow)', async () => {
     const id = await placeOrder(await newPlant());
     const late = fresh('late');
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
@@ -225,7 +225,7 @@ describe('the orders pages', () => {
     await visit.leave(/409/);
   });
 
-  test('a customer sees only own orders, and can only cancel them', async () => {
+  test('a customer sees only own orders, and can only cancel them (slow)', async () => {
     const customer = await newPerson('customer');
     const plantId = await newPlant();
     const others = await placeOrder(plantId);
@@ -252,7 +252,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('a list of 10,000 orders scrolls, with few rows in the page', async () => {
+  test('a list of 10,000 orders scrolls, with few rows in the page (slow)', async () => {
     const plantId = await newPlant(20_000);
     const total = 10_000;
     await repeatOrder(await placeOrder(plantId), total - 1);

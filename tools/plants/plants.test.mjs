@@ -33,7 +33,7 @@ afterEach(() => {
 const plant = (/** @type {number} */ id) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' });
 const file = (/** @type {string} */ name) => ({ path: join(folder, name), format: /** @type {import('./csv.mjs').Format} */ (name.endsWith('csv') ? 'csv' : 'ndjson') });
 
-test('an import that is cut off resumes at the first unprocessed line', async () => {
+test('an import that is cut off resumes at the first unprocessed line (slow)', async () => {
   /** @type {number[]} */
   const taken = [];
   answer = async (request, response) => {
@@ -141,7 +141,7 @@ test('nothing of a file is sent that is damaged anywhere', async () => {
   await assert.rejects(imported('plants.ndjson', Buffer.from('{"id":1}\n{"id":2,"name":"\xe9"}\n', 'latin1')), /Line 2, column 17 is not UTF-8/);
 });
 
-test('an import waits for a shop that is busy, as long as it says', async () => {
+test('an import waits for a shop that is busy, as long as it says (slow)', async () => {
   /** @type {unknown[]} */
   const taken = [];
   let refusals = 0;

@@ -98,7 +98,7 @@ test('a connection without a password, or with that of another service, is refus
   }
 });
 
-test('a stalled connection is closed within 5 s, so that it does not stay in its queue group', async () => {
+test('a stalled connection is closed within 5 s, so that it does not stay in its queue group (slow)', async () => {
   const from = performance.now();
   const socket = createConnection({ host: '127.0.0.1', port });
   let heard = '';

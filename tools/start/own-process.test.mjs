@@ -29,7 +29,7 @@ test('Node and a shell read the same values from an environment file', () => {
   assert.throws(() => environmentFile({ BOTH: `'"` }), { message: /^BOTH holds both/ });
 });
 
-test('a developer\'s own store replaces the one left out, accepts a debugger, and restarts when its build changes', { timeout: 300_000 }, async (t) => {
+test('a developer\'s own store replaces the one left out, accepts a debugger, and restarts when its build changes (slow)', { timeout: 300_000 }, async (t) => {
   const dataDir = new DataDir(join(folder, 'shop'));
   const gateway = `http://127.0.0.1:${await freePort()}`;
   const place = { DATA_DIR: dataDir.path, GATEWAY_PORT: new URL(gateway).port, STREAM_PORT: `${await freePort()}`, INITIAL_STOCK: '7' };

@@ -13,8 +13,8 @@ const STEPS = /** @type {const} */ (['lint', 'tools', 'deploy', 'unit', 'accepta
 const QUICK_STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'console']);
 
 /** What a quick run leaves out, for its last lines. */
-export const LEFT_OUT = `Left out: tests that kill, cut off or fill up services (*.crash.int-spec.ts, *.slow.int-spec.ts), the acceptance and console tests but
-for the access table, one tour and the cost of requests, ${STEPS.filter((name) => !QUICK_STEPS.some((one) => one === name)).join(', ')}. Everything, as at night: npm test -- --all`;
+export const LEFT_OUT = `Left out: tests that kill, cut off or fill up services (*.crash.int-spec.ts, *.slow.int-spec.ts), those whose names say (slow), which CI
+runs, the acceptance and console tests but for the access table, one tour and the cost of requests, ${STEPS.filter((name) => !QUICK_STEPS.some((one) => one === name)).join(', ')}. Everything, as at night: npm test -- --all`;
 
 /** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-nightly', 'adjacent']);

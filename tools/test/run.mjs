@@ -38,14 +38,14 @@ export async function jest(place, name, args, env, limit) {
  * @param {Place} place
  * @param {string} name of the step
  * @param {string} files
- * @param {{ limit?: AbortSignal, env?: Record<string, string>, concurrency?: number }} [options] `limit` ends it; `concurrency`: files at a time. Most
+ * @param {{ limit?: AbortSignal, env?: Record<string, string>, concurrency?: number, without?: string }} [options] `limit` ends it; `without`: names of tests to skip; `concurrency`: files at a time. Most
  *   files wait for servers more than they compute; on two cores Node would run one at a time
  */
-export async function nodeTests(place, name, files, { limit = AbortSignal.timeout(LONGEST_MS), env = {}, concurrency = 3 } = {}) {
+export async function nodeTests(place, name, files, { limit = AbortSignal.timeout(LONGEST_MS), env = {}, concurrency = 3, without } = {}) {
   const file = join(place.folder, `${name}.tap`);
   const ours = new URL('node-reporter.mjs', import.meta.url).href;
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', `--test-reporter=${ours}`, `--test-reporter-destination=${file}`];
-  const code = await node(place, ['--test', `--test-concurrency=${concurrency}`, ...reporters, files], { limit, env });
+  const code = await node(place, ['--test', `--test-concurrency=${concurrency}`, ...(without === undefined ? [] : [`--test-skip-pattern=${without}`]), ...reporters, files], { limit, env });
   const report = contentOf(file);
   place.durations.files.push(...durationsOfFiles(report ?? ''));
   return tallyOfTap({ code, report, wasCut: limit.aborted });

@@ -25,6 +25,11 @@ import { startShop } from './shop.mjs';
 /** Unit tests that crash, cut off or fill up real services: they take minutes, and break when the mechanism that they prove changes. */
 const SLOW = '\\.(crash|slow)\\.int-spec\\.ts$';
 
+/** Tests whose names say so: they took more than 1.5 s beside others, and mostly waited. */
+const SLOW_TEST = '\\(slow\\)';
+/** CI has time for what `npm test` leaves out of its steps. @param {StepContext} context */
+const leavesOutSlow = ({ isQuick }) => isQuick && process.env['SLOW_TESTS'] !== 'true';
+
 /** @type {Record<import('./options.mjs').StepName, (context: StepContext) => Promise<import('./results.mjs').Tally>>} */
 export const steps = {
   // Knip finds unused files, exports and packages; its second run, packages that only tests may use.
@@ -33,17 +38,17 @@ export const steps = {
     const production = ['--production', '--strict', '--include', 'dependencies,unlisted'];
     const linters = [['node_modules/oxlint/bin/oxlint', '--config', 'oxlint.config.mjs'], [...knip, '--include', 'files,dependencies,unlisted,exports,types'], [...knip, ...production]];
     const tallies = [];
-    for (const one of linters) tallies.push(check((await node(context, one)) === 0, one.join(' ')));
+    for (const one of leavesOutSlow(context) ? linters.slice(0, 2) : linters) tallies.push(check((await node(context, one)) === 0, one.join(' ')));
     return sum(tallies);
   },
 
-  tools: (context) => nodeTests(context, 'tools', '{tools,tests/load}/**/*.test.mjs'),
+  tools: (context) => nodeTests(context, 'tools', '{tools,tests/load}/**/*.test.mjs', leavesOutSlow(context) ? { without: SLOW_TEST } : {}),
 
   // Tests wait for servers more than they compute: Jest's default, one worker less than cores, takes several times longer. A worker keeps the
   // modules of the files that it has run. Restarting it beyond this size takes no longer than collecting that heap, and they need less memory.
   unit: async (context) => {
     const { files, isQuick, packages, jestArgs } = context;
-    const all = ['--maxWorkers=4', '--workerIdleMemoryLimit=1GB', ...(isQuick ? ['--testPathIgnorePatterns', SLOW] : []), ...packages.map((folder) => `${folder}/`), ...jestArgs];
+    const all = ['--maxWorkers=4', '--workerIdleMemoryLimit=1GB', ...(isQuick ? ['--testPathIgnorePatterns', SLOW] : []), ...(leavesOutSlow(context) ? [`--testNamePattern=^(?!.*${SLOW_TEST})`] : []), ...packages.map((folder) => `${folder}/`), ...jestArgs];
     const which = files ? onlyFiles(files) : all;
     return jest(context, 'unit', which, await startServers(context));
   },
@@ -75,7 +80,7 @@ export const steps = {
     const { binary } = await natsForTests(context.stop.signal);
     const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary, TEST_NATS_SERVER_BINARY: binary };
     const files = context.isQuick ? 'tests/console/{login,orders,texts}.test.mjs' : 'tests/console/*.test.mjs';
-    const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? files, { env, concurrency: 2 });
+    const tally = await nodeTests(context, 'console', context.jestArgs[0] ?? files, { env, concurrency: 2, ...(leavesOutSlow(context) && { without: SLOW_TEST }) });
     if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
     return tally;
   },

@@ -78,7 +78,7 @@ describe('replicas of one role', () => {
     await services[0]?.stop();
   }, 30_000);
 
-  it('events logged without a webhooks replica are delivered, in order, once there is one', async () => {
+  it('events logged without a webhooks replica are delivered, in order, once there is one (slow)', async () => {
     const first = await webhooks();
     await create();
     await first.stop();
@@ -92,7 +92,7 @@ describe('replicas of one role', () => {
     expect(receiver.ids).toEqual(events.map(({ id }) => id));
   }, 30_000);
 
-  it('replicas of the stream get events from messages of webhooks replicas, without reading the log', async () => {
+  it('replicas of the stream get events from messages of webhooks replicas, without reading the log (slow)', async () => {
     const [left, right] = await Promise.all([stream(), stream()]);
     await Promise.all([webhooks(), webhooks()]);
     const clients = await Promise.all([left, right].map((one) => one.opened()));
@@ -143,7 +143,7 @@ describe('replicas of one role', () => {
     await until(async () => (await oldest()) === 5, 15_000);
   }, 60_000);
 
-  it('the send lag starts when an event reaches notifications: a slow store does not add replicas', async () => {
+  it('the send lag starts when an event reaches notifications: a slow store does not add replicas (slow)', async () => {
     const replica = await stream();
     const client = await replica.opened();
     shop.storeIsDown = true;

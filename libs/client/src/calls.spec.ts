@@ -177,7 +177,7 @@ describe('an error describes the failure', () => {
     if ('reason' in error && error.reason === 'ENOTFOUND') expect(performance.now() - begun).toBeLessThan(2_500);
   });
 
-  it("when a proxy answers with a page", async () => {
+  it("when a proxy answers with a page (slow)", async () => {
     const server = await start(page(200));
     expect(await errorOf(place(server.url))).toMatchObject({ kind: 'not-the-shop', status: 200, contentType: 'text/html', excerpt: expect.stringContaining('Bad gateway') });
     const absent = await start(page(404));
@@ -252,7 +252,7 @@ describe('a credential that expires', () => {
     expect(asked).toEqual([undefined, '1']);
   });
 
-  it('is renewed before it expires', async () => {
+  it('is renewed before it expires (slow)', async () => {
     const server = await start(json(order));
     let tokens = 0;
     const shop = shopAt(server.url, { credential: { token: async () => ({ token: `${(tokens += 1)}`, expiresInMs: 4_000 }) } });

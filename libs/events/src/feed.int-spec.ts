@@ -10,7 +10,7 @@ describe('a feed', () => {
   });
   afterEach(() => service.close());
 
-  it('has no gaps and keeps the order of each thing while two replicas number and eight writers append 50,000 events', async () => {
+  it('has no gaps and keeps the order of each thing while two replicas number and eight writers append 50,000 events (slow)', async () => {
     let writing = true;
     const number = async (): Promise<void> => {
       while (writing) await service.feed.number();
@@ -120,7 +120,7 @@ describe('a feed', () => {
     expect((await service.numbered()).map((event) => event.seq)).toEqual([1, 2, 3]);
   });
 
-  it('that begins a new epoch numbers any number of events again, and no statement changes more than 20,000', async () => {
+  it('that begins a new epoch numbers any number of events again, and no statement changes more than 20,000 (slow)', async () => {
     await service.database.query(
       `INSERT INTO thing_events (thing_id, version, owner_id, event_id, body, feed_seq)
        SELECT 1, n, gen_random_uuid(), gen_random_uuid(), '{}', n FROM generate_series(1, 45000) AS n`,

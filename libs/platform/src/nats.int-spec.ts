@@ -211,7 +211,7 @@ describe('a connection', () => {
     await until(async () => (await codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor()))) === 'answered');
   });
 
-  it('that stalls is replaced within the documented 5 s', async () => {
+  it('that stalls is replaced within the documented 5 s (slow)', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
     closing(await StubService.start(nats.url), (one) => one.close());

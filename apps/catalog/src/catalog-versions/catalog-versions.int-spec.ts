@@ -78,7 +78,7 @@ describe('versions of the catalogue', () => {
 
     it('was deleted', () => replacesVersions((plantId) => shop.caller.call(catalog.deletePlant, { plantId })));
 
-    it('was deleted later, by the loop of intents', () =>
+    it('was deleted later, by the loop of intents (slow)', () =>
       replacesVersions(async (plantId) => {
         shop.store.interceptNext('retirePlant', loseAnswer);
         expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId }))).toBe('outcome-unknown');
@@ -127,7 +127,7 @@ describe('versions of the catalogue', () => {
     });
   });
 
-  it('each stand for one content, whatever is written and read concurrently', async () => {
+  it('each stand for one content, whatever is written and read concurrently (slow)', async () => {
     const ids = Array.from({ length: 6 }, (_, n) => 5_000 + n * 16);
     for (const id of ids) await shop.create({ id, status: 'sold' });
     const seen = new Map<string, string>();

@@ -102,7 +102,7 @@ describe('the changes of plants', () => {
     expect((await read(cursor)).changes).toMatchObject([{ id: plant.id, name: 'Committed' }]);
   });
 
-  it('miss nothing, whatever is written and read concurrently', async () => {
+  it('miss nothing, whatever is written and read concurrently (slow)', async () => {
     const ids = Array.from({ length: 12 }, (_, n) => 70_000 + n);
     for (const id of ids) await shop.create({ id });
     const begin = await head();
@@ -137,7 +137,7 @@ describe('the changes of plants', () => {
     for (const copy of await Promise.all(readers)) expect([...copy.values()]).toEqual(ids.map(() => 'Name 25'));
   });
 
-  it('of a deleted plant are kept for 30 days; then an older cursor is too old, and a new reader misses nothing', async () => {
+  it('of a deleted plant are kept for 30 days; then an older cursor is too old, and a new reader misses nothing (slow)', async () => {
     const [gone, kept] = [await shop.create(), await shop.create()];
     const before = await head();
     await shop.caller.call(catalog.deletePlant, { plantId: gone.id });
@@ -176,7 +176,7 @@ describe('the changes of plants', () => {
     expect(await unread()).toEqual([]);
   });
 
-  it('of a restored history refuse cursors of the lost one, also after as many changes, and honour those from before', async () => {
+  it('of a restored history refuse cursors of the lost one, also after as many changes, and honour those from before (slow)', async () => {
     const plant = await shop.create();
     const common = await head();
     const backUp = ['plants', 'plant_changes', 'plant_change_steps'];

@@ -61,7 +61,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     return Buffer.concat(content);
   };
 
-  it('a picture of 10 MiB is returned unchanged, and the plant shows it', async () => {
+  it('a picture of 10 MiB is returned unchanged, and the plant shows it (slow)', async () => {
     const { id } = await shop.create();
     const content = png(maxImageBytes);
     const { imageId, url, shown } = await upload(id, content);

@@ -166,7 +166,7 @@ describe('a replica that is killed between its commit and its call to the store'
     expect(await lost).toBe('outcome-unknown');
   });
 
-  it('leaves one plant, and another replica answers the repetition once its stock is open', async () => {
+  it('leaves one plant, and another replica answers the repetition once its stock is open (slow)', async () => {
     const victim = await shop.startProcess();
     const opening = gate();
     shop.store.interceptNext('openStock', opening.interceptor);

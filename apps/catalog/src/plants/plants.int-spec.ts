@@ -89,7 +89,7 @@ describe('plants', () => {
     expect(new Set(created.map((plant) => plant.id)).size).toBe(20);
   });
 
-  it('ids that clients claim while they are assigned make no creation fail', async () => {
+  it('ids that clients claim while they are assigned make no creation fail (slow)', async () => {
     const codeOf = async (creation: Promise<Plant>): Promise<unknown> => {
       const outcome = await outcomeOf(creation);
       return typeof outcome === 'string' ? outcome : 'created';

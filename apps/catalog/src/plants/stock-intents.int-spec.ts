@@ -127,7 +127,7 @@ describe('changes of plants reach the store', () => {
     });
   });
 
-  it('two replicas share a backlog: the store is called once per plant', async () => {
+  it('two replicas share a backlog: the store is called once per plant (slow)', async () => {
     const ids = Array.from({ length: 600 }, () => plants.newId());
     // As after a crash of all replicas between commit and call.
     await plants.shop.database.query(
@@ -143,7 +143,7 @@ describe('changes of plants reach the store', () => {
     expect(ids.filter((id) => plants.callsFor(id).length !== 1)).toEqual([]);
   });
 
-  it('catalog and store agree in the end after any mix of concurrent changes and failures', async () => {
+  it('catalog and store agree in the end after any mix of concurrent changes and failures (slow)', async () => {
     const ids = Array.from({ length: 10 }, () => plants.newId());
     const any = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T;
     const late = async (carryOut: () => unknown): Promise<unknown> => {

@@ -119,7 +119,7 @@ describe('after a database was restored', () => {
     expect(await reconcile()).toEqual([{ plantId: id, drift: 'stock-missing', outcome: 'unfinished' }]);
   });
 
-  it('no difference is reported while plants are created, changed and deleted', async () => {
+  it('no difference is reported while plants are created, changed and deleted (slow)', async () => {
     let stopped = false;
     const serving = Array.from({ length: 8 }, async (_, n) => {
       while (!stopped) {

@@ -184,7 +184,7 @@ describe('a search', () => {
     expect(pages).toBeGreaterThanOrEqual(4);
   });
 
-  it('shows each plant once when pages become smaller', async () => {
+  it('shows each plant once when pages become smaller (slow)', async () => {
     await fill(150, 'ficus %s');
     await shop.database.query(`
       INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes, name_words, label_words)
@@ -204,7 +204,7 @@ describe('a search', () => {
     expect(await names({ q: 'sorrel', limit: 2 })).toEqual(['Sorrel soup', 'Sorrel']);
   });
 
-  it('shows no plant twice when plants are added between pages', async () => {
+  it('shows no plant twice when plants are added between pages (slow)', async () => {
     await fill(1_200, 'growing %s');
     const first = await shop.raw(catalog.searchPlants, { q: 'growing', limit: 600 });
     await fill(600, 'growing more %s');

@@ -109,7 +109,7 @@ describe('an import', () => {
     ]);
   });
 
-  it('is outcome-unknown while the store fails, and reaches the store when repeated', async () => {
+  it('is outcome-unknown while the store fails, and reaches the store when repeated (slow)', async () => {
     for (const [n, interceptor] of [fail, loseAnswer].entries()) {
       const plant = { id: 141 + n, name: 'Later' };
       shop.store.interceptNext('openStocks', interceptor);
@@ -121,7 +121,7 @@ describe('an import', () => {
     expect(await shop.disagreements()).toEqual([]);
   });
 
-  it('by a caller without write:stock answers a repeated creation with a quantity as before, and refuses any other quantity', async () => {
+  it('by a caller without write:stock answers a repeated creation with a quantity as before, and refuses any other quantity (slow)', async () => {
     const gardener = (subject: string) => ({ subject, permissions: ['write:plants'], shown: ['apiKey'] });
     const importBy = async (subject: string, plants: readonly object[], budgetMs?: number) =>
       (await shop.caller.call(catalog.importPlants, { lines: plants.map((one) => JSON.stringify(one)) }, gardener(subject), budgetMs)).map((one) => ('result' in one ? one.result : one.refused.code));
@@ -244,7 +244,7 @@ describe('an export', () => {
     }
   });
 
-  it('waits for a slot, and is refused if none becomes free', async () => {
+  it('waits for a slot, and is refused if none becomes free (slow)', async () => {
     const begin = (): Promise<unknown> => outcomeOf(shop.caller.call(catalog.beginExport, {}));
     // More exports than both replicas can hold, none of which ends.
     const begun = await Promise.all(Array.from({ length: 6 }, begin));

@@ -236,7 +236,7 @@ describe('texts of strangers', () => {
     );
   }
 
-  it('are marked as data, show every character, and have a bounded length, in each answer of each tool', async () => {
+  it('are marked as data, show every character, and have a bounded length, in each answer of each tool (slow)', async () => {
     const asked = [...new Set(agentTools.flatMap(({ calls }) => calls.map(({ operation }) => operation)))];
     const own = asked.flatMap(({ calls: [operation], answer }) =>
       operation && answer.kind === 'forwarded' ? [fake(operation, () => filled(answer.schema.json, { text: injected, components: answer.schema.components, all: true }))] : [],
@@ -287,7 +287,7 @@ describe('limits of agents', () => {
     expect(failure(await call(shop, 'read_inventory', {}, { api_key: 'other' }))).toBeUndefined();
   });
 
-  it('count a message as eight requests and what it calls, and a long answer as more', async () => {
+  it('count a message as eight requests and what it calls, and a long answer as more (slow)', async () => {
     shop = await startShop(shopWithPlants, { rateLimitPerMinute: 10_000 });
     for (const [n, key] of ['staff', 'customer', 'other'].entries()) shop.identity.addCredential(key, { kind: 'apiKey', userId: userId(n) });
     const used = async (key: string, method: string, params: Record<string, unknown>): Promise<number> => {
@@ -360,7 +360,7 @@ describe('limits of agents', () => {
     expect((await other).status).toBe(200);
   });
 
-  it('hold until an answer is read', async () => {
+  it('hold until an answer is read (slow)', async () => {
     shop = await startShop(shopWithPlants);
     shop.identity.addCredential('staff');
     const socket = connect(Number(new URL(shop.gateway.url).port), '127.0.0.1', () => socket.write(raw('resources/read', { uri: `${publicUrl}/v3/openapi.json` }).repeat(30)));

@@ -34,7 +34,7 @@ describe('the health of the shop', () => {
     await until(async () => (await shop.get('/readyz')).status === 200);
   });
 
-  it('tells a service that is slow from one that is away', async () => {
+  it('tells a service that is slow from one that is away (slow)', async () => {
     await shop.stopFake('store');
     const { promise: held, resolve: release } = Promise.withResolvers<{ ready: boolean; checks: Record<string, string> }>();
     const slow = await startFake(shop.nats.url, 'store', [fake(readinessOf('store'), () => held)]);
@@ -46,7 +46,7 @@ describe('the health of the shop', () => {
     await until(async () => (await shop.get('/readyz')).status === 200);
   });
 
-  it('stays not ready after an outage of identity until credentials can be checked again', async () => {
+  it('stays not ready after an outage of identity until credentials can be checked again (slow)', async () => {
     shop.identity.addCredential('key', { kind: 'apiKey' });
     await shop.stopFake('identity');
     await pause(1_500);
@@ -97,7 +97,7 @@ describe('a stopping gateway', () => {
   let shop: Shop | undefined;
   afterEach(() => shop?.stop());
 
-  it('finishes requests in flight, then ends', async () => {
+  it('finishes requests in flight, then ends (slow)', async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<unknown>();
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<unknown>();
     shop = await startShop({
@@ -126,7 +126,7 @@ describe('a stopping gateway', () => {
     expect(performance.now() - started).toBeLessThan(3_000);
   });
 
-  it('closes idle connections', async () => {
+  it('closes idle connections (slow)', async () => {
     shop = await startShop(echoes);
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
     const started = performance.now();

@@ -239,7 +239,7 @@ describe('credentials at the gateway', () => {
     });
   });
 
-  it('can be checked before the gateway reports ready, unless identity is down', async () => {
+  it('can be checked before the gateway reports ready, unless identity is down (slow)', async () => {
     shop.identity.isUnresponsive = true;
     const { service } = await startReplica(shop.nats);
     try {
@@ -315,7 +315,7 @@ describe('credentials at the gateway', () => {
       }
     });
 
-    it('end when a rotated key expires, although it was cached without an expiry', async () => {
+    it('end when a rotated key expires, although it was cached without an expiry (slow)', async () => {
       const own = userId(701);
       shop.identity.addCredential('rotated', { kind: 'apiKey', userId: own });
       expect(await createPlant({ api_key: 'rotated' })).toBe(200);
@@ -417,7 +417,7 @@ describe('credentials at the gateway', () => {
       expect(await principalOfRegistration({ api_key: 'key' })).toMatchObject({ subject: userId(1), shown: ['apiKey'] });
     });
 
-    it('do not block requests while identity is down', async () => {
+    it('do not block requests while identity is down (slow)', async () => {
       shop.identity.isUnresponsive = true;
       await until(async () => (await createPlant({ api_key: 'key' })) === 503);
       const startedAt = performance.now();
@@ -428,7 +428,7 @@ describe('credentials at the gateway', () => {
     });
   });
 
-  it('stay valid when one of two identity replicas dies with a call in flight', async () => {
+  it('stay valid when one of two identity replicas dies with a call in flight (slow)', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
     try {
       for (let died = 0; died < 3; died++) {
@@ -472,7 +472,7 @@ describe('credentials at the gateway', () => {
       await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     });
 
-    it('get 503 when identity hangs', async () => {
+    it('get 503 when identity hangs (slow)', async () => {
       expect(await createPlant({ api_key: 'key' })).toBe(200);
       shop.identity.isUnresponsive = true;
       await until(async () => (await createPlant({ api_key: 'key' })) === 503);

@@ -148,7 +148,7 @@ describe('images at the gateway', () => {
       expect(answer).toMatchObject({ shown: false, notShownBecause: expect.stringContaining('no JPEG'), imageUrl: `${publicUrl}/v3/images/${imageId}` });
     });
 
-    it('accepts the file as the body, with its text in the query, as Petstore v3 sends it', async () => {
+    it('accepts the file as the body, with its text in the query, as Petstore v3 sends it (slow)', async () => {
       const send = (query: string, body: Buffer): Promise<Response> =>
         shop.send('POST', `/v3/plant/7/uploadImage${query}`, body, { api_key: 'key', 'content-type': 'application/octet-stream' });
       const content = randomBytes(imageChunkBytes + 5);
@@ -175,7 +175,7 @@ describe('images at the gateway', () => {
       expect({ maxWaiting, begun, finished }).toEqual({ maxWaiting: 1, begun: 1, finished: 1 });
     });
 
-    it('accepts a file of exactly 10 MiB and refuses one byte more', async () => {
+    it('accepts a file of exactly 10 MiB and refuses one byte more (slow)', async () => {
       expect((await upload(multipart(fileOf(Buffer.alloc(maxImageBytes))))).status).toBe(200);
       written = [];
       const response = await upload(multipart(fileOf(Buffer.alloc(maxImageBytes + 1))));

@@ -40,7 +40,7 @@ describe('load beyond the limits', () => {
   const post = (bytes: number, sent: string): string =>
     `POST /v3/user HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${sent}`;
 
-  it('is rejected at once with 503 while accepted requests are answered', async () => {
+  it('is rejected at once with 503 while accepted requests are answered (slow)', async () => {
     const slow = fake(catalog.getPlant, () => new Promise<Plant>((resolve) => setTimeout(() => resolve(plant), 300)));
     shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20, clientInFlightShare: 100 });
     const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
@@ -53,7 +53,7 @@ describe('load beyond the limits', () => {
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
   }, 20_000);
 
-  it('closes the connection of a rejected request, and no other', async () => {
+  it('closes the connection of a rejected request, and no other (slow)', async () => {
     const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
     const served = exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
@@ -93,7 +93,7 @@ describe('load beyond the limits', () => {
     expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(200);
   });
 
-  it('cannot build up through slow bodies or headers, which time out', async () => {
+  it('cannot build up through slow bodies or headers, which time out (slow)', async () => {
     shop = await startShop(echoes, { requestTimeoutMs: 400 });
     const startedAt = performance.now();
     const answers = await Promise.all([exchange(post(100, '{')), exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n'), exchange('G')]);
@@ -169,7 +169,7 @@ describe('load beyond the limits', () => {
       expect(Math.max(...timesLeft.slice(32))).toBeLessThanOrEqual(9_500);
     });
 
-    it('that guess credentials wait for their turn to be checked, too', async () => {
+    it('that guess credentials wait for their turn to be checked, too (slow)', async () => {
       await start({});
       const before = shop.identity.checks;
       shop.identity.checkDelayMs = 1_500;
@@ -293,7 +293,7 @@ describe('a client that is too slow', () => {
     expect(await talk(body, `${head}x`, silent)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('gets 408 also after others have ended, in whatever order', async () => {
+  it('gets 408 also after others have ended, in whatever order (slow)', async () => {
     const limiter = new ConcurrencyLimiter(limits, { ...paces, bodyMs: 2_000 });
     const ended: number[] = [];
     const server = createServer((request, response) => {
@@ -325,11 +325,11 @@ describe('a client that is too slow', () => {
     server.close();
   });
 
-  it('with a body that has arrived waits for its answer', async () => {
+  it('with a body that has arrived waits for its answer (slow)', async () => {
     expect(await talk('whole', head + 'x'.repeat(10_000), silent, { forMs: 2_000 })).toBe('open');
   });
 
-  it('to read loses the connection; one whose answer is not ready does not', async () => {
+  it('to read loses the connection; one whose answer is not ready does not (slow)', async () => {
     const large = (response: ServerResponse): unknown => response.end(Buffer.alloc(30_000_000));
     expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', large, { reads: false })).toBe('closed');
     expect(await talk(undefined, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n', silent, { forMs: 2_000 })).toBe('open');

@@ -126,7 +126,7 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
-  it('are covered by the limit of concurrent requests', async () => {
+  it('are covered by the limit of concurrent requests (slow)', async () => {
     const narrow = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, maxInFlight: 1 });
     hangs = true;
     const first = narrow.get('/oauth/authorize?client_id=a');
@@ -218,7 +218,7 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(response.status).toBe(413);
   });
 
-  it('answer with a problem when they time out: for a token request the outcome is unknown', async () => {
+  it('answer with a problem when they time out: for a token request the outcome is unknown (slow)', async () => {
     hangs = true;
     expect(await (await token()).json()).toMatchObject({ status: 503, code: 'outcome-unknown' });
     const read = await shop.get('/oauth/jwks');

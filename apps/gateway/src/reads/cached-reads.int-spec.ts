@@ -100,7 +100,7 @@ describe('cached reads', () => {
   const urls = (): string[] => [shop.gateway.url, replica.gateway.url];
   const list = '/v3/plant/findByStatus?status=available';
 
-  it('fetch a plant once, and then only revalidate it', async () => {
+  it('fetch a plant once, and then only revalidate it (slow)', async () => {
     catalogue.write(1, 1, 'Fern');
     const first = await shop.get('/v3/plant/1');
     for (let n = 0; n < 5; n++) {
@@ -112,7 +112,7 @@ describe('cached reads', () => {
     expect({ reads: catalogue.reads, checks: catalogue.checks }).toEqual({ reads: 1, checks: 5 });
   });
 
-  it('share checks among concurrent requests', async () => {
+  it('share checks among concurrent requests (slow)', async () => {
     catalogue.write(1, 1, 'Fern');
     await shop.get('/v3/plant/1');
     catalogue.jitterMs = 20;
@@ -123,7 +123,7 @@ describe('cached reads', () => {
     expect(catalogue.reads).toBe(1);
   });
 
-  it('see each change at once, and fetch only what it affects', async () => {
+  it('see each change at once, and fetch only what it affects (slow)', async () => {
     catalogue.write(1, 1, 'Fern');
     catalogue.write(2, 2, 'Ficus');
     for (const path of ['/v3/plant/1', '/v3/plant/2', list]) await shop.get(path);
@@ -190,7 +190,7 @@ describe('cached reads', () => {
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
   });
 
-  it('have bounded memory: the least recently used are evicted', async () => {
+  it('have bounded memory: the least recently used are evicted (slow)', async () => {
     // Twice as much as the cache holds.
     const plants = 200;
     for (let id = 1; id <= plants; id++) catalogue.write(id, id, 'x'.repeat(10_000));

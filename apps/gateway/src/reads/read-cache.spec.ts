@@ -4,7 +4,7 @@ import { type CachedResponse, ReadCache } from './cached-reads.js';
 const read = (bytes: number): CachedResponse => ({ payload: Buffer.alloc(bytes), etag: undefined, link: undefined, stamp: 's' });
 
 describe('cached responses', () => {
-  it('never exceed the size of the cache', () => {
+  it('never exceed the size of the cache (slow)', () => {
     const cache = new ReadCache(1_000_000);
     for (let n = 0; n < 10_000; n++) {
       cache.set(`key ${n % 700}`, read((n * 7_919) % 20_000));

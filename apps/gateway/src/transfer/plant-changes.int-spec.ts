@@ -58,7 +58,7 @@ describe('waiting for changes of plants', () => {
     expect(ms).toBeLessThan(soonMs);
   });
 
-  it('ends with the first change, for all that wait, and asks the catalog for nothing but its versions until then', async () => {
+  it('ends with the first change, for all that wait, and asks the catalog for nothing but its versions until then (slow)', async () => {
     const answers = Promise.all(Array.from({ length: 20 }, () => ask('?cursor=c&wait=30')));
     await until(async () => asked.length === 20 && checks > 3);
     await pause(1_000);
@@ -80,7 +80,7 @@ describe('waiting for changes of plants', () => {
     expect(ms).toBeLessThan(soonMs);
   });
 
-  it('ends without one after the given time', async () => {
+  it('ends without one after the given time (slow)', async () => {
     const { status, body, ms } = await ask('?wait=1');
     expect({ status, body }).toEqual({ status: 200, body: none });
     expect(ms).toBeGreaterThan(900);

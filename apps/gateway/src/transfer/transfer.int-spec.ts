@@ -233,7 +233,7 @@ describe('import and export', () => {
     expect(batches).toEqual([1, 1, 1]);
   });
 
-  it('stops reading lines while the client does not read results', async () => {
+  it('stops reading lines while the client does not read results (slow)', async () => {
     const sent = begin();
     const chunk = Array.from({ length: 1_000 }, (_, n) => `{"id":${n + 1}}\n`).join('');
     sent.on('response', (response) => response.pause());
@@ -245,7 +245,7 @@ describe('import and export', () => {
     sent.destroy();
   });
 
-  it('stops when the credential is revoked', async () => {
+  it('stops when the credential is revoked (slow)', async () => {
     const sent = begin();
     sent.write('{"id":1}\n');
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -342,7 +342,7 @@ describe('import and export', () => {
     }
   });
 
-  it('aborts an export that cannot be completed, instead of ending it normally', async () => {
+  it('aborts an export that cannot be completed, instead of ending it normally (slow)', async () => {
     await shop.stopFake('catalog');
     await shop.replaceFake('catalog', [
       fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),

@@ -89,7 +89,7 @@ describe('rotating an API key', () => {
     expect(Date.parse(expiresAt!)).toBe(Date.parse(inAnHour) - 1_800_000);
   });
 
-  it('reaches followers within a second, and they accept the old key for exactly the grace period', async () => {
+  it('reaches followers within a second, and they accept the old key for exactly the grace period (slow)', async () => {
     const { username, principal } = await shop.registerAndLogin();
     const old = await create(username, principal);
     const follower = await Follower.start(shop);
@@ -146,7 +146,7 @@ describe('rotating an API key', () => {
     await expect(shop.call(identity.listApiKeys, { username }, principal)).resolves.toHaveLength(2);
   });
 
-  it('is possible at the limit of 50 keys, and frees no place', async () => {
+  it('is possible at the limit of 50 keys, and frees no place (slow)', async () => {
     const { username, principal } = await shop.registerAndLogin();
     // One after another: each locks the user, and fifty at once may wait for longer than a statement may take.
     const keys = await inSequence(Array.from({ length: 50 }, () => () => create(username, principal)));

@@ -7,7 +7,7 @@ describe('demo data', () => {
   let shop: TestIdentity | undefined;
   afterEach(() => shop?.stop());
 
-  it('creates the printed credentials at each start, also when two processes start concurrently', async () => {
+  it('creates the printed credentials at each start, also when two processes start concurrently (slow)', async () => {
     shop = await TestIdentity.start();
     await Promise.all([shop.addReplica({ demoData: true }), shop.addReplica({ demoData: true })]);
     const { token } = await shop.login('admin', 'admin-password');

@@ -21,7 +21,7 @@ describe('the outbox of mails', () => {
   const waiting = async (): Promise<number> => (await shop.sql.query('SELECT 1 FROM mail_outbox')).rowCount ?? 0;
   const newAddress = (): string => `${randomUUID()}@shop.test`;
 
-  it('keeps mails while notifications is away, or refuses them, and sends them later, each once', async () => {
+  it('keeps mails while notifications is away, or refuses them, and sends them later, each once (slow)', async () => {
     const email = newAddress();
     await shop.register({ email });
     expect(await waiting()).toBe(1);
@@ -72,7 +72,7 @@ describe('the outbox of mails', () => {
     expect((await box.receive(email, 'verify-address')).data['minutes']).toBe('1350');
   });
 
-  it('drops a mail whose link has ended, and keeps others', async () => {
+  it('drops a mail whose link has ended, and keeps others (slow)', async () => {
     const [late, other] = [newAddress(), newAddress()];
     await shop.register({ email: late });
     await shop.sql.query('UPDATE mail_outbox SET useless_from = now()');
@@ -82,7 +82,7 @@ describe('the outbox of mails', () => {
     expect(box.of(late)).toEqual([]);
   });
 
-  it('sends the changes of a user in order from several replicas, and drops a row that cannot be decrypted', async () => {
+  it('sends the changes of a user in order from several replicas, and drops a row that cannot be decrypted (slow)', async () => {
     const { username, userId } = await shop.registerAndLogin();
     await shop.sql.query(`UPDATE users SET email = 'ada@shop.test' WHERE user_id = $1`, [userId]);
     await shop.sql.query('UPDATE users SET email_verified_at = now() WHERE user_id = $1', [userId]);

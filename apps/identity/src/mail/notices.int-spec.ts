@@ -55,7 +55,7 @@ describe('notices about an account', () => {
     expect(await kinds(other)).toEqual([]);
   });
 
-  it('say role-changed after an operator has changed the role', async () => {
+  it('say role-changed after an operator has changed the role (slow)', async () => {
     const one = await person();
     expect(await runOperatorCommand('set-role', [one.username, 'staff'], testEnvironment(shop.databaseUrl))).toMatchObject({ code: 0 });
     await box.receive(one.email, 'role-changed');

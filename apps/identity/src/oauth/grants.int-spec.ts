@@ -74,7 +74,7 @@ describe('OAuth 2.0 grants', () => {
       expect(await isActive(next.access_token)).toBe(false);
     });
 
-    it('yields one successor for concurrent uses on several replicas', async () => {
+    it('yields one successor for concurrent uses on several replicas (slow)', async () => {
       const { httpPort } = await oauth.shop.addReplica();
       for (let round = 0; round < 5; round++) {
         const first = await oauth.tokens(client, user);

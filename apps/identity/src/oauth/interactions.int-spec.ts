@@ -305,7 +305,7 @@ describe('OAuth 2.0 pages', () => {
     expect(page.text).toContain('<noscript>');
   });
 
-  it('stay valid when the signing keys are rotated', async () => {
+  it('stay valid when the signing keys are rotated (slow)', async () => {
     const browser = oauth.browser();
     const consent = await loggedIn(browser);
     const environment = testEnvironment(oauth.shop.databaseUrl);

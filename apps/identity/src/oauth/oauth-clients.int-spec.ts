@@ -117,7 +117,7 @@ describe('OAuth clients', () => {
     expect(claimOf(after, 'secret_id')).not.toBe(claimOf(before, 'secret_id'));
   });
 
-  it('are listed in pages, newest first, however large they are and whatever the clock was', async () => {
+  it('are listed in pages, newest first, however large they are and whatever the clock was (slow)', async () => {
     const made: string[] = [];
     for (let n = 0; n < 60; n++) {
       // Nearly 20 KB: not even these would fit one RPC message.

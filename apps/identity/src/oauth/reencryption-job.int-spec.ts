@@ -36,7 +36,7 @@ describe('rotating IDENTITY_SECRET', () => {
     return new Set(rows.map(({ hex }) => hex));
   };
 
-  it('is not noticed by clients: replicas with either order read all data, and the former secret is not needed at the end', async () => {
+  it('is not noticed by clients: replicas with either order read all data, and the former secret is not needed at the end (slow)', async () => {
     const tokens = await oauth.tokens(client, user);
     const registration = { user: { username: 'registered-before', password: 'a-good-password' } };
     const registered = await oauth.shop.callOnce(identity.createUser, registration, 'registration', manager);
@@ -93,7 +93,7 @@ describe('rotating IDENTITY_SECRET', () => {
     await expect(addReplica(former)).rejects.toThrow(/IDENTITY_SECRET/);
   }, 60_000);
 
-  it('counts rows that no secret decrypts and mails that wait, and re-encrypts the others', async () => {
+  it('counts rows that no secret decrypts and mails that wait, and re-encrypts the others (slow)', async () => {
     await oauth.shop.register({ email: 'ada@shop.test' });
     for (let n = 0; n < 3; n++) await oauth.tokens(client, user);
     await oauth.shop.stopReplicas();

@@ -74,7 +74,7 @@ describe('passwords', () => {
     }
   });
 
-  it('of a long list delay neither a login nor the event loop', async () => {
+  it('of a long list delay neither a login nor the event loop (slow)', async () => {
     const before = { process: process.cpuUsage(), eventLoop: process.threadCpuUsage() };
     const list = hasher.hashAll(
       Array.from({ length: 60 }, (_, n) => ({ password: `password ${n}` })),
@@ -114,7 +114,7 @@ describe('passwords of registrations', () => {
     await expect(hasher.hashAll(list(1), Deadline.in(30_000))).resolves.toHaveLength(1);
   });
 
-  it('leave room for logins, however many wait', async () => {
+  it('leave room for logins, however many wait (slow)', async () => {
     const hasher = await PasswordHasher.create(productionCost);
     const ended: string[] = [];
     const registrations = Promise.all(list(80).map((one, n) => hasher.hashAll([one], Deadline.in(60_000), `network ${n}`).then(() => ended.push('registration'))));

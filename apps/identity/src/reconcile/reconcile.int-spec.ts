@@ -133,7 +133,7 @@ describe('after a database was restored', () => {
     expect(await reconcile()).toEqual([{ userId, drift: 'user-missing', outcome: 'mended' }]);
   });
 
-  it('there is no drift while users register, order and are deleted', async () => {
+  it('there is no drift while users register, order and are deleted (slow)', async () => {
     let stopped = false;
     const traffic = Array.from({ length: 4 }, async () => {
       while (!stopped) {

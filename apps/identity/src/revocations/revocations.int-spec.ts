@@ -40,7 +40,7 @@ describe('the revocation log', () => {
     };
   }
 
-  it('numbers 50 concurrent revocations on two replicas without gaps and returns them in order', async () => {
+  it('numbers 50 concurrent revocations on two replicas without gaps and returns them in order (slow)', async () => {
     const { username, password } = await shop.register();
     const tokens: string[] = [];
     for (let n = 0; n < 50; n++) tokens.push((await shop.login(username, password)).token);
@@ -54,7 +54,7 @@ describe('the revocation log', () => {
     expect(await head()).toBe(before + 50);
   });
 
-  it('never reports a credential as live at a position at which it is revoked', async () => {
+  it('never reports a credential as live at a position at which it is revoked (slow)', async () => {
     for (let round = 0; round < 20; round++) {
       const { token } = await shop.registerAndLogin();
       const { id } = await shop.check('session', token);
@@ -102,7 +102,7 @@ describe('the revocation log', () => {
     });
   });
 
-  it('gives a new follower the last two hours and at least 10,000 entries, and a known one all', async () => {
+  it('gives a new follower the last two hours and at least 10,000 entries, and a known one all (slow)', async () => {
     const log = await TestIdentity.start();
     try {
       await log.sql.query(`

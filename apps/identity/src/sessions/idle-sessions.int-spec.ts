@@ -77,7 +77,7 @@ describe('sessions and refresh tokens that nobody uses', () => {
     expect(expectPage(await browser.open('/account')).text).toContain('Log in to the plant shop');
   });
 
-  it('end as refresh tokens, too', async () => {
+  it('end as refresh tokens, too (slow)', async () => {
     const client = await oauth.register();
     const cipher = identityCipher([testSecret]);
     for (const [role, hours, works] of [['staff', 11.9, true], ['staff', 12.1, false], ['customer', 19.9, true], ['customer', 20.1, false]] as const) {

@@ -94,7 +94,7 @@ describe('limits of failed logins', () => {
 });
 
 describe('failed logins', () => {
-  it('are logged with network, user agent and a keyed hash of the name, and counted', async () => {
+  it('are logged with network, user agent and a keyed hash of the name, and counted (slow)', async () => {
     const shop = await TestIdentity.withoutReplica();
     const { service } = await shop.addReplica({ loginLimitPerUser: 2 });
     const lines = jest.spyOn(service.logger, 'info');

@@ -64,7 +64,7 @@ describe('recovery of an account', () => {
   };
   const fails = { code: 'login-failed' };
 
-  it('sets a new password by the link of a mail, once; ends sessions and grants, says so, and is audited', async () => {
+  it('sets a new password by the link of a mail, once; ends sessions and grants, says so, and is audited (slow)', async () => {
     const person = await verified();
     const client = await oauth.register();
     const tokens = await oauth.tokens(client, person);
@@ -272,7 +272,7 @@ describe('recovery of an account', () => {
     expect((await open(oauth.browser(), code)).forms).toEqual([]);
   });
 
-  it('sends one account a few mails, whoever asks, and leaves the links before them alone', async () => {
+  it('sends one account a few mails, whoever asks, and leaves the links before them alone (slow)', async () => {
     const person = await verified();
     const first = await codeFor(person);
     const outcomes = await askThousandTimes(() => ask({ username: person.username }));
@@ -300,7 +300,7 @@ describe('recovery of an account', () => {
     }
   });
 
-  it('lets one network ask for a few accounts, and stores no more than it handles', async () => {
+  it('lets one network ask for a few accounts, and stores no more than it handles (slow)', async () => {
     const network = '203.0.113.9';
     const outcomes = await askThousandTimes((n) => ask({ email: `${n}@nowhere.test` }, network));
     expect(outcomes.filter((one) => one === 'sent')).toHaveLength(50);

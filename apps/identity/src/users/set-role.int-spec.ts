@@ -50,7 +50,7 @@ describe('node dist/set-role.js', () => {
     await shop.call(identity.updateUser, { username: other.username, user: { phone: '1' } }, admin);
   });
 
-  it('removes permissions that the new role lacks from keys and sessions, which continue', async () => {
+  it('removes permissions that the new role lacks from keys and sessions, which continue (slow)', async () => {
     const { username, userId, token } = await shop.registerAndLogin();
     await shop.sql.query(`UPDATE users SET role = 'staff' WHERE user_id = $1`, [userId]);
     const apiKey = { name: 'k', permissions: ['write:plants' as const, 'webhooks' as const] };
@@ -65,7 +65,7 @@ describe('node dist/set-role.js', () => {
     expect(follower.received).toEqual([expect.objectContaining({ kind: 'userChanged', id: userId })]);
   });
 
-  it('changes nothing and logs nothing when the user already has the role or does not exist', async () => {
+  it('changes nothing and logs nothing when the user already has the role or does not exist (slow)', async () => {
     const { username } = await shop.register();
     follower = await Follower.start(shop);
     const { head } = await shop.call(identity.readRevocations, { after: 0 });
@@ -79,7 +79,7 @@ describe('node dist/set-role.js', () => {
     expect(await revocationsFrom(head)).toEqual([]);
   });
 
-  it('prints its usage when called with wrong arguments, and the setting that is missing', async () => {
+  it('prints its usage when called with wrong arguments, and the setting that is missing (slow)', async () => {
     follower = await Follower.start(shop);
     const usage = 'usage: node dist/set-role.js <username> <customer|staff|admin>\n';
     const [unknown, unset] = await Promise.all([run('ann', 'king'), runOperatorCommand('set-role', ['ann', 'staff'], {})]);

@@ -117,7 +117,7 @@ describe('second factors of users', () => {
       expect(await has(one)).toBe(true);
     });
 
-    it('all, by a command, for the only admin', async () => {
+    it('all, by a command, for the only admin (slow)', async () => {
       const one = await person('admin');
       const { id } = await addApp(one);
       expect(await runOperatorCommand('remove-factors', [one.username], testEnvironment(shop.databaseUrl))).toMatchObject({ code: 0, stdout: `${one.username} has no second factor now (removed: 1).\n` });

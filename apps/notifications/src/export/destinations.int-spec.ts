@@ -54,7 +54,7 @@ describe('destinations', () => {
     expect(await broker.messages()).toHaveLength(2);
   }, 30_000);
 
-  it('are held while the broker is away, with events counted, and get all of them, those of an order in order', async () => {
+  it('are held while the broker is away, with events counted, and get all of them, those of an order in order (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     const replica = await test.start();
@@ -73,7 +73,7 @@ describe('destinations', () => {
     await expectAll();
   }, 60_000);
 
-  it('get everything again that a stream has lost: emptied, or restored to an older state', async () => {
+  it('get everything again that a stream has lost: emptied, or restored to an older state (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     await test.start();
@@ -109,7 +109,7 @@ describe('destinations', () => {
     await expectAll();
   }, 90_000);
 
-  it('get a marker between the events of two histories of the shop', async () => {
+  it('get a marker between the events of two histories of the shop (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     await test.start();
@@ -125,7 +125,7 @@ describe('destinations', () => {
     expect([2, 3, 4].map((n) => messages[n]?.header('Shop-Epoch'))).toEqual([before, after, after].map((_, n) => test.shop.epoch.slice(0, -1) + (n === 0 ? '1' : '2')));
   }, 30_000);
 
-  it('get a marker when the log was restored, or no longer has what comes next', async () => {
+  it('get a marker when the log was restored, or no longer has what comes next (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     const replica = await test.start();
@@ -155,7 +155,7 @@ describe('destinations', () => {
     expect(JSON.parse((await broker.messages()).at(-1)?.body ?? '')).toMatchObject({ data: { reason: 'cursor-too-old' } });
   }
 
-  it('are published to by one replica at a time, and by another when it ends', async () => {
+  it('are published to by one replica at a time, and by another when it ends (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream({ duplicate_window: 100_000_000 });
     const [first] = [await test.start(), await test.start()];
@@ -172,7 +172,7 @@ describe('destinations', () => {
     expect(await broker.messages()).toHaveLength(250);
   }, 40_000);
 
-  it('get the events of a period again, with the same ids, beside new ones', async () => {
+  it('get the events of a period again, with the same ids, beside new ones (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream({ duplicate_window: 100_000_000 });
     await test.start();
@@ -195,7 +195,7 @@ describe('destinations', () => {
     expect(idsOf(replayed)).not.toContain(old?.id);
   }, 30_000);
 
-  it('stay below their rate', async () => {
+  it('stay below their rate (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     await test.start();
@@ -206,7 +206,7 @@ describe('destinations', () => {
     expect(performance.now() - begun).toBeGreaterThan(1_500);
   }, 30_000);
 
-  it('that are disabled wait, and those that are deleted get nothing more', async () => {
+  it('that are disabled wait, and those that are deleted get nothing more (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     await test.start();
@@ -226,7 +226,7 @@ describe('destinations', () => {
     await expectAll(events);
   }, 30_000);
 
-  it('keep the log from deleting what they lack or are to get again, until they are disabled, and say then what they missed', async () => {
+  it('keep the log from deleting what they lack or are to get again, until they are disabled, and say then what they missed (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream({ duplicate_window: 100_000_000 });
     const { service } = await test.start();

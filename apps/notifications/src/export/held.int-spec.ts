@@ -44,7 +44,7 @@ describe('a destination that does not take events', () => {
     expect(await broker.with(async (streams) => (await streams.info('OTHER')).state.messages)).toBe(0);
   }, 30_000);
 
-  it('is held while its stream is full, and stores each event once when there is room', async () => {
+  it('is held while its stream is full, and stores each event once when there is room (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream({ max_msgs: 30, discard: DiscardPolicy.New });
     await test.start();
@@ -58,7 +58,7 @@ describe('a destination that does not take events', () => {
     expect(await broker.messages()).toHaveLength(100);
   }, 40_000);
 
-  it('is held before an event that is too large for the stream or the server, and skips none', async () => {
+  it('is held before an event that is too large for the stream or the server, and skips none (slow)', async () => {
     broker = await TestBroker.start('max_payload: 900');
     await broker.addStream({ max_msg_size: 650 });
     await test.start();
@@ -75,7 +75,7 @@ describe('a destination that does not take events', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 60_000);
 
-  it('is refused at an internal address, also by a name, unless a setting allows it', async () => {
+  it('is refused at an internal address, also by a name, unless a setting allows it (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     const replica = await test.start({ DESTINATION_ALLOWED_TARGETS: '', WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*' });

@@ -41,7 +41,7 @@ describe('a destination whose broker', () => {
     return `tls { cert_file: "${place}.pem", key_file: "${place}.key" }\n${more}`;
   }
 
-  it('has a certificate that is not trusted, or of another name, is held until it has a right one', async () => {
+  it('has a certificate that is not trusted, or of another name, is held until it has a right one (slow)', async () => {
     const [untrusted, ofAnother, right] = [certificateFor('DNS:localhost'), certificateFor('DNS:broker.example'), certificateFor('DNS:localhost', 'IP:127.0.0.1')];
     tls.setDefaultCACertificates([...standard, ofAnother.cert, right.cert]);
     broker = await TestBroker.start(await securedBy(untrusted, 'allow_non_tls: true'));
@@ -63,7 +63,7 @@ describe('a destination whose broker', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 60_000);
 
-  it('has a certificate of a private CA is trusted by DESTINATION_CA, once the file is there', async () => {
+  it('has a certificate of a private CA is trusted by DESTINATION_CA, once the file is there (slow)', async () => {
     const certificate = certificateFor('DNS:localhost');
     broker = await TestBroker.start(await securedBy(certificate, 'allow_non_tls: true'));
     await broker.addStream();
@@ -79,7 +79,7 @@ describe('a destination whose broker', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 30_000);
 
-  it('wants TLS while the address does not is held until it does', async () => {
+  it('wants TLS while the address does not is held until it does (slow)', async () => {
     const certificate = certificateFor('IP:127.0.0.1');
     tls.setDefaultCACertificates([...standard, certificate.cert]);
     broker = await TestBroker.start(await securedBy(certificate));
@@ -91,7 +91,7 @@ describe('a destination whose broker', () => {
     await test.isHeld(destination, 'stream-missing');
   }, 30_000);
 
-  it('has no TLS while the address wants it gets no credentials', async () => {
+  it('has no TLS while the address wants it gets no credentials (slow)', async () => {
     broker = await TestBroker.start();
     const port = await freePort();
     let received = '';
@@ -110,7 +110,7 @@ describe('a destination whose broker', () => {
     plain.close();
   }, 30_000);
 
-  it('refuses a user or what it may do, before and during a connection, is held until it does not', async () => {
+  it('refuses a user or what it may do, before and during a connection, is held until it does not (slow)', async () => {
     const users = (permissions = ''): string => `
       accounts { SHOP { jetstream: enabled, users: [
         { user: shop, password: password ${permissions} }
@@ -140,7 +140,7 @@ describe('a destination whose broker', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 60_000);
 
-  it('wants credentials gets them also under a new key, and then the former key can be removed', async () => {
+  it('wants credentials gets them also under a new key, and then the former key can be removed (slow)', async () => {
     const [former, present] = ['the former secret of 32 characters and more', 'the present secret of 32 characters and more'];
     broker = await TestBroker.start('authorization { token: "right" }');
     broker.access = { token: 'right' };
@@ -170,7 +170,7 @@ describe('a destination whose broker', () => {
     expect(moved.hasCredentials).toBe(false);
   }, 30_000);
 
-  it('refuses or revokes a token is held until it has the right one', async () => {
+  it('refuses or revokes a token is held until it has the right one (slow)', async () => {
     const withToken = (token: string): string => `authorization { token: "${token}" }`;
     broker = await TestBroker.start(withToken('first'));
     broker.access = { token: 'first' };
@@ -190,7 +190,7 @@ describe('a destination whose broker', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 40_000);
 
-  it('refuses a .creds file, or ends one, is held until it has one that counts', async () => {
+  it('refuses a .creds file, or ends one, is held until it has one that counts (slow)', async () => {
     const authority = new Authority();
     broker = await TestBroker.start(authority.config());
     broker.access = { authenticator: credsAuthenticator(Buffer.from(authority.creds())) };

@@ -105,7 +105,7 @@ describe('the mails that staff see', () => {
     await expect(resend(event?.id ?? '')).rejects.toMatchObject({ code: 'mail-not-resendable' });
   });
 
-  it('are deleted with their user, and when they are old', async () => {
+  it('are deleted with their user, and when they are old (slow)', async () => {
     const [mail, other] = [await sent(mailOf(user)), await sent(mailOf(user + 500))];
     test.shop.revoke('user', userNo(user));
     await until(async () => (await test.get(mail.id)) === undefined);
@@ -115,7 +115,7 @@ describe('the mails that staff see', () => {
 });
 
 describe('texts and addresses', () => {
-  it('are encrypted, and again after a change of the key', async () => {
+  it('are encrypted, and again after a change of the key (slow)', async () => {
     const test = await TestMail.start({ replicas: 0 });
     const [former, current] = ['former'.padEnd(32, '-'), 'current'.padEnd(32, '-')];
     try {

@@ -56,7 +56,7 @@ describe('mail about orders', () => {
     expect(await test.list({ userId: userNo(user), kind: 'order-paid' })).toEqual([expect.objectContaining({ orderId, state: 'sent', address: 'u…@plants.test' })]);
   });
 
-  it('a later mail of an order waits while an earlier one is refused, and those of other orders do not', async () => {
+  it('a later mail of an order waits while an earlier one is refused, and those of other orders do not (slow)', async () => {
     await test.accept([], [recipientNo(user)]);
     test.smtp.onMail = ({ mail: { subject } }) => {
       if (subject === 'We have your order 1' && !subjects().includes('Your order 2 is paid')) throw refusal(451, 'try again later');

@@ -90,7 +90,7 @@ describe('sending mail', () => {
     expect(rows).toEqual([{ encrypted: null }]);
   });
 
-  it('a mail that was refused for now is sent later, with the same Message-ID', async () => {
+  it('a mail that was refused for now is sent later, with the same Message-ID (slow)', async () => {
     const refusals = [refusal(451, 'try again later'), refusal(421, 'too busy')];
     test.smtp.onMail = () => {
       const next = refusals.shift();
@@ -130,7 +130,7 @@ describe('sending mail', () => {
       };
     };
 
-    it('takes its time gets a mail once', async () => {
+    it('takes its time gets a mail once (slow)', async () => {
       once('onMail', () => pause(1_500));
       const mail = mailOf(user);
       await slow.accept([mail]);
@@ -160,7 +160,7 @@ describe('sending mail', () => {
     expect(await test.get(mails[0]?.id ?? '')).toMatchObject({ attempts: 0, lastError: 'The mail is incomplete: the mail has no link.' });
   });
 
-  it('a link is tried until it ends, and never sent after', async () => {
+  it('a link is tried until it ends, and never sent after (slow)', async () => {
     test.smtp.onMail = () => {
       throw refusal(451, 'try again later');
     };

@@ -157,7 +157,7 @@ describe('baskets', () => {
     expect((await shop.caller.call(store.listRefunds, { status: 'due' }, staff)).filter(({ orderId }) => idsOf(basket).includes(orderId))).toHaveLength(1);
   });
 
-  it('on Postgres are decided as the sequential model decides, among single orders', async () => {
+  it('on Postgres are decided as the sequential model decides, among single orders (slow)', async () => {
     let plants = 1_000_000;
     /** A plant of lane 1: the lane preserves the order of arrival, as the model does. */
     const onLaneOne = async (units: number): Promise<number> => {
@@ -202,7 +202,7 @@ describe('baskets', () => {
     expect(await deadlocks()).toEqual(before);
   });
 
-  it('are paid, cancelled and expired all or nothing, whatever comes first', async () => {
+  it('are paid, cancelled and expired all or nothing, whatever comes first (slow)', async () => {
     const seen = new Set<string>();
     for (let round = 0; round < 30; round++) {
       const basket = await placeNew(3);
@@ -220,7 +220,7 @@ describe('baskets', () => {
     expect(seen.size).toBeGreaterThan(0);
   }, 60_000);
 
-  it('expire together, with an event for each order, and not while one of them is locked', async () => {
+  it('expire together, with an event for each order, and not while one of them is locked (slow)', async () => {
     const whole = await placeNew(4);
     // Due once the lock is held.
     await shop.rows(`UPDATE orders SET due_at = now() + interval '2 seconds' WHERE basket_id = $1`, [whole.id]);
@@ -304,7 +304,7 @@ describe('a basket', () => {
     expect(await outcomeOf(place(lines(1, 1, 1, 1)))).toBe('placed');
   });
 
-  it('is approved at once by the simulated provider, unless its payment failed', async () => {
+  it('is approved at once by the simulated provider, unless its payment failed (slow)', async () => {
     shop = await StoreFixture.start({ paymentProvider: 'simulated', simulatedApprovalDelayMs: 1_500, simulatedDeliveryDelayMs: 3_600_000 });
     const [basket, declined] = [await placeNew(3), await placeNew(3)];
     const after = await pay(declined.id, 'declined', 'failed');

@@ -60,7 +60,7 @@ describe('counts of orders', () => {
     if (story >= 6) await shop.caller.call(deliverOrder, { orderId }, staff);
   }
 
-  it('are exact overall, for a plant and for an owner, before and after steps are counted', async () => {
+  it('are exact overall, for a plant and for an owner, before and after steps are counted (slow)', async () => {
     await Promise.all(Array.from({ length: 48 }, (_, n) => live(n)));
     await expectExact();
     const due = await shop.caller.call(listRefunds, { status: 'due' }, staff);

@@ -112,7 +112,7 @@ describe('filtered lists of orders', () => {
   const pages = (request: Partial<ListOrders>, who: Principal = staff): Promise<Order[][]> => shop.caller.pages(store.listOrders, request, who);
   const idsOf = (orders: readonly Order[]): number[] => orders.map(({ id }) => id);
 
-  it('hold each order once, in order, whatever the filters and the size of pages', async () => {
+  it('hold each order once, in order, whatever the filters and the size of pages (slow)', async () => {
     await fc.assert(
       fc.asyncProperty(filters, fc.constantFrom(3, 17, 1_000), async (given, limit) => {
         const filter = present(given);

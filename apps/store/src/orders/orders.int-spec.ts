@@ -93,7 +93,7 @@ describe('orders', () => {
     expect(await stockOf(plantId)).toMatchObject({ free: 93, reserved: 7 });
   });
 
-  it('batches on Postgres decide as the sequential model does', async () => {
+  it('batches on Postgres decide as the sequential model does (slow)', async () => {
     const anyOrder = fc.record({
       chosen: fc.option(fc.integer({ min: 1, max: 6 })),
       plant: fc.integer({ min: 0, max: 2 }),

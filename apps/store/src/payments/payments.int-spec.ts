@@ -84,7 +84,7 @@ describe('payments that are reported together', () => {
     audited: await shop.rows('SELECT count(*) FROM audit_log WHERE request_id = $1', [requestId]),
   });
 
-  it('have the answers and effects that they have one at a time', async () => {
+  it('have the answers and effects that they have one at a time (slow)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(generatedReport, { minLength: 1, maxLength: 12 }), async (all) => {
         const together = await reportsOf(all);
@@ -213,7 +213,7 @@ describe('a payment that failed', () => {
     (await shop.caller.call(store.getTimeline, { orderId }, customer(1))).map(({ actor, reason }) => `${reason} by ${actor}`);
   const isApproved = async (orderId: number) => (await read(orderId)).status === 'approved';
 
-  it('ends the simulated approval of its order alone, which can be paid until it expires', async () => {
+  it('ends the simulated approval of its order alone, which can be paid until it expires (slow)', async () => {
     await start(simulated);
     const [declined, other] = [await place(), await place()];
     expect(declined.reservedUntil).toBeUndefined();
@@ -235,7 +235,7 @@ describe('a payment that failed', () => {
     expect(await due()).toEqual([{ ...delivery, due_transition: 'deliver' }]);
   });
 
-  it('does not keep its order from expiring', async () => {
+  it('does not keep its order from expiring (slow)', async () => {
     await start({ ...simulated, simulatedApprovalDelayMs: 400, orderTtlMs: 1_200 });
     const { id } = await place();
     await report(id, 'failed');

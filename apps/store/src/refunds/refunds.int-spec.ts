@@ -62,7 +62,7 @@ describe('refunds', () => {
     expect(await dueOf(orderId)).toEqual([]);
   });
 
-  it('completed by two callers concurrently are completed by one of them', async () => {
+  it('completed by two callers concurrently are completed by one of them (slow)', async () => {
     for (let n = 0; n < 20; n++) {
       const { id: orderId } = await cancelled();
       await pay(orderId, 'late');
@@ -109,7 +109,7 @@ describe('refunds', () => {
     await expect(shop.caller.call(store.listRefunds, { status: 'lost' as never }, staff)).rejects.toMatchObject({ code: 'invalid-input' });
   });
 
-  it('that are due are counted in metrics, with the age of the oldest', async () => {
+  it('that are due are counted in metrics, with the age of the oldest (slow)', async () => {
     const refunds = await due();
     await shop.rows(`UPDATE payments SET at = at - interval '1 hour' WHERE refund_id = $1`, [refunds.at(-1)!.id]);
     const [service] = shop.replicas;

@@ -27,10 +27,20 @@ export async function insertEvent(tx: Transaction, { id, at, ownerId, body }: Te
  * @returns the number of orders
  */
 export async function deleteOrders(tx: Transaction): Promise<number> {
-  // Waits for every transaction that has locked or changed rows, in the lock order, and keeps others out.
+  // Keeps out every transaction that locks or changes rows, from a moment at which none does: orders lock stock first, and payments last, so
+  // who waits for one table and has another would end in a deadlock.
   await tx.execute(
-    `LOCK TABLE idempotency_keys, payments, baskets, orders, stock, order_transitions, order_counts_head, inventory_total, inventory_deltas
-     IN EXCLUSIVE MODE`,
+    `DO $$ BEGIN
+       LOOP
+         BEGIN
+           LOCK TABLE idempotency_keys, payments, baskets, orders, stock, order_transitions, order_counts_head, inventory_total, inventory_deltas
+             IN EXCLUSIVE MODE NOWAIT;
+           EXIT;
+         EXCEPTION WHEN lock_not_available THEN
+           PERFORM pg_sleep(0.002);
+         END;
+       END LOOP;
+     END $$`,
   );
   for (const table of ['idempotency_keys', 'payments', 'order_notes', 'order_metadata', 'orders_set_aside', 'baskets', 'order_counts']) {
     await tx.execute(`DELETE FROM ${table}`);

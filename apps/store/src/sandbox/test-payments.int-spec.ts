@@ -46,7 +46,7 @@ it('a declined order can still be paid', async () => {
   expect((await orderOf(id)).status).toBe('approved');
 });
 
-it('test_late: the payment arrives after the order has expired, and a refund is due, with its event', async () => {
+it('test_late: the payment arrives after the order has expired, and a refund is due, with its event (slow)', async () => {
   const { id } = await place('test_late');
   await expired(id);
   expect(await reasonsOf(id)).toEqual(['placed', 'no payment yet', 'expired without payment', 'refund due']);
@@ -57,7 +57,7 @@ it('test_late: the payment arrives after the order has expired, and a refund is 
   expect(events.map(({ body }) => (JSON.parse(body) as { event: string }).event)).toEqual(['order.placed', 'order.status_changed', 'refund.due']);
 });
 
-it("a basket's metadata decides for all its orders", async () => {
+it("a basket's metadata decides for all its orders (slow)", async () => {
   const { orders } = await shop.caller.call(store.placeBasket, { basket: { lines: [{ plantId }, { plantId }], metadata: { payment: 'test_never' } } }, customer(1));
   for (const { id } of orders) {
     await expired(id);

@@ -140,7 +140,7 @@ describe('stock and the catalog', () => {
     );
   });
 
-  it('a plant with open orders is not retired, and a retired one cannot be ordered: 500 races, no violation', async () => {
+  it('a plant with open orders is not retired, and a retired one cannot be ordered: 500 races, no violation (slow)', async () => {
     const races = Array.from({ length: 500 }, (_, n) => 10_000 + n);
     await Promise.all(races.map((plantId) => eventually(() => open(plantId, 1, 10))));
     const ends = await Promise.all(
@@ -157,7 +157,7 @@ describe('stock and the catalog', () => {
     expect(await shop.violations()).toEqual([]);
   });
 
-  it('a customer with open orders is not closed, and a closed one cannot order: 500 races, no violation', async () => {
+  it('a customer with open orders is not closed, and a closed one cannot order: 500 races, no violation (slow)', async () => {
     const plantId = await shop.plant(10_000);
     const customers = Array.from({ length: 500 }, (_, n) => customer(50_000 + n));
     // Half of them have a row already, which is locked rather than inserted.

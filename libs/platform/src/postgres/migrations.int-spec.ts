@@ -101,7 +101,7 @@ describe('migrations', () => {
     await expect((await open()).schemaFault()).resolves.toBeUndefined();
   });
 
-  it('wait for a database that is still starting', async () => {
+  it('wait for a database that is still starting (slow)', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     const url = new URL(test.url);
     const network = await startProxy({ host: url.hostname, port: Number(url.port) });

@@ -93,7 +93,7 @@ describe('a service', () => {
     expect(principals).toEqual([principal, undefined]);
   });
 
-  it("does not answer into another caller's inbox", async () => {
+  it("does not answer into another caller's inbox (slow)", async () => {
     principals = [];
     for (const replyTo of ['reply.gateway.raw.stub', 'reply.other.raw.gateway', 'reply.other.raw.other', 'reply.other.raw']) {
       expect(await codeOf('other', 'forOther', { replyTo })).toBe('none');

@@ -58,7 +58,7 @@ describe('a call', () => {
     gate.open();
   });
 
-  it('that reads is retried once if its answer is late, and one that writes is not', async () => {
+  it('that reads is retried once if its answer is late, and one that writes is not (slow)', async () => {
     const received = { reads: 0, writes: 0 };
     const never = new Promise<void>(() => undefined);
     await startService(nats.url, {

@@ -59,7 +59,7 @@ describe('the connection drain of an HTTP server', () => {
     await announced;
   });
 
-  it('ends the announcement when no connection is open, or after 2 s', async () => {
+  it('ends the announcement when no connection is open, or after 2 s (slow)', async () => {
     const { drain } = await started((response) => response.end('served'));
     const alone = performance.now();
     await drain.announce();

@@ -54,7 +54,7 @@ describe('the limit of connections', () => {
     server.close();
   });
 
-  it('closes the oldest that have sent nothing for two seconds, beyond a number for each network; who sends a request gets in', async () => {
+  it('closes the oldest that have sent nothing for two seconds, beyond a number for each network; who sends a request gets in (slow)', async () => {
     await start({ silentPerNetwork: 10 });
     const silent = await openMany(25);
     await until(() => openOf(silent) === 10);
@@ -76,7 +76,7 @@ describe('the limit of connections', () => {
     expect((await Promise.all(many.map(ask))).every((answer) => answer.includes('200 OK'))).toBe(true);
   });
 
-  it('counts a half of a request as none, and a connection with a request no more', async () => {
+  it('counts a half of a request as none, and a connection with a request no more (slow)', async () => {
     await start({ silentPerNetwork: 2 });
     const [slow] = await openMany(1);
     slow?.write('GET / HTTP/1.1\r\nHo');
@@ -87,7 +87,7 @@ describe('the limit of connections', () => {
     expect(openOf([...busy, ...others])).toBe(4);
   });
 
-  it('lets trusted proxies open as many as a quarter of all', async () => {
+  it('lets trusted proxies open as many as a quarter of all (slow)', async () => {
     await start({ silentPerNetwork: 2, trustedProxies: ['127.0.0.0/24', '::1'], sockets: 40 });
     const silent = await openMany(15);
     await until(() => openOf(silent) === 10);

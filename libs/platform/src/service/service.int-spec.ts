@@ -82,7 +82,7 @@ describe('a service', () => {
     await expect(caller.call(readinessOf('stub'), {})).resolves.toEqual({ ready: true, checks: { start: 'ok', nats: 'ok' } });
   });
 
-  it('starts even if its connection stalls before its subscription', async () => {
+  it('starts even if its connection stalls before its subscription (slow)', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
     const service = await Service.embedded('stub', config(`nats://127.0.0.1:${proxy.port}`));
@@ -95,7 +95,7 @@ describe('a service', () => {
     await expect(caller.call(writeJob, { name: 'a' })).resolves.toEqual({ done: 'a' });
   });
 
-  it('is ready after a reconnection only once NATS has its subscriptions again', async () => {
+  it('is ready after a reconnection only once NATS has its subscriptions again (slow)', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
     const service = await Service.embedded('stub', config(`nats://127.0.0.1:${proxy.port}`));

@@ -15,7 +15,7 @@ const script = `
   console.log(before - process.memoryUsage().heapTotal);`;
 
 describe('memory that only startup needed', () => {
-  it('is returned to the system, not only freed on the heap', async () => {
+  it('is returned to the system, not only freed on the heap (slow)', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]);
     expect(Number(stdout)).toBeGreaterThan(20e6);
   });

@@ -29,7 +29,7 @@ function loadedWith(environment: Record<string, string>): string[] {
 }
 
 describe('tracing', () => {
-  it('is not loaded unless the OTEL_* variables switch it on', () => {
+  it('is not loaded unless the OTEL_* variables switch it on (slow)', () => {
     expect(loadedWith({})).toEqual([]);
     expect(loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_SDK_DISABLED: 'true' })).toEqual([]);
     expect(loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).toEqual(

@@ -185,7 +185,7 @@ describe('rounds of the broadcaster', () => {
     fc.record({ do: fc.constant('turn' as const) }),
   );
 
-  it('send each client what it may see and asked for, once and in order, while clients join, leave and return', async () => {
+  it('send each client what it may see and asked for, once and in order, while clients join, leave and return (slow)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
         const scene = new Scene(0.2, 20);

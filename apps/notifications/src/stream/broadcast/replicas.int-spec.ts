@@ -33,7 +33,7 @@ describe('replicas of the stream', () => {
     }
   });
 
-  it('read events whose message was lost from the log, within about a second', async () => {
+  it('read events whose message was lost from the log, within about a second (slow)', async () => {
     const replica = await shop.start();
     const client = await replica.opened();
     // Like a replica that crashes before it announces the events.
@@ -54,7 +54,7 @@ describe('replicas of the stream', () => {
     expect(await replica.metric('stream_ring_misses_total')).toBe(1);
   });
 
-  it('read from the log what is too large for a message', async () => {
+  it('read from the log what is too large for a message (slow)', async () => {
     const [left, right] = await Promise.all([shop.start(), shop.start()]);
     const clients = await Promise.all([left.opened(), right.opened()]);
     shop.move(Array.from({ length: 20 }, () => ({ newStatus: 'x'.repeat(40_000) })), { silently: true });
@@ -64,7 +64,7 @@ describe('replicas of the stream', () => {
     }
   });
 
-  it('announce nothing again after the log was restored', async () => {
+  it('announce nothing again after the log was restored (slow)', async () => {
     const nats = await shop.connect();
     const announced: { upTo: number; reachedAt: number }[] = [];
     nats.connection.subscribe('notifications.fanout', { callback: (_error, message) => void announced.push(message.json()) });
@@ -85,7 +85,7 @@ describe('replicas of the stream', () => {
     expect(announced.slice(before)).toEqual([]);
   });
 
-  it('a stopping one closes its clients with 4200, refuses new ones, and aborts none', async () => {
+  it('a stopping one closes its clients with 4200, refuses new ones, and aborts none (slow)', async () => {
     const [left, right] = await Promise.all([shop.start(), shop.start()]);
     const clients = await left.openedMany(200, 'api_key=key&cursor=latest');
     const waiting = left.ask(`${updates}?api_key=key&wait=20`);

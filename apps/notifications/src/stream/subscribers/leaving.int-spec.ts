@@ -18,7 +18,7 @@ describe('connections that can resume', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('end at random moments before their maximum age, and lose nothing when they resume at another replica', async () => {
+  it('end at random moments before their maximum age, and lose nothing when they resume at another replica (slow)', async () => {
     const replica = await shop.start({ STREAM_MAX_AGE_SECONDS: '6' });
     const clients = await replica.openedMany(40, 'api_key=key&cursor=latest');
     const begun = performance.now();
@@ -41,14 +41,14 @@ describe('connections that can resume', () => {
     }
   }, 30_000);
 
-  it('have a maximum age by Server-Sent Events, too', async () => {
+  it('have a maximum age by Server-Sent Events, too (slow)', async () => {
     const replica = await shop.start({ STREAM_MAX_AGE_SECONDS: '2' });
     const text = await textOfStream(replica);
     expect(text).toMatch(/^retry: [1-5]\d{3}\n\n/);
     expect(text).toMatch(/event: close\ndata: \{"code":4200,"reason":"going away","reconnectAfterMs":[01]\}\nretry: [01]\n\n$/);
   }, 15_000);
 
-  it('are the only ones with a maximum age: a client without a cursor would lose events until it has reconnected', async () => {
+  it('are the only ones with a maximum age: a client without a cursor would lose events until it has reconnected (slow)', async () => {
     const replica = await shop.start({ STREAM_MAX_AGE_SECONDS: '1' });
     const [plain, resumable] = [await replica.opened(), await replica.opened('api_key=key', ['orders.v1.resumable'])];
     expect(await resumable.closed).toMatchObject({ code: 4200 });

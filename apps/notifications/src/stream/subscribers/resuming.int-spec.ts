@@ -15,7 +15,7 @@ describe('resuming', () => {
   const received = ({ events }: Client) => events.map(({ id, data }) => id ?? data.reason);
   const idsOf = (events: readonly FeedEvent[]) => events.map(({ id }) => id);
 
-  it('loses and repeats nothing across restarts and replicas, while events keep coming', async () => {
+  it('loses and repeats nothing across restarts and replicas, while events keep coming (slow)', async () => {
     const seen: (string | undefined)[] = [];
     let cursor: string | undefined = 'latest';
     let [left, right] = await Promise.all([shop.start(), shop.start()]);
@@ -49,7 +49,7 @@ describe('resuming', () => {
     expect(received(client)).toEqual(idsOf([...events, ...more]));
   });
 
-  it('continues from the log to new events without a gap or a repetition', async () => {
+  it('continues from the log to new events without a gap or a repetition (slow)', async () => {
     shop.move(2_000, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -116,7 +116,7 @@ describe('resuming', () => {
     expect(received(again)).toEqual([wanted?.id]);
   });
 
-  it('pings a client with no cursor beyond an event that it was not sent', async () => {
+  it('pings a client with no cursor beyond an event that it was not sent (slow)', async () => {
     shop.move(3_000, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10', STREAM_PING_SECONDS: '2' });
     await shop.isLogged();
@@ -153,7 +153,7 @@ describe('resuming', () => {
     expect(received(client)).toEqual(['cursor-ahead', ...idsOf(more)]);
   });
 
-  it('loses nothing when the log is restored while replicas run: reconnecting clients get one gap notice', async () => {
+  it('loses nothing when the log is restored while replicas run: reconnecting clients get one gap notice (slow)', async () => {
     // Without messages: a pending one would restore the end of the log although the store is down.
     shop.move(10, { silently: true });
     const first = await shop.start();
@@ -201,7 +201,7 @@ describe('resuming', () => {
     else expect(idsOf(shop.feed)).toEqual([...new Set(own)].filter((one) => one !== 'cursor-ahead'));
   });
 
-  it('sends one gap notice when the shop was restored, to live and to resuming clients', async () => {
+  it('sends one gap notice when the shop was restored, to live and to resuming clients (slow)', async () => {
     shop.move(5, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();

@@ -45,7 +45,7 @@ describe('frames of the stream', () => {
     expect(errorsOf('StreamGap', plain.frames[0])).not.toBeNull();
   });
 
-  it('match the served document for every event type', async () => {
+  it('match the served document for every event type (slow)', async () => {
     const types = eventTypes.join();
     shop.identity.addCredential('keeper', { permissions: ['write:orders', 'read:stock'] });
     const [plain, resumable] = [await replica.opened(`api_key=keeper&types=${types}`), await replica.opened(`api_key=keeper&types=${types}&cursor=latest`)];

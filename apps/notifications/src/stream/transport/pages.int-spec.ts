@@ -26,7 +26,7 @@ describe('order events by page', () => {
     return JSON.parse(body) as Page;
   };
 
-  it('pages through all events, from the log and from memory, and ends with an empty page', async () => {
+  it('pages through all events, from the log and from memory, and ends with an empty page (slow)', async () => {
     shop.move(Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? {} : { subject: userId(9) })), { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '20' });
     await until(async () => (await replica.metric('stream_ring_end')) === 100);
@@ -46,7 +46,7 @@ describe('order events by page', () => {
     expect(events).toEqual([seen[21]]);
   });
 
-  it('move the cursor of an idle client, so that it resumes without a gap notice after its last event has left the log', async () => {
+  it('move the cursor of an idle client, so that it resumes without a gap notice after its last event has left the log (slow)', async () => {
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     const begin = await page(replica, 'api_key=key&plantId=8');
     shop.move(30);
@@ -72,7 +72,7 @@ describe('order events by page', () => {
     expect(next.events[0]?.id).toBe(more[0]?.id);
   });
 
-  it('waits for the first matching event, and no longer than requested', async () => {
+  it('waits for the first matching event, and no longer than requested (slow)', async () => {
     const replica = await shop.start();
     const waiting = page(replica, 'api_key=key&wait=10&orderId=3');
     await until(async () => (await replica.metric('stream_connections')) === 1);
@@ -98,7 +98,7 @@ describe('order events by page', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'credential-refused' });
   });
 
-  it('counts as a connection while it may wait, in total and per user', async () => {
+  it('counts as a connection while it may wait, in total and per user (slow)', async () => {
     const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAMS_PER_USER: '2' });
     await replica.opened();
     const refused: HttpAnswer[] = [];
@@ -174,7 +174,7 @@ describe('order events by page', () => {
     expect(status).toBe(401);
   });
 
-  it('is answered also by a replica that was paused for longer than it may go without news of revocations', async () => {
+  it('is answered also by a replica that was paused for longer than it may go without news of revocations (slow)', async () => {
     const replica = await startWithShortRing();
     const { events } = await whileReading(
       () => page(replica, 'api_key=key&cursor=earliest&limit=1'),

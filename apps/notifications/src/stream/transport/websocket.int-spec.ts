@@ -75,7 +75,7 @@ describe('the stream by WebSocket', () => {
     expect(client.frames[0]?.endsWith(String(event?.body.slice(1)))).toBe(true);
   });
 
-  it('sends an event that happens right after a connection opens', async () => {
+  it('sends an event that happens right after a connection opens (slow)', async () => {
     const replica = await shop.start();
     for (let n = 0; n < 500; n += 10) {
       const clients = Array.from({ length: 10 }, () => replica.connect());
@@ -102,7 +102,7 @@ describe('the stream by WebSocket', () => {
     socket.destroy();
   });
 
-  it('closes a client with 1009 for a message over 4 KiB, and with 1008 for too many messages', async () => {
+  it('closes a client with 1009 for a message over 4 KiB, and with 1008 for too many messages (slow)', async () => {
     const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
     const [large, many, silent] = await Promise.all([replica.opened(), replica.opened(), replica.opened()]);
     large.socket.send(Buffer.alloc(5 * 1024 * 1024));
@@ -137,7 +137,7 @@ describe('the stream by WebSocket', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('disconnects a client that does not answer pings, and no other', async () => {
+  it('disconnects a client that does not answer pings, and no other (slow)', async () => {
     const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
     const dead = await replica.opened('api_key=key', [], { autoPong: false });
     const living = await replica.opened();
@@ -147,7 +147,7 @@ describe('the stream by WebSocket', () => {
     expect(await replica.metric('stream_connections')).toBe(1);
   }, 10_000);
 
-  it('closes a client that never reads with 4101, while others get everything', async () => {
+  it('closes a client that never reads with 4101, while others get everything (slow)', async () => {
     const replica = await shop.start();
     const reading = await replica.opened('api_key=key&cursor=latest');
     const lazy = await replica.opened('api_key=key&cursor=latest');

@@ -40,7 +40,7 @@ describe('event types of webhooks', () => {
     expect([...receiver.ids].sort()).toEqual(expected.map(({ id }) => id).sort());
   };
 
-  it('are those that the endpoint subscribes to, in order per order', async () => {
+  it('are those that the endpoint subscribes to, in order per order (slow)', async () => {
     await shop.addReplica();
     const [placed, everything, ofAll] = [
       await receiverOf(['order.placed']),
@@ -59,7 +59,7 @@ describe('event types of webhooks', () => {
     expect(everything.received.map(({ body }) => body).sort()).toEqual(own.map(({ body }) => body).sort());
   });
 
-  it('of stock go to endpoints whose owners may read stock, now and in a replay, and to no others', async () => {
+  it('of stock go to endpoints whose owners may read stock, now and in a replay, and to no others (slow)', async () => {
     await shop.addReplica();
     const keeper: Principal = { ...customer(5), permissions: ['webhooks', 'read:stock'] };
     shop.users.set(keeper.subject, ['webhooks', 'read:stock']);
@@ -84,7 +84,7 @@ describe('event types of webhooks', () => {
     await got(ofKeeper, events.slice(1));
   });
 
-  it('of stock end when the owner may no longer read stock, also those that wait', async () => {
+  it('of stock end when the owner may no longer read stock, also those that wait (slow)', async () => {
     await shop.addReplica();
     const keeper: Principal = { ...customer(5), permissions: ['webhooks', 'read:stock'] };
     shop.users.set(keeper.subject, ['webhooks', 'read:stock']);
@@ -109,7 +109,7 @@ describe('event types of webhooks', () => {
     ]);
   });
 
-  it('can be changed, and a replay uses the current types', async () => {
+  it('can be changed, and a replay uses the current types (slow)', async () => {
     await shop.addReplica();
     const receiver = await Receiver.start();
     receivers.push(receiver);

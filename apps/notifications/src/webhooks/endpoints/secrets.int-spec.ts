@@ -69,7 +69,7 @@ describe('secrets', () => {
 });
 
 describe('secrets under a new key', () => {
-  it('are re-encrypted, and then the former key can be removed', async () => {
+  it('are re-encrypted, and then the former key can be removed (slow)', async () => {
     const [former, present] = ['the former secret of 32 characters and more', 'the present secret of 32 characters and more'];
     const shop = await TestWebhooks.start({ replicas: 0 });
     const receiver = await Receiver.start();

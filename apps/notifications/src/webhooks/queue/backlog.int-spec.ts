@@ -70,7 +70,7 @@ describe('deliveries that wait for a replica', () => {
   });
 });
 
-it('a replica has metrics of its concurrent attempts, their limit, and waiting deliveries', async () => {
+it('a replica has metrics of its concurrent attempts, their limit, and waiting deliveries (slow)', async () => {
   const shop = await TestWebhooks.start({ replicas: 0 });
   const receiver = await Receiver.start();
   try {

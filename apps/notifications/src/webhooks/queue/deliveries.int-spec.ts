@@ -57,7 +57,7 @@ describe('deliveries, 250 times as fast', () => {
   // 5 s become 20 ms, 5 min 1.2 s.
   running(0.004);
 
-  it('are retried by the schedule, with the same id and bytes, until a 2xx', async () => {
+  it('are retried by the schedule, with the same id and bytes, until a 2xx (slow)', async () => {
     receiver.answer = (_received, response) => response.writeHead(receiver.received.length < 3 ? 500 : 200).end();
     const [event] = happen({ orderId: 1 });
     await allDelivered(1);
@@ -71,7 +71,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(third - second).toBeGreaterThanOrEqual(1_080);
   });
 
-  it('show the last attempt’s request, and the answer to it if it failed', async () => {
+  it('show the last attempt’s request, and the answer to it if it failed (slow)', async () => {
     const details = async (): Promise<DeliveryDetails> =>
       shop.call(notifications.getDelivery, { webhookId: webhook.id, deliveryId: (await deliveries())[0]!.id }, principal);
     receiver.answer = (_received, response) => {
@@ -93,7 +93,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(resent).not.toHaveProperty('request');
   });
 
-  it('show each attempt with what it sent, signed, and the beginning of its answer', async () => {
+  it('show each attempt with what it sent, signed, and the beginning of its answer (slow)', async () => {
     receiver.answer = (_received, response) => {
       const count = receiver.received.length;
       if (count === 2) response.writeHead(503).end();
@@ -239,7 +239,7 @@ describe('deliveries, a million times as fast', () => {
     expect([attempts.length, nextAttemptAt]).toEqual([10, undefined]);
   });
 
-  it('disable an endpoint that has failed for days when one has used up its attempts', async () => {
+  it('disable an endpoint that has failed for days when one has used up its attempts (slow)', async () => {
     answer(500);
     happen({ orderId: 1 });
     await until(async () => (await states()).includes('failed'));
@@ -250,7 +250,7 @@ describe('deliveries, a million times as fast', () => {
     expect(await endpoint()).toMatchObject({ disabledReason: 'failing' });
   });
 
-  it('do not disable an endpoint that had a success in between', async () => {
+  it('do not disable an endpoint that had a success in between (slow)', async () => {
     receiver.answer = ({ body }, response) => response.writeHead(body.includes('"orderId":2,') ? 200 : 500).end();
     happen({ orderId: 1 });
     await until(async () => (await states()).includes('failed'));

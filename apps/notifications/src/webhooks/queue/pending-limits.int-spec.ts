@@ -33,7 +33,7 @@ describe('deliveries that wait', () => {
     await shop.webhooksHaveFollowed();
   };
 
-  it('are limited for an endpoint and for its owner, except for events of orders', async () => {
+  it('are limited for an endpoint and for its owner, except for events of orders (slow)', async () => {
     await enqueued(4);
     const [first, second, third] = [await shop.create(receiver.url), await shop.create(receiver.url), await shop.create(receiver.url)];
     for (const { id } of [first, second, third]) await shop.replace({ ...first, id }, { state: 'disabled' });
@@ -57,7 +57,7 @@ describe('deliveries that wait', () => {
     await shop.call(notifications.testWebhook, { webhookId: other.id }, customer(2));
   });
 
-  it('are counted together if replays of several endpoints arrive at the same time', async () => {
+  it('are counted together if replays of several endpoints arrive at the same time (slow)', async () => {
     await enqueued(4);
     const webhooks = await Promise.all(Array.from({ length: 6 }, () => shop.create(receiver.url)));
     const results = await Promise.allSettled(webhooks.map(({ id }) => replay(id)));
@@ -65,7 +65,7 @@ describe('deliveries that wait', () => {
     expect(scheduled.reduce((sum, one) => sum + one, 0)).toBe(8);
   });
 
-  it('of others are sent while many replays of one owner wait for each other', async () => {
+  it('of others are sent while many replays of one owner wait for each other (slow)', async () => {
     await enqueued(1);
     receiver.answer = (_received, response) => response.writeHead(204).end();
     const [webhook, other] = await Promise.all([shop.create(receiver.url), shop.create(receiver.url, {}, customer(2))]);

@@ -49,7 +49,7 @@ describe("a step of the clock of notifications' database", () => {
     await until(() => Promise.resolve(later.every(({ id }) => receiver.ids.includes(id))));
   });
 
-  it('back is noticed within seconds, by one of the replicas', async () => {
+  it('back is noticed within seconds, by one of the replicas (slow)', async () => {
     await shop.addReplica();
     await until(async () => (await shop.sql.query('SELECT 1 FROM webhook_clock WHERE seen > now() - interval \'1 minute\'')).rowCount === 1);
     const before = await queueSeconds();
@@ -58,7 +58,7 @@ describe("a step of the clock of notifications' database", () => {
     expect((await queueSeconds()) - before).toBeLessThan(60);
   });
 
-  it('back shows clients when a delivery is tried again, by the clock that they can compare', async () => {
+  it('back shows clients when a delivery is tried again, by the clock that they can compare (slow)', async () => {
     receiver.answer = (_received, response) => response.writeHead(500).end();
     const webhook = await shop.create(receiver.url);
     await setClock(stepSeconds);
@@ -76,7 +76,7 @@ describe("a step of the clock of notifications' database", () => {
     return Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '', sandbox: false }, 2), logger);
   };
 
-  it('is not seen in an answer that a busy machine handles late', async () => {
+  it('is not seen in an answer that a busy machine handles late (slow)', async () => {
     const database = await ownDatabase();
     const clock = new QueueClock(database, logger);
     await clock.run();

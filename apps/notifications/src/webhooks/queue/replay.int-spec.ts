@@ -112,7 +112,7 @@ describe('a replay', () => {
     expect(await owner.replay(webhook.id, { since: new Date().toISOString() })).toEqual({ scheduled: 0 });
   });
 
-  it('is one at a time, until all of it was attempted or waits behind a failure', async () => {
+  it('is one at a time, until all of it was attempted or waits behind a failure (slow)', async () => {
     const { receiver } = owner;
     const webhook = await owner.create();
     owner.happen({ orderId: 1 }, { orderId: 1 }, { orderId: 2 });
@@ -128,7 +128,7 @@ describe('a replay', () => {
     expect(await owner.replay(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 0 });
   });
 
-  it('schedules at most 10,000 in one call, and returns a cursor to continue', async () => {
+  it('schedules at most 10,000 in one call, and returns a cursor to continue (slow)', async () => {
     // Disabled, because only scheduling matters here.
     const webhook = await owner.create();
     await owner.replace(webhook, { state: 'disabled' });

@@ -56,7 +56,7 @@ describe('a saga', () => {
   }
 
   describe.each(points)('whose process is killed %s', (point) => {
-    it('is completed once', async () => {
+    it('is completed once (slow)', async () => {
       const id = await newJob();
       await closeAndDie(id, point);
       await settle();
@@ -64,7 +64,7 @@ describe('a saga', () => {
       expect(await database.query('SELECT closed FROM others WHERE id = $1', [id])).toEqual([{ closed: true }]);
     });
 
-    it('is withdrawn if the other service refuses, and can begin again', async () => {
+    it('is withdrawn if the other service refuses, and can begin again (slow)', async () => {
       const id = await newJob({ busy: true });
       await closeAndDie(id, point);
       await settle();
@@ -82,7 +82,7 @@ describe('a saga', () => {
     expect([await count('jobs', id), await count('closings', id)]).toEqual([1, 0]);
   });
 
-  it('continues while the other service is unavailable if an earlier attempt may have had an effect', async () => {
+  it('continues while the other service is unavailable if an earlier attempt may have had an effect (slow)', async () => {
     const id = await newJob();
     await closeAndDie(id, 'after the commit');
     const attempts: number[] = [];
@@ -165,7 +165,7 @@ describe('a saga', () => {
     await database.query('DELETE FROM closings');
   });
 
-  it('is resumed by one replica at a time, after ever longer pauses of 5 to 30 seconds', async () => {
+  it('is resumed by one replica at a time, after ever longer pauses of 5 to 30 seconds (slow)', async () => {
     const ids = [await newJob(), await newJob()];
     for (const id of ids) await closeAndDie(id, 'after the commit');
     const leases: number[] = [];
