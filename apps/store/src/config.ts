@@ -22,6 +22,8 @@ export interface CheckoutPolicy {
 export interface StoreOptions {
   readonly sandbox: boolean;
   readonly initialStock: number;
+  /** 0: never. */
+  readonly archiveAfterDays: number;
   readonly placingLanes: number;
   readonly checkout: CheckoutPolicy;
   readonly feed: FeedRetentionOptions;
@@ -84,6 +86,12 @@ export const storeSettings = {
   }),
   feedRetentionDays: days('FEED_RETENTION_DAYS', 'Minimum retention of events in the feed', 7),
   feedAbsenceDays: days('FEED_ABSENCE_DAYS', 'Absence after which a follower no longer holds back the deletion of events', 30),
+  archiveAfterDays: integer('ORDERS_ARCHIVE_AFTER_DAYS', {
+    description: 'Days without a change after which delivered and cancelled orders move to the table of old orders; at least 7, or 0: never',
+    default: '400',
+    min: 0,
+    max: 36_500,
+  }),
   placingLanes: integer('PLACING_LANES', {
     description: 'Concurrent batches of orders; each has its own database connection',
     default: '1',
@@ -100,6 +108,7 @@ const dayMs = 86_400_000;
 export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): StoreOptions => ({
   sandbox: config.sandbox,
   initialStock: config.initialStock,
+  archiveAfterDays: config.archiveAfterDays,
   placingLanes: config.placingLanes,
   checkout: {
     provider: config.sandbox ? 'simulated' : config.paymentProvider,
@@ -116,10 +125,12 @@ export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): Store
 const connectionsBesideLanes = 3;
 
 /** Returns the faults of settings that are valid one by one, but not in combination. */
-export const faultsOf = ({ placingLanes, databasePoolSize }: Pick<StoreConfig, 'placingLanes' | 'databasePoolSize'>): string[] =>
-  databasePoolSize < placingLanes + connectionsBesideLanes
+export const faultsOf = ({ placingLanes, databasePoolSize, archiveAfterDays }: Pick<StoreConfig, 'placingLanes' | 'databasePoolSize' | 'archiveAfterDays'>): string[] => [
+  ...(databasePoolSize < placingLanes + connectionsBesideLanes
     ? [`STORE_DATABASE_POOL_SIZE must be at least PLACING_LANES + ${connectionsBesideLanes}: each lane has its own database connection`]
-    : [];
+    : []),
+  ...(archiveAfterDays > 0 && archiveAfterDays < 7 ? ['ORDERS_ARCHIVE_AFTER_DAYS must be 0 or at least 7'] : []),
+];
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 

@@ -8,6 +8,7 @@ import { DueOrdersLoop, DueOrdersService, SetAsideGauge } from './checkout/due-o
 import { STORE_OPTIONS, type StoreConfig, storeDatabase, type StoreOptions, toOptions } from './config.js';
 import { CustomersController, CustomersService } from './customers/customers.js';
 import { FeedController, OrderFeed } from './feed/order-feed.js';
+import { OrderArchive } from './orders/order-archive.js';
 import { OrderCounter } from './orders/order-counts.js';
 import { BasketsController, BasketsService } from './orders/baskets.service.js';
 import { OrderReads, OrderReadsController } from './orders/order-reads.service.js';
@@ -37,6 +38,7 @@ class StoreModule {
         OrdersService,
         OrderReads,
         OrderCounter,
+        ...(options.archiveAfterDays > 0 ? [OrderArchive] : []),
         TimelineService,
         BasketsService,
         StaffCancellationsService,

@@ -73,6 +73,7 @@ export class StoreFixture {
       availabilityShownUpTo: 10,
       feedRetentionDays: 7,
       feedAbsenceDays: 30,
+      archiveAfterDays: 0,
       placingLanes: 4,
       maxInFlight: 5_000,
       ...given,

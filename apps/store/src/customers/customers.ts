@@ -81,6 +81,15 @@ async function openOrdersOfCustomer(tx: Transaction, userId: string): Promise<nu
   return rows.map((row) => row.id);
 }
 
+const shareErasing: Statement = { name: 'share-erasing', text: 'SELECT pg_advisory_xact_lock_shared(6, 0)' };
+const excludeErasing: Statement = { name: 'exclude-erasing', text: 'SELECT pg_try_advisory_xact_lock(6, 0) AS "isMine"' };
+
+/**
+ * Keeps customers' data from being erased until the transaction ends, for one that moves rows: `eraseSome` would miss those that it waits for.
+ * Does not wait. @returns false: data is being erased, or another transaction has called this
+ */
+export const lockAgainstErasing = async (tx: Transaction): Promise<boolean> => onlyRow(await tx.query<{ isMine: boolean }>(excludeErasing)).isMine;
+
 const eraseSome: Statement = {
   name: 'erase-owner-data',
   text: `WITH owned AS MATERIALIZED (
@@ -124,7 +133,10 @@ export class CustomersService {
 
   /** @returns the number of rows that it changed; 0: nothing is left to erase */
   private eraseSome(userId: string): Promise<number> {
-    return this.database.transaction(async (tx) => onlyRow(await tx.query<{ count: number }>(eraseSome, [userId])).count);
+    return this.database.transaction(async (tx) => {
+      tx.send(shareErasing, []);
+      return onlyRow(await tx.query<{ count: number }>(eraseSome, [userId])).count;
+    });
   }
 }
 

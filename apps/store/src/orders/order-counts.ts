@@ -18,10 +18,11 @@ const withoutEvent = `SELECT ${stepColumns} FROM order_transitions WHERE event_i
 
 /**
  * SQL: what the steps of orders among `step` add to the numbers of states, and subtract: an order's state before a step is the one after the step
- * before. One look-up for each step: estimating many steps, Postgres would read all orders.
+ * before. One look-up for each step: estimating many steps, Postgres would read all orders. With LIMIT, old ones are looked up only for an order that
+ * is not among the others.
  */
 const changes = `
-  SELECT (SELECT plant_id FROM orders WHERE orders.id = step.order_id) AS plant_id, state.*
+  SELECT (SELECT plant_id FROM orders WHERE orders.id = step.order_id LIMIT 1) AS plant_id, state.*
   FROM step CROSS JOIN LATERAL (
     SELECT step.owner_id, new_status AS status, coalesce(step.shipped, false) AS shipped, coalesce(step.refund, 'none') AS refund, 1 AS by
     UNION ALL
@@ -74,7 +75,7 @@ const count: Statement = {
       UNION ALL
       (${withoutEvent} LIMIT ${most})
     ), marked AS (
-      UPDATE order_transitions AS t SET counted = true FROM step
+      UPDATE ONLY order_transitions AS t SET counted = true FROM step
       WHERE step.feed_seq IS NULL AND t.order_id = step.order_id AND t.order_version = step.order_version
     ), added AS (
       INSERT INTO order_counts AS kept (scope, status, shipped, refund, orders)

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
 import { customer, outcomeOf, StoreFixture } from '../store.spec.fixture.js';
+import { OrderIds } from './order-ids.js';
 
 const claimer = 666;
 const ids = 10_000;
@@ -86,6 +87,22 @@ describe('assigned order ids', () => {
       locking.release();
     }
     expect(await assign()).toBe('placed');
+  });
+
+  it('are not kept until an order that has taken one may be old, with which a write would not collide', async () => {
+    await start(1);
+    const database = await shop.database();
+    const next = async (keepMs: number): Promise<number> => {
+      const drawing = new OrderIds(database, keepMs);
+      const [first = 0] = await drawing.draw(1, new Set());
+      await shop.rows(`INSERT INTO old_orders (id, plant_id, quantity, status, owner_id, version, placed_at) VALUES ($1, 7, 1, 'cancelled', gen_random_uuid(), 0, now())`, [first + 1]);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const [second = 0] = await drawing.draw(1, new Set());
+      return second - first;
+    };
+    expect(await next(60_000)).toBe(1);
+    expect(await next(10)).toBeGreaterThan(1);
+    await database.close();
   });
 
   it('10,000 that are claimed ahead make none of 10,000 other orders fail, and cost few draws', async () => {

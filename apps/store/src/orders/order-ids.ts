@@ -28,9 +28,14 @@ const idConstraints = ['orders_pkey', 'order_transitions_by_order'];
  */
 export class OrderIds {
   private free: number[] = [];
+  private drawnAt = 0;
   private drawing: Promise<void> | undefined;
 
-  constructor(private readonly database: Database) {}
+  /** @param keepMs how long drawn ids are kept: less than until an order is old (order-archive.ts), so that a write still collides with one that has taken an id */
+  constructor(
+    private readonly database: Database,
+    private readonly keepMs = 86_400_000,
+  ) {}
 
   /**
    * Runs a transaction that places requests under their chosen or drawn ids. Draws new ids and runs it again when another transaction
@@ -60,6 +65,7 @@ export class OrderIds {
   async draw(count: number, except: ReadonlySet<number>): Promise<number[]> {
     const ids: number[] = [];
     while (ids.length < count) {
+      if (performance.now() - this.drawnAt > this.keepMs) this.free = [];
       if (this.free.length === 0) {
         this.drawing ??= this.drawMore().finally(() => (this.drawing = undefined));
         await this.drawing;
@@ -79,6 +85,7 @@ export class OrderIds {
   private async drawMore(): Promise<void> {
     try {
       this.free.push(...(await drawOrderIds(this.database, 1)));
+      this.drawnAt = performance.now();
     } catch (error) {
       const isLost = error instanceof CodedError && error.code === 'outcome-unknown';
       throw isLost ? unavailable('The database', error) : error;

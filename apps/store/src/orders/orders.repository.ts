@@ -8,6 +8,7 @@ import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
 import { appendInventoryDelta, appendStockEvents, lockStockOfOrders, movedUnits, moveUnits, moveUnitsSql } from '../stock/stock.repository.js';
+import { takeBack } from './order-archive.js';
 import { indexMetadata, jsonOf } from './owner-data.js';
 import type { Amendment, OrderState, StatusChange, Step } from './order.js';
 import type { Placement, UnpaidOrder } from './placing.js';
@@ -34,15 +35,23 @@ export const findOrdersOfBasket = (db: Reader, basketId: number): Promise<OrderS
 
 const lockOrdersById: Statement = {
   name: 'lock-orders',
-  text: `SELECT ${orderColumns} FROM orders WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
+  text: `SELECT ${orderColumns} FROM ONLY orders WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
 };
 
 /** Locks orders by ascending id, as every transaction that waits for them does. Omits orders that do not exist. */
 const lockOrders = (tx: Transaction, orderIds: readonly number[]): Promise<OrderState[]> => tx.query(lockOrdersById, [orderIds]);
 
 export async function lockOrder(tx: Transaction, orderId: number): Promise<OrderState | undefined> {
-  const [order] = await lockOrders(tx, [orderId]);
+  const [order] = await withOldOrders(tx, [orderId], () => lockOrders(tx, [orderId]), (orders) => orders.length);
   return order;
+}
+
+/** Locks orders, and once more if some were missing: they may be old, or have moved while the lock was waited for. */
+async function withOldOrders<Locked>(tx: Transaction, orderIds: readonly number[], lock: () => Promise<Locked>, count: (locked: Locked) => number): Promise<Locked> {
+  const locked = await lock();
+  if (count(locked) === orderIds.length) return locked;
+  await takeBack(tx, orderIds);
+  return lock();
 }
 
 /** Orders and their plants' stock, locked until the transaction ends. */
@@ -54,8 +63,11 @@ export interface LockedOrders {
   readonly at: Date;
 }
 
-/** Takes all locks in one round trip, in the order that every transaction keeps (README). */
-export async function lockOrdersAndStock(tx: Transaction, orderIds: readonly number[]): Promise<LockedOrders> {
+/** Takes all locks, in the order that every transaction keeps (README): in one round trip, unless an order is old. Each id may be given once. */
+export const lockOrdersAndStock = (tx: Transaction, orderIds: readonly number[]): Promise<LockedOrders> =>
+  withOldOrders(tx, orderIds, () => lockAll(tx, orderIds), ({ orders }) => orders.size);
+
+async function lockAll(tx: Transaction, orderIds: readonly number[]): Promise<LockedOrders> {
   const lockedOrders = lockOrders(tx, orderIds);
   const lockedStock = lockStockOfOrders(tx, orderIds);
   const clock = readClock(tx);
@@ -68,7 +80,7 @@ export async function lockOrdersAndStock(tx: Transaction, orderIds: readonly num
 
 const selectTraceparents: Statement = {
   name: 'find-causes-of-orders',
-  text: `SELECT t.traceparent FROM orders o JOIN order_transitions t ON t.order_id = o.id AND t.order_version = o.version
+  text: `SELECT t.traceparent FROM ONLY orders o JOIN ONLY order_transitions t ON t.order_id = o.id AND t.order_version = o.version
          WHERE o.id = ANY($1) AND t.traceparent IS NOT NULL`,
 };
 
@@ -109,7 +121,7 @@ export async function readPlacingTimes(tx: Transaction): Promise<PlacingTimes> {
 const selectUnpaid: Statement = {
   name: 'find-unpaid-orders',
   text: `SELECT owner_id AS "ownerId", unpaid.id, unpaid.quantity FROM unnest($1::uuid[]) AS owner (owner_id) CROSS JOIN LATERAL (
-    SELECT id, quantity, placed_at FROM orders WHERE orders.owner_id = owner.owner_id AND status = 'placed' ORDER BY placed_at DESC, id DESC LIMIT $2
+    SELECT id, quantity, placed_at FROM ONLY orders WHERE orders.owner_id = owner.owner_id AND status = 'placed' ORDER BY placed_at DESC, id DESC LIMIT $2
   ) AS unpaid ORDER BY unpaid.placed_at, unpaid.id`,
 };
 
@@ -203,7 +215,7 @@ const writePlaced: Statement = {
  */
 const findEventBefore: Statement = {
   name: 'find-event-before-placed-orders',
-  text: 'SELECT event_id AS id FROM order_transitions WHERE feed_seq = (SELECT head FROM feed_head) - $1::bigint',
+  text: 'SELECT event_id AS id FROM ONLY order_transitions WHERE feed_seq = (SELECT head FROM feed_head) - $1::bigint',
 };
 
 /**
@@ -276,7 +288,7 @@ const writeChanges: Statement = {
       SELECT id, version, previous_status, status, $1::timestamptz, actor, client_id, reason, owner_id, event_id, body, traceparent, shipped, refund
       FROM changed ORDER BY id
     )
-    UPDATE orders SET
+    UPDATE ONLY orders SET
       status = changed.status,
       version = changed.version,
       tracking_number = changed.tracking_number,
@@ -362,7 +374,7 @@ const writeAmended: Statement = {
     ), latest AS (
       SELECT DISTINCT ON (id) * FROM amended ORDER BY id, version DESC
     )
-    UPDATE orders SET
+    UPDATE ONLY orders SET
       version = latest.version,
       owner_id = latest.owner_id,
       carrier = latest.carrier,

@@ -31,7 +31,7 @@ export function lockStock(tx: Transaction, plantIds: readonly number[]): Promise
 // Reads `orders` without locking it, which is safe: an order's plant never changes.
 const lockByOrder: Statement = {
   name: 'lock-stock-of-orders',
-  text: `SELECT ${columns} FROM stock WHERE plant_id IN (SELECT plant_id FROM orders WHERE id = ANY($1))
+  text: `SELECT ${columns} FROM stock WHERE plant_id IN (SELECT plant_id FROM ONLY orders WHERE id = ANY($1))
          ORDER BY plant_id FOR NO KEY UPDATE`,
 };
 
