@@ -22,8 +22,8 @@ export class Bench {
   /** @type {number[]} */
   plants = [];
 
-  /** @param {{ folder: string, stack: Stack, pgbench: Pgbench, quick: boolean, attack: string, signal: AbortSignal }} parts */
-  constructor({ folder, stack, pgbench, quick, attack, signal }) {
+  /** @param {{ folder: string, stack: Stack, pgbench: Pgbench, quick: boolean, attack: string, orders: number | undefined, signal: AbortSignal }} parts */
+  constructor({ folder, stack, pgbench, quick, attack, orders, signal }) {
     this.folder = folder;
     this.stack = stack;
     this.pgbench = pgbench;
@@ -31,6 +31,8 @@ export class Bench {
     this.signal = signal;
     /** What the names of the attacks of S8 that are tried must contain. */
     this.attack = attack;
+    /** The orders of P8's large shop; undefined: as many as it has by default. */
+    this.orders = orders;
     /** Duration of a load, after a warm-up that does not count. */
     this.seconds = quick ? 4 : 15;
     this.warmUp = quick ? 2 : 5;
@@ -45,10 +47,10 @@ export class Bench {
     this.shortened = quick ? { noClaim: 'a quick run' } : {};
   }
 
-  /** @param {{ folder: string, quick: boolean, attack?: string, signal: AbortSignal }} options */
-  static async open({ folder, quick, attack = '', signal }) {
+  /** @param {{ folder: string, quick: boolean, attack?: string, orders?: number, signal: AbortSignal }} options */
+  static async open({ folder, quick, attack = '', orders, signal }) {
     const stack = await Stack.start(folder, { signal });
-    const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, postgres: stack.run.postgres, signal }), quick, attack, signal });
+    const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, postgres: stack.run.postgres, signal }), quick, attack, orders, signal });
     const call = clientOf(stack.gatewayUrl);
     const made = await inParallel(1_000, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
     bench.plants = made.map(({ id }) => id);

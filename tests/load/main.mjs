@@ -17,6 +17,7 @@ const usage = `Measures the whole shop against anchors on this machine.
   npm run bench                       P1 to P10, C1 to C4 (the console), S4 and S8 (docs/security.md)
   npm run bench -- --only P3,P6       only these goals
   npm run bench -- --only S8 --attack replay   attacks of S8 with this in their name
+  npm run bench -- --only P8 --orders 20000000   a shop with so many orders; each million takes 0.5 GB of disk
   npm run bench -- --quick            shorter loads, for trying; not for publication
   npm run bench -- --layers           the cost of a request in the gateway and in the store, layer by layer
 
@@ -27,7 +28,7 @@ process.exit(await main());
 
 /** @returns {Promise<number>} the exit code */
 async function main() {
-  const { values } = parseArgs({ options: { only: { type: 'string' }, quick: { type: 'boolean' }, attack: { type: 'string' }, layers: { type: 'boolean' }, help: { type: 'boolean' } } });
+  const { values } = parseArgs({ options: { only: { type: 'string' }, quick: { type: 'boolean' }, attack: { type: 'string' }, orders: { type: 'string' }, layers: { type: 'boolean' }, help: { type: 'boolean' } } });
   if (values.help) {
     console.log(usage);
     return 0;
@@ -52,7 +53,7 @@ async function main() {
     if (unknown.length > 0) throw new StartError(`Unknown goals: ${unknown.join(', ')}. The goals are ${Object.keys(goals).join(', ')}.`);
     // In a fixed order, so that runs can be compared.
     const measurements = Object.entries(goals).filter(([name]) => asked.includes(name));
-    const bench = await Bench.open({ folder: temporaryFolder(shutdown), quick: values.quick === true, ...(values.attack !== undefined && { attack: values.attack }), signal: stop.signal });
+    const bench = await Bench.open({ folder: temporaryFolder(shutdown), quick: values.quick === true, ...(values.attack !== undefined && { attack: values.attack }), ...(values.orders !== undefined && { orders: Number(values.orders) }), signal: stop.signal });
     shutdown.add('shop', () => bench.stack.end());
     const stopped = once(stop.signal, 'abort').then(() => stop.signal.throwIfAborted());
     for (const [name, measure] of measurements) {
