@@ -87,7 +87,7 @@ export const storeSettings = {
   feedRetentionDays: days('FEED_RETENTION_DAYS', 'Minimum retention of events in the feed', 7),
   feedAbsenceDays: days('FEED_ABSENCE_DAYS', 'Absence after which a follower no longer holds back the deletion of events', 30),
   archiveAfterDays: integer('ORDERS_ARCHIVE_AFTER_DAYS', {
-    description: 'Days without a change after which delivered and cancelled orders move to the table of old orders; at least 7, or 0: never',
+    description: 'Days without a change after which delivered and cancelled orders become old; at least 7, or 0: never',
     default: '400',
     min: 0,
     max: 36_500,
