@@ -17,7 +17,7 @@ const usage = `Measures the whole shop against anchors on this machine.
   npm run bench                       P1 to P10, C1 to C4 (the console), S4 and S8 (docs/security.md)
   npm run bench -- --only P3,P6       only these goals
   npm run bench -- --only S8 --attack replay   attacks of S8 with this in their name
-  npm run bench -- --only P8 --orders 20000000   a shop with so many orders; each million takes 0.5 GB of disk
+  npm run bench -- --only P8 --orders 20000000   a shop with so many orders; each million takes 0.6 GB of disk
   npm run bench -- --quick            shorter loads, for trying; not for publication
   npm run bench -- --layers           the cost of a request in the gateway and in the store, layer by layer
 
