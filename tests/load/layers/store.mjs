@@ -150,6 +150,7 @@ async function startStoreAlone() {
     availabilityShownUpTo: 10,
     feedRetentionDays: 7,
     feedAbsenceDays: 30,
+    archiveAfterDays: 0,
     placingLanes: 1,
     maxInFlight: 5_000,
   });
