@@ -19,7 +19,7 @@ const isNotSetAside = `(
 const findNextDue = `SELECT extract(epoch FROM clock)::float8 * 1000 AS now, extract(epoch FROM next.due_at - clock)::float8 * 1000 AS "inMs",
            CASE WHEN isfinite(placed_at) THEN extract(epoch FROM placed_at - clock)::float8 * 1000 ELSE 0 END AS "aheadMs"
          FROM clock_timestamp() AS clock CROSS JOIN feed_head LEFT JOIN (
-           SELECT due_at FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1
+           SELECT due_at FROM ONLY orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1
          ) AS next ON true`;
 
 /** A reading of the database's clock, in milliseconds. */
@@ -36,9 +36,9 @@ export const readDue = async (db: Reader): Promise<DueReading> => onlyRow(await 
 const bringForward: Statement = {
   name: 'bring-due-orders-forward',
   text: `WITH ahead AS MATERIALIZED (
-           SELECT id FROM orders WHERE due_at IS NOT NULL AND due_since > now() + interval '1 second' ORDER BY id FOR NO KEY UPDATE
+           SELECT id FROM ONLY orders WHERE due_at IS NOT NULL AND due_since > now() + interval '1 second' ORDER BY id FOR NO KEY UPDATE
          )
-         UPDATE orders SET
+         UPDATE ONLY orders SET
            due_since = now(),
            due_at = greatest(due_at - (due_since - now()), least(due_at, CASE WHEN due_transition = 'deliver' THEN coalesce(ship_date, '-infinity') ELSE '-infinity' END))
          FROM ahead WHERE orders.id = ahead.id`,
@@ -59,9 +59,9 @@ const isDue = `due_at <= now() AND ${isNotSetAside}`;
 
 const lockDue: Statement = {
   name: 'lock-due-orders',
-  text: `SELECT ${dueColumns} FROM orders WHERE ${isDue} ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
+  text: `SELECT ${dueColumns} FROM ONLY orders WHERE ${isDue} ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
 };
-const dueOfBaskets = `SELECT ${dueColumns} FROM orders WHERE basket_id = ANY($1) AND ${isDue} ORDER BY id`;
+const dueOfBaskets = `SELECT ${dueColumns} FROM ONLY orders WHERE basket_id = ANY($1) AND ${isDue} ORDER BY id`;
 const findDueOfBaskets: Statement = { name: 'find-due-orders-of-baskets', text: dueOfBaskets };
 const lockDueOfBaskets: Statement = { name: 'lock-due-orders-of-baskets', text: `${dueOfBaskets} FOR NO KEY UPDATE SKIP LOCKED` };
 
@@ -82,7 +82,7 @@ export async function lockDueOrders(tx: Transaction, limit: number): Promise<Due
 
 const lockDueById: Statement = {
   name: 'lock-due-orders-by-id',
-  text: `SELECT id, version, due_transition AS transition FROM orders WHERE id = ANY($1) AND due_at <= now()
+  text: `SELECT id, version, due_transition AS transition FROM ONLY orders WHERE id = ANY($1) AND due_at <= now()
          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
@@ -93,7 +93,7 @@ export function lockDueOrdersById(tx: Transaction, orderIds: readonly number[]):
 
 const lockDueOne: Statement = {
   name: 'lock-due-order',
-  text: 'SELECT id, version, due_transition AS transition FROM orders WHERE id = $1 AND due_at <= now() FOR NO KEY UPDATE',
+  text: 'SELECT id, version, due_transition AS transition FROM ONLY orders WHERE id = $1 AND due_at <= now() FOR NO KEY UPDATE',
 };
 
 /** Locks and returns an order if it is still due, set aside or not. Waits for a transaction that holds it. */
