@@ -321,6 +321,22 @@ describe('old orders', () => {
   });
 });
 
+it('a replica moves them by itself, while orders are placed', async () => {
+  const shop = await StoreFixture.start({ archiveAfterDays });
+  const plantId = await shop.plant(1_000);
+  await shop.rows(`INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at) SELECT n, 888, 1, 'cancelled', gen_random_uuid(), 0, now() - interval '401 days' FROM generate_series(1, 450) AS n`);
+  await shop.addReplica();
+  const placed: number[] = [];
+  await until(async () => {
+    placed.push((await shop.caller.call(placeOrder, { order: { plantId } }, customer(1))).id);
+    return (await shop.rows('SELECT 1 FROM ONLY orders WHERE plant_id = 888 LIMIT 1')).length === 0;
+  });
+  expect(await shop.rows('SELECT id FROM old_orders')).toHaveLength(450);
+  expect(await shop.rows('SELECT id FROM ONLY orders WHERE id = ANY($1)', [placed])).toHaveLength(placed.length);
+  expect(await shop.violations()).toEqual([]);
+  await shop.stop();
+});
+
 it('a sandbox deletes old orders, too', async () => {
   const shop = await StoreFixture.start({ sandbox: true, simulatedApprovalDelayMs: 3_600_000, orderTtlMs: 7_200_000 });
   const plantId = await shop.plant();
