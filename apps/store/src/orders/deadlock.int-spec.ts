@@ -22,7 +22,7 @@ describe('the lock order', () => {
   const waitingFor = (table: 'stock' | 'orders', transactions: number): Promise<void> =>
     until(async () => {
       const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1`;
-      return (await shop.rows(waits, [`%FROM ${table} WHERE %FOR NO KEY UPDATE`])).length === transactions;
+      return (await shop.rows(waits, [`%FROM %${table} WHERE %FOR NO KEY UPDATE`])).length === transactions;
     });
 
   // The test holds the stock of the first plant, for which both baskets wait: neither has locked the other plant.
