@@ -123,13 +123,17 @@ async function moveMonth(bench, { stack, size, plants, orders }) {
   };
   const where = `WHERE id BETWEEN ${ids.from} AND ${ids.to}`;
   let left = month;
+  /** @type {Error | undefined} */
+  let failure;
   for (let n = 0; left > 0; n++) {
     if (performance.now() - begun > LOOKS_MS + (month / 1_000) * THOUSAND_MS) throw new Error(`${left} of ${month} orders have not moved`);
-    sent.push(send(n));
+    sent.push(send(n).catch((error) => void (failure ??= error)));
+    if (failure) throw failure;
     await pause(EVERY_MS);
     if (n % 250 === 249) left = await count(`ONLY orders ${where}`);
   }
   await Promise.all(sent);
+  if (failure) throw failure;
   const seconds = (performance.now() - begun) / 1_000;
   const found = await Promise.all([count(`old_orders ${where}`), count(`old_order_steps WHERE order_id BETWEEN ${ids.from} AND ${ids.to}`), count(`orders WHERE id IN (${placed.join()})`)]);
   if (found.join() !== [month, 2 * month, placed.length].join()) throw new Error(`of ${month} orders, ${2 * month} steps and ${placed.length} new orders, ${found.join(', ')} are there`);
