@@ -64,6 +64,7 @@ const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
   [/^docs\/integrators\.md$/, { packages: [], steps: ['acceptance'] }],
   [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications', 'libs/client'], steps: [] }],
   [/^releases\//, { packages: ['libs/contracts'], steps: [] }],
+  [/^deploy\/postgres\/remove-old-orders\.sql$/, { packages: ['apps/store'], steps: [] }],
   [/^deploy\/nats\/nats\.conf$/, { packages: ['libs/service-testing'], steps: ['artefacts'] }],
   [/^deploy\//, { packages: [], steps: ['artefacts'] }],
   [/^(docs|\.github)\/|^[^/]+\.md$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml)$/, { packages: [], steps: [] }],
