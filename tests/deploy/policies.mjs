@@ -23,6 +23,13 @@ const INSIDE = [
   '255.255.255.255', '::1', '::', 'fd00::1', 'fe80::1', 'ff02::1', '::ffff:10.1.2.3', '64:ff9b::a01:203', '2002:a01:203::1', '2001:db8::1', '2001::1',
 ];
 const OUTSIDE = ['1.1.1.1', '93.184.215.14', '172.15.0.1', '172.32.0.1', '2606:4700:4700::1111', '2a00:1450:4001::1'];
+/** Ports outside the cluster, by policy: HTTPS for webhooks, submission for mail, and NATS for destinations. @type {Record<string, readonly number[]>} */
+const OUTWARD = {
+  notifications: [443, 8443, 465, 587, 4222],
+  'notifications-webhooks': [443, 8443],
+  'notifications-mail': [465, 587],
+  'notifications-export': [4222],
+};
 
 /** @param {Manifest[]} manifests @param {string} kind */
 export const ofKind = (manifests, kind) => manifests.filter((one) => one.kind === kind);
@@ -194,12 +201,13 @@ export const policies = {
     ofKind(manifests, 'NetworkPolicy').flatMap((one) => {
       const rules = (one['spec'].egress ?? []).filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
       const blocks = rules.flatMap((/** @type {any} */ rule) => rule.to.map((/** @type {any} */ peer) => peer.ipBlock));
-      if (!['notifications', 'notifications-webhooks', 'notifications-mail', 'notifications-export'].includes(one.metadata.name)) return unmet(one, { 'reaches only pods': blocks.length === 0 });
+      const ports = OUTWARD[one.metadata.name];
+      if (!ports) return unmet(one, { 'reaches only pods': blocks.length === 0 });
       const reached = (/** @type {string} */ address) => blocks.some((/** @type {any} */ block) => covers([block.cidr], address) && !covers(block.except ?? [], address));
       return unmet(one, {
         ...Object.fromEntries(INSIDE.map((address) => [`does not reach ${address}`, !reached(address)])),
         ...Object.fromEntries(OUTSIDE.map((address) => [`reaches ${address}`, reached(address)])),
-        'reaches only ports of HTTPS, mail and NATS': rules.every((/** @type {{ ports: { port: number }[] }} */ { ports }) => ports.every(({ port }) => [443, 8443, 465, 587, 4222].includes(port))),
+        [`reaches only ${ports.join()}`]: rules.every((/** @type {{ ports: { port: number }[] }} */ rule) => rule.ports.every(({ port }) => ports.includes(port))),
       });
     }),
 

@@ -58,6 +58,7 @@ const breakages = [
   ['only notifications reaches outside the cluster, and no internal address', ({ network }) => void network.spec.egress.at(-1).to[0].ipBlock.except.splice(1, 1)],
   ['only notifications reaches outside the cluster, and no internal address', ({ network }) => void (network.spec.egress.at(-1).to[1].ipBlock.cidr = '::/0')],
   ['only notifications reaches outside the cluster, and no internal address', ({ network }) => void (network.metadata.name = 'store')],
+  ['only notifications reaches outside the cluster, and no internal address', ({ network }) => void (network.metadata.name = 'notifications-webhooks')],
   ['each file named by a variable is mounted', ({ container }) => void (container.env[0].value = '/run/secrets/shop/elsewhere')],
   ['manifests are labelled with their release phase', ({ Job }) => void (Job.metadata.labels['release-phase'] = 'rollout')],
   ['no ConfigMap contains a secret', ({ ConfigMap }) => void (ConfigMap.data.NATS_PASSWORD = 'x')],
