@@ -21,7 +21,7 @@ describe('logging in and out', () => {
     await visit.leave();
   });
 
-  test('survives a reload without another login', async () => {
+  test('survives a reload without another login (slow)', async () => {
     const visit = await chrome.visit(await newPerson('staff'), { path: '/webhooks' });
     await visit.page.reload();
     await visit.page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
@@ -46,7 +46,7 @@ describe('logging in and out', () => {
     await visit.leave();
   });
 
-  test('offers only the pages that the user may see', async () => {
+  test('offers only the pages that the user may see (slow)', async () => {
     const visit = await chrome.visit(await newPerson('customer'));
     const pages = await visit.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
     assert.deepEqual(pages, ['Today', 'Orders', 'Stream', 'Webhooks', 'Your account']);
@@ -55,7 +55,7 @@ describe('logging in and out', () => {
     await visit.leave();
   });
 
-  test('a user who refuses consent can try again', async () => {
+  test('a user who refuses consent can try again (slow)', async () => {
     const staff = await newPerson('staff');
     const visit = await chrome.newVisit();
     const { page } = visit;
@@ -71,7 +71,7 @@ describe('logging in and out', () => {
     await visit.leave();
   });
 
-  test('a session that is ended elsewhere ends in the console', async () => {
+  test('a session that is ended elsewhere ends in the console (slow)', async () => {
     const staff = await newPerson('staff');
     const visit = await chrome.visit(staff);
     await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });

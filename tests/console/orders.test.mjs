@@ -68,7 +68,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('a paid order can be cancelled until it is shipped, and its refund is found from the Today page', async () => {
+  test('a paid order can be cancelled until it is shipped, and its refund is found from the Today page (slow)', async () => {
     const plantId = await newPlant(10);
     const [id, shipped] = [await placeOrder(plantId, 2), await placeOrder(plantId)];
     await pay(id);
@@ -102,7 +102,7 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
-  test('the orders to ship are those that the Today page counts, the oldest first', async () => {
+  test('the orders to ship are those that the Today page counts, the oldest first (slow)', async () => {
     const customer = await newPerson('customer');
     const plantId = await newPlant();
     const place = async () => (await shopOf(customer).POST('/store/order', { body: { plantId } })).data.id;

@@ -1,11 +1,13 @@
 // `npm test`: builds, runs checks on its own servers, and ends with a line of totals.
+import { openSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
 import { checkPlatform, checkScripts, compile, readyPackages } from '../start/toolchain.mjs';
 import { cpuSeconds, Durations, tableOf } from './durations.mjs';
 import { subfolder, temporaryFolder } from './folder.mjs';
-import { LEFT_OUT, parseOptions, usage } from './options.mjs';
+import { LEFT_OUT, parseOptions, sideBySide, usage } from './options.mjs';
 import { afterRerun, check, succeeded, sum, summary } from './results.mjs';
 import { natsForTests } from './servers.mjs';
 import { steps } from './steps.mjs';
@@ -50,7 +52,7 @@ async function main() {
       const { isQuick = false, jestArgs, packages } = options;
       const context = { folder: temporaryFolder(shutdown), env, durations, isQuick, jestArgs, packages, stop };
       if (isQuick) leftOut = LEFT_OUT;
-      for (const name of options.steps) ran.push({ name, tally: await runStep(name, context) });
+      for (const names of sideBySide(options)) ran.push(...(await runTogether(names, context)));
       for (const one of ran) one.tally = await withRerun(one, context);
     }
   } catch (error) {
@@ -84,6 +86,18 @@ async function withRerun({ name, tally }, context) {
   if (!RERUNS_FAILURES || name === undefined || tally.failed === 0 || tally.failed > MOST_RERUN) return tally;
   console.log(`\nFailed; running once more:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
   return afterRerun(tally, await runStep(name, { ...context, files: tally.files }));
+}
+
+/**
+ * Runs steps at a time. What the commands of the second write follows the first's.
+ * @param {readonly import('./options.mjs').StepName[]} names @param {RunContext} context @returns {Promise<Ran[]>}
+ */
+async function runTogether([first, ...others], context) {
+  const run = async (/** @type {import('./options.mjs').StepName} */ name, /** @type {number} */ fd) => ({ name, tally: await runStep(name, { ...context, fd }) });
+  const files = others.map((name) => join(context.folder, `${name}.out`));
+  const ran = await Promise.all([...(first ? [run(first, process.stdout.fd)] : []), ...others.map((name, n) => run(name, openSync(files[n] ?? '', 'w')))]);
+  for (const file of files) process.stdout.write(readFileSync(file));
+  return ran;
 }
 
 /**

@@ -4,13 +4,24 @@ import { StartError } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 
 /**
- * Steps run one after another, each with as many files at a time as it waits for servers: steps side by side gain little on two cores, and
- * on a slow machine tests exceed their limits. The chaos run is last: it measures how long recoveries take.
+ * Steps run one after another, each with as many files at a time as it waits for servers. The chaos run is last: it measures how long
+ * recoveries take.
  */
 const STEPS = /** @type {const} */ (['lint', 'tools', 'deploy', 'unit', 'acceptance', 'console', 'artefacts', 'chaos']);
 
 /** What a change usually breaks. */
 const QUICK_STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'console']);
+
+/**
+ * The steps in their order, those in one list at a time. Of a quick run, the few files for whole shops leave half of two cores idle: they run
+ * beside each other.
+ * @param {Pick<Options, 'isQuick' | 'steps'>} options @returns {(readonly StepName[])[]}
+ */
+export function sideBySide({ isQuick = false, steps }) {
+  const ofShops = isQuick ? ['acceptance', 'console'] : [];
+  const alone = steps.filter((name) => !ofShops.includes(name)).map((name) => [name]);
+  return isQuick ? [...alone, steps.filter((name) => ofShops.includes(name))] : alone;
+}
 
 /** What a quick run leaves out, for its last lines. */
 export const LEFT_OUT = `Left out: tests that kill, cut off or fill up services (*.crash.int-spec.ts, *.slow.int-spec.ts), those whose names say (slow), which CI

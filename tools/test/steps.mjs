@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { buildRelease, commitOf, mix, parseMixes, tour } from '../release/adjacent.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
+import { ROOT } from '../start/toolchain.mjs';
 import { subfolder } from './folder.mjs';
 import { check, sum, tallyOfChaos, together } from './results.mjs';
 import { contentOf, jest, node, nodeTests } from './run.mjs';
@@ -19,6 +20,7 @@ import { startShop } from './shop.mjs';
  * @property {import('./durations.mjs').Durations} durations of steps and files, which steps add to
  * @property {import('./durations.mjs').StepDuration} duration of this step
  * @property {AbortController} stop
+ * @property {number} [fd] of the output of commands; by default the terminal
  * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres'>} shutdown at the end of this step
  */
 
@@ -104,7 +106,7 @@ export const steps = {
         const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => console.log(`Stopping failed (${step}): ${explain(error)}`));
         try {
           const shop = await startShop({ folder, stop: context.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
-          const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour];
+          const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--setupFilesAfterEnv', join(ROOT, 'tools/release/additions.mjs'), '--testPathPatterns', tour];
           const tally = await jest({ ...context, folder }, 'acceptance', args, shop.env);
           if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
           tallies.push(tally);

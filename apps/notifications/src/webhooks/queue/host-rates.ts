@@ -83,16 +83,17 @@ export class HostRates {
     if (oldest !== undefined) this.served.delete(oldest);
   }
 
-  /** Shares each host's tokens, one by one, among owners, those first that were served least recently, and then among an owner's endpoints. */
-  allot(asking: readonly Asking[], hosts: ReadonlyMap<string, HostState>): Map<string, Allowance> {
+  /** Shares each host's tokens evenly among owners, those first that were served least recently, and then among an owner's endpoints. */
+  allot(all: readonly Asking[], hosts: ReadonlyMap<string, HostState>): Map<string, Allowance> {
     const allowed = new Map<string, Allowance>();
-    for (const [host, atHost] of Map.groupBy(asking, (one) => one.host)) {
+    for (const [host, atHost] of Map.groupBy(all, (one) => one.host)) {
       const { tokens, rate } = hosts.get(host) ?? { tokens: 0, rate: 1 };
-      const rooms = this.share(host, atHost, Math.floor(tokens));
+      const asking = this.inTurn(host, atHost);
+      const rooms = share(asking, Math.floor(tokens));
       // Each owner's first endpoint asks again when the next token is there, so that one with many endpoints does not take it before.
       const left = tokens - [...rooms.values()].reduce((sum, room) => sum + room, 0);
       const waiting = new Map<string, number>();
-      for (const { webhookId, ownerId, room } of this.inTurn(host, atHost)) {
+      for (const { webhookId, ownerId, room } of asking) {
         const got = rooms.get(webhookId) ?? 0;
         const position = (waiting.get(ownerId) ?? 0) + 1;
         if (got < room) waiting.set(ownerId, position);
@@ -100,23 +101,6 @@ export class HostRates {
       }
     }
     return allowed;
-  }
-
-  private share(host: string, asking: readonly Asking[], tokens: number): Map<string, number> {
-    const rooms = new Map<string, number>();
-    const roomOf = (webhookId: string): number => rooms.get(webhookId) ?? 0;
-    for (let left = tokens, open = this.inTurn(host, asking); left > 0 && open.length > 0; ) {
-      // One for each owner, to the endpoint that has the fewest.
-      const round = new Map<string, Asking>();
-      for (const one of open) {
-        const other = round.get(one.ownerId);
-        if (!other || roomOf(one.webhookId) < roomOf(other.webhookId)) round.set(one.ownerId, one);
-      }
-      for (const { webhookId } of [...round.values()].slice(0, left)) rooms.set(webhookId, roomOf(webhookId) + 1);
-      left -= round.size;
-      open = open.filter(({ webhookId, room }) => roomOf(webhookId) < room);
-    }
-    return rooms;
   }
 
   /** Each owner's first endpoint, then each one's second, and so on. */
@@ -127,6 +111,27 @@ export class HostRates {
     const most = Math.max(0, ...owners.map(([, own]) => own.length));
     return Array.from({ length: most }, (_, n) => owners.flatMap(([, own]) => own[n] ?? [])).flat();
   }
+}
+
+/** Shares tokens among owners, and an owner's among its endpoints. @returns what each endpoint gets, by its id */
+function share(asking: readonly Asking[], tokens: number): Map<string, number> {
+  const owners = [...Map.groupBy(asking, ({ ownerId }) => ownerId).values()].map((own) => ({ own, room: own.reduce((sum, { room }) => sum + room, 0) }));
+  return new Map([...evenly(owners, tokens)].flatMap(([{ own }, part]) => [...evenly(own, part)].map(([{ webhookId }, got]) => [webhookId, got] as const)));
+}
+
+/** Gives each the same, but none more than its room; the first get what whole shares leave over. */
+function evenly<One extends { readonly room: number }>(all: readonly One[], total: number): Map<One, number> {
+  const shares = new Map(all.map((one) => [one, 0]));
+  const left = (one: One): number => one.room - (shares.get(one) ?? 0);
+  for (let open = all, rest = total; rest > 0 && (open = open.filter((one) => left(one) > 0)).length > 0; ) {
+    const each = Math.max(1, Math.floor(rest / open.length));
+    for (const one of open) {
+      const more = Math.min(each, left(one), rest);
+      shares.set(one, (shares.get(one) ?? 0) + more);
+      rest -= more;
+    }
+  }
+  return shares;
 }
 
 const add: Statement = {

@@ -23,7 +23,7 @@ import { bringForward, claimDue, type ClaimedDelivery, endTurns, findFailing, gi
 import { pauseAfter, pauseBeforeNextTurn, roomOf, type Turn } from '../queue/turn.js';
 import { beginDelivery, endAttempt } from './delivery-spans.js';
 import { Leases } from './leases.js';
-import { type SendResult, signedHeaders, WebhookSender } from './webhook-sender.js';
+import { type Sending, type SendResult, signedHeaders, WebhookSender } from './webhook-sender.js';
 
 /** Maximum number of endpoints in a claim. */
 const maxTurns = 64;
@@ -46,8 +46,8 @@ interface Job extends Target {
   readonly lease: string;
   /** When the claim began, by `performance.now`. */
   readonly claimedAt: number;
-  /** Cuts the attempt. */
-  readonly cut: AbortController;
+  /** Its attempt, once that has begun. */
+  sending?: Sending;
 }
 
 type CountedHost = HostState & { readonly isNewCount: boolean };
@@ -96,7 +96,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.options = webhooks;
     this.time = new AgreedTime(() => revocations.identityTime());
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.claimAndSend(), logger);
-    this.leases = new Leases(clock, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.cut.abort() }, logger);
+    this.leases = new Leases(clock, webhooks.leaseMs, { giveBack: (job) => this.giveBack(job), cut: (job) => job.sending?.cut() }, logger);
     this.queue = new FairQueue(webhooks.inFlight);
     this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
     this.unattempted = new Batcher<Unattempted, void>({ name: 'end claims without an attempt', lanes: 1, maxBatch: maxOutcomes }, (batch) => this.endAll(batch));
@@ -114,7 +114,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     await this.loop.stop();
     this.giveBackWaiting();
     await this.idleOr(finishMs);
-    for (const job of this.underWay) job.cut.abort();
+    for (const job of this.underWay) job.sending?.cut();
     await this.sender.close();
     await Promise.all(this.inProgress);
     await this.leases.stop();
@@ -188,7 +188,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const targets = this.targetsOf(turns.map(({ turn }) => turn));
     const jobs = claimed.flatMap((one) => {
       const target = targets.get(one.webhookId);
-      return target ? [{ claimed: one, lease, claimedAt, cut: new AbortController(), ...target }] : [];
+      return target ? [{ claimed: one, lease, claimedAt, ...target }] : [];
     });
     this.leases.add(jobs, claimedAt);
     return { jobs, waitMs: Math.min(...turns.map(({ turn }) => turn.waitMs ?? Infinity)) };
@@ -273,7 +273,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const span = tracing?.begin({ name: 'POST', kind: 'client', attributes: { 'http.request.method': 'POST' } });
     const at = this.time.now();
     const headers = signedHeaders(claimed.eventId, at, claimed.body, secrets);
-    const sent = await this.sender.send({ url: new URL(url), at, headers, body: claimed.body, mayBegin: () => this.maySend(job), signal: job.cut.signal });
+    job.sending = this.sender.send({ url: new URL(url), at, headers, body: claimed.body, mayBegin: () => this.maySend(job) });
+    const sent = await job.sending.result;
     if (span) endAttempt(span, sent);
     return sent;
   }

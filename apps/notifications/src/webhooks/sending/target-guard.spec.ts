@@ -3,7 +3,7 @@ import { Receiver } from '@plant-shop/testing/receiver';
 import { isPublic, TargetGuard, TargetRefused } from '../endpoints/target-guard.js';
 import { WebhookSender } from './webhook-sender.js';
 
-const post = { at: new Date(), headers: {}, body: '{}', mayBegin: () => true, signal: new AbortController().signal };
+const post = { at: new Date(), headers: {}, body: '{}', mayBegin: () => true };
 
 /** Addresses of test names. In the URLs below, `%` is the sentinel's port. */
 const names: Record<string, string[]> = {
@@ -62,7 +62,7 @@ describe('the target guard', () => {
   const send = async (guard: TargetGuard, url: string) => {
     const sender = new WebhookSender(guard, { bodyLimitMs: 1_000, attemptLimitMs: 1_000, maxConnectionsPerOrigin: 1 });
     try {
-      return await sender.send({ ...post, url: new URL(url) });
+      return await sender.send({ ...post, url: new URL(url) }).result;
     } finally {
       await sender.close();
     }
