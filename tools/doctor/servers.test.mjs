@@ -53,7 +53,7 @@ async function becomes(read, wanted) {
   assert.match(last, wanted);
 }
 
-test('pending migrations are named until they have run', async () => {
+test('pending migrations are named until they have run (slow)', async () => {
   const { catalog } = servers.urls;
   const pending = lines(await checkDatabases(ROOT, { catalog }));
   assert.match(pending, /^ok {5}database catalog: answers$/m);
@@ -79,11 +79,11 @@ test('each NATS user is reported as accepted or refused', async () => {
   assert.doesNotMatch(text, /canary|pgateway/);
 });
 
-test('missing permissions of a NATS account are reported', async () => {
+test('missing permissions of a NATS account are reported (slow)', async () => {
   await becomes(await startCatalog('operator'), /WRONG {2}catalog requires nats: NATS account permissions deny subscribing to .*rpc\.catalog\.\* -> .*deploy\/nats\/nats\.conf/);
 });
 
-test('a process that has ended is reported as not answering', async () => {
+test('a process that has ended is reported as not answering (slow)', async () => {
   const health = await startCatalog('catalog');
   await becomes(health, /^ok/);
   const child = processes.at(-1);

@@ -27,10 +27,12 @@ import { startShop } from './shop.mjs';
 /** Unit tests that crash, cut off or fill up real services: they take minutes, and break when the mechanism that they prove changes. */
 const SLOW = '\\.(crash|slow)\\.int-spec\\.ts$';
 
-/** Tests whose names say so: they took more than 1.5 s beside others, and mostly waited. */
+/** Tests whose names say so: they took more than 0.7 s beside others. A twentieth of all, they are more than half of the time. */
 const SLOW_TEST = '\\(slow\\)';
 /** CI has time for what `npm test` leaves out of its steps. @param {StepContext} context */
 const leavesOutSlow = ({ isQuick }) => isQuick && process.env['SLOW_TESTS'] !== 'true';
+/** Arguments for Jest. @param {StepContext} context */
+const withoutSlow = (context) => (leavesOutSlow(context) ? [`--testNamePattern=^(?!.*${SLOW_TEST})`] : []);
 
 /** @type {Record<import('./options.mjs').StepName, (context: StepContext) => Promise<import('./results.mjs').Tally>>} */
 export const steps = {
@@ -50,7 +52,7 @@ export const steps = {
   // modules of the files that it has run. Restarting it beyond this size takes no longer than collecting that heap, and they need less memory.
   unit: async (context) => {
     const { files, isQuick, packages, jestArgs } = context;
-    const all = ['--maxWorkers=4', '--workerIdleMemoryLimit=1GB', ...(isQuick ? ['--testPathIgnorePatterns', SLOW] : []), ...(leavesOutSlow(context) ? [`--testNamePattern=^(?!.*${SLOW_TEST})`] : []), ...packages.map((folder) => `${folder}/`), ...jestArgs];
+    const all = ['--maxWorkers=4', '--workerIdleMemoryLimit=1GB', ...(isQuick ? ['--testPathIgnorePatterns', SLOW] : []), ...withoutSlow(context), ...packages.map((folder) => `${folder}/`), ...jestArgs];
     const which = files ? onlyFiles(files) : all;
     return jest(context, 'unit', which, await startServers(context));
   },
@@ -129,8 +131,10 @@ async function artefacts({ folder, env, stop }) {
   return { ARTEFACTS_DIR };
 }
 
-/** The access table, a tour from plants to webhooks, and the cost of requests. */
-const QUICK = '/(security/access|plants|orders|stream|webhooks|fuzz/cost)\\.spec';
+/** The access table, and a tour from plants to webhooks. */
+const QUICK = '/(security/access|plants|orders|stream|webhooks)\\.spec';
+/** Repeats what other load disturbed, so it comes last. */
+const COST = '/fuzz/cost\\.spec';
 
 /** Acceptance tests that look only at their own plants and orders, or start a shop of their own. They mostly wait, so two run at a time. */
 const SIDE_BY_SIDE = 'acceptance/src/(client/(calls|events|examples|readme|seeded-bugs)|tracing/tracing)\\.spec';
@@ -144,8 +148,9 @@ async function acceptance(context, variables = {}) {
       await run('acceptance-side-by-side', '--maxWorkers=2', '--testPathPatterns', SIDE_BY_SIDE),
       await run('acceptance', '--runInBand', '--testPathIgnorePatterns', SIDE_BY_SIDE),
     ]);
+  const quick = async () => together([await run('acceptance', '--runInBand', ...withoutSlow(context), '--testPathPatterns', QUICK), await run('acceptance-cost', '--runInBand', '--testPathPatterns', COST)]);
   const { files, isQuick, jestArgs } = context;
-  const tally = await (files ? run('acceptance', ...onlyFiles(files)) : isQuick ? run('acceptance', '--runInBand', '--testPathPatterns', QUICK) : jestArgs.length > 0 ? run('acceptance', '--runInBand', ...jestArgs) : all());
+  const tally = await (files ? run('acceptance', ...onlyFiles(files)) : isQuick ? quick() : jestArgs.length > 0 ? run('acceptance', '--runInBand', ...jestArgs) : all());
   if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
   return tally;
 }

@@ -45,7 +45,7 @@ describe('replicas of one role', () => {
   const webhooksState = async (): Promise<string> =>
     caller.call(notifications.listWebhooks, {}, principal, 300).then(() => 'there', (error: unknown) => (error as { code: string }).code);
 
-  it('`stream` alone: clients get every event once, also when they resume; webhooks wait', async () => {
+  it('`stream` alone: clients get every event once, also when they resume; webhooks wait (slow)', async () => {
     const replica = await stream();
     expect(await webhooksState()).toBe('unavailable');
     const client = await replica.opened('api_key=key&cursor=latest');
@@ -60,7 +60,7 @@ describe('replicas of one role', () => {
     expect((await shop.sql.query('SELECT 1 FROM webhook_deliveries')).rowCount).toBe(0);
   });
 
-  it('`webhooks` alone: every event is logged and delivered, operations are answered, and the stream has no port', async () => {
+  it('`webhooks` alone: every event is logged and delivered, operations are answered, and the stream has no port (slow)', async () => {
     const services: Service[] = [];
     const port = await new Promise<number | undefined>((resolve, reject) => {
       startService('notifications', shop.nats.url, async (one) => {
@@ -105,7 +105,7 @@ describe('replicas of one role', () => {
     expect((await left.metric('stream_ring_misses_total')) + (await right.metric('stream_ring_misses_total'))).toBeLessThan(10);
   }, 30_000);
 
-  it('webhooks replicas deliver at once what a replica of the stream has logged', async () => {
+  it('webhooks replicas deliver at once what a replica of the stream has logged (slow)', async () => {
     await webhooks();
     await create();
     // Its own follower gets no events.
@@ -126,7 +126,7 @@ describe('replicas of one role', () => {
     expect(waits.sort((a, b) => a - b)[3]).toBeLessThan(500);
   }, 60_000);
 
-  it('old events are deleted without a webhooks replica, unless an endpoint still needs them', async () => {
+  it('old events are deleted without a webhooks replica, unless an endpoint still needs them (slow)', async () => {
     const log = () => logAndCrash(shop.sql, shop.epoch, shop.move(5, { silently: true }), { ageMs: 40 * 86_400_000 });
     const oldest = async (): Promise<number> => Number((await shop.sql.query<{ oldest: number }>('SELECT oldest FROM log_kept')).rows[0]?.oldest);
     const first = await webhooks();

@@ -99,7 +99,7 @@ describe('a call with an Idempotency-Key', () => {
     expect(new Set(server.bodies)).toEqual(new Set(['{"plantId":7}']));
   });
 
-  it('waits as long as Retry-After says', async () => {
+  it('waits as long as Retry-After says (slow)', async () => {
     const server = await start(problem(429, 'too-many-requests', { 'retry-after': '1' }), json(order));
     const begun = performance.now();
     await place(server.url);
@@ -320,7 +320,7 @@ describe('an abort', () => {
     ['waiting for the rest of an answer', answered(200, { 'content-type': 'application/json', 'content-length': '999' }, '{'), credential],
     ['pausing before a repetition', problem(503, 'unavailable', { 'retry-after': '20', connection: 'close' }), credential],
     ['waiting for a token', silence, { clientId: 'a', clientSecret: 'b' }],
-  ] as const)('ends a call that is %s at once, and leaves no timer, socket or listener', async (_, answer, shown) => {
+  ] as const)('ends a call that is %s at once, and leaves no timer, socket or listener (slow)', async (_, answer, shown) => {
     const server = await start(answer);
     const { handles, listeners, reason } = await abortCall(server, shown);
     expect(server.requests).toHaveLength(1);

@@ -63,7 +63,7 @@ describe('hooks', () => {
     ["a proxy's page", page(502)],
     ['a redirect', answered(302, { location: '/?password=the-secret' }, '')],
     ['a lost connection', hangUp],
-  ])('see no secret, key, id or query, with %s', async (_, answer) => {
+  ])('see no secret, key, id or query, with %s (slow)', async (_, answer) => {
     const credentials: Credential[] = [{ apiKey: 'the-secret' }, { token: async () => 'the-secret' }];
     for (const credential of credentials) {
       const { shop, seen } = await start([answer], { credential, deadlineMs: 500 });
@@ -78,7 +78,7 @@ describe('hooks', () => {
     }
   });
 
-  it('that throw change no call, and are reported as uncaught', async () => {
+  it('that throw change no call, and are reported as uncaught (slow)', async () => {
     const { server } = await start([problem(503, 'overloaded', { 'retry-after': '0' }), json(order)]);
     const env = { ...process.env, CLIENT: new URL('../dist/index.js', import.meta.url).href, URL: server.url };
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', throwing], { env, timeout: 20_000 });
@@ -92,7 +92,7 @@ describe('retries', () => {
     [{ retries: 2 }, {}, 3],
     [{ retries: 5 }, { retries: 1 }, 2],
     [{}, { retries: 3 }, 4],
-  ])('of the shop %j and of the call %j allow %i attempts', async (ofShop, ofCall, attempts) => {
+  ])('of the shop %j and of the call %j allow %i attempts (slow)', async (ofShop, ofCall, attempts) => {
     const { shop, server } = await start([problem(503, 'overloaded', { 'retry-after': '0' })], ofShop);
     await expect(shop.orders.place({ plantId: 7 }, ofCall)).rejects.toMatchObject({ code: 'overloaded', outcome: 'not-done' });
     expect(server.requests).toHaveLength(attempts);

@@ -41,7 +41,7 @@ describe('a feed', () => {
     expect(outOfOrder).toEqual([]);
   }, 60_000);
 
-  it('writes nothing while there are no new events, neither for numbering nor for a follower that polls', async () => {
+  it('writes nothing while there are no new events, neither for numbering nor for a follower that polls (slow)', async () => {
     await service.change(1);
     await service.numberAll();
     const read = () => service.feed.readFor('books', { seq: 1 }, 10);
@@ -188,7 +188,7 @@ describe('a feed', () => {
     }
   });
 
-  it('knows what a follower has confirmed last, also when that is less, and that it was there', async () => {
+  it('knows what a follower has confirmed last, also when that is less, and that it was there (slow)', async () => {
     const followers = () => service.database.query(`SELECT passed, seen_at > now() - interval '10 seconds' AS "isHere" FROM feed_followers`);
     await service.feed.readFor('books', { seq: 7 }, 1);
     await service.feed.readFor('books', { seq: 3 }, 1);

@@ -25,7 +25,7 @@ describe('a follower', () => {
     await things.close();
   });
 
-  it('replaces what the log has beyond its end, the same events or others, and delivers all of it', async () => {
+  it('replaces what the log has beyond its end, the same events or others, and delivers all of it (slow)', async () => {
     await things.change(1, 2, 3);
     await things.numberAll();
     await service.follower.run();
@@ -42,7 +42,7 @@ describe('a follower', () => {
     expect(await service.log()).toEqual(await things.numbered());
   });
 
-  it('that receives a known number with another event asks the feed at once which is right', async () => {
+  it('that receives a known number with another event asks the feed at once which is right (slow)', async () => {
     await things.change(1, 2, 3);
     const [message] = await things.numberAll();
     const [first, second, third] = message!.events as [FeedEvent, FeedEvent, FeedEvent];

@@ -32,7 +32,7 @@ describe('standard output', () => {
     expect(texts).toEqual(['first', 'second']);
   });
 
-  it('lacks at most the last 100 ms of a process that is killed', async () => {
+  it('lacks at most the last 100 ms of a process that is killed (slow)', async () => {
     const { texts } = await outputOf(`log.info('old'); setTimeout(() => { log.info('lost'); ${killSelf}; }, 500);`);
     expect(texts).toEqual(['old']);
   });

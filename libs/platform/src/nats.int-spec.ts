@@ -70,7 +70,7 @@ describe('while the NATS server is unreachable', () => {
     expect(handled).not.toContain('a');
   });
 
-  it('no call that ended as unavailable is buffered and handled after its restart', async () => {
+  it('no call that ended as unavailable is buffered and handled after its restart (slow)', async () => {
     await stopNats();
     // Long enough for several connection attempts: at each the client discards what was published before it.
     const codes: string[] = [];
@@ -87,7 +87,7 @@ describe('while the NATS server is unreachable', () => {
     expect(handledAnyway).toEqual([]);
   });
 
-  it('no call that ended as unavailable in the turn of the disconnection is handled', async () => {
+  it('no call that ended as unavailable in the turn of the disconnection is handled (slow)', async () => {
     const disconnected = (async () => {
       for await (const status of caller.nats.connection.status()) if (status.type === 'disconnect') return;
     })();
@@ -102,7 +102,7 @@ describe('while the NATS server is unreachable', () => {
     expect(codes.filter((code) => !['answered', 'unavailable', 'outcome-unknown'].includes(code))).toEqual([]);
   });
 
-  it('a call in progress ends as outcome-unknown, or is answered if both sides reconnect in time', async () => {
+  it('a call in progress ends as outcome-unknown, or is answered if both sides reconnect in time (slow)', async () => {
     const expiring = call('slow', 500);
     const surviving = call('slow', 20_000);
     await until(() => handled.length === 2);
@@ -177,7 +177,7 @@ describe('a connection', () => {
     expect(received).toEqual(['a', 'b', 'c']);
   });
 
-  it('reports refused subscriptions, and receives their messages once the accounts allow it', async () => {
+  it('reports refused subscriptions, and receives their messages once the accounts allow it (slow)', async () => {
     const users = (subjects: string): string =>
       `authorization { users: [{ user: "a", password: "a", permissions: { subscribe: ${subjects}, publish: ">" } }] }`;
     const nats = closing(await startNats({ config: users('["other"]') }), (one) => one.stop());
@@ -195,7 +195,7 @@ describe('a connection', () => {
     });
   });
 
-  it('leaves a server that vanished while its buffers were full, and reconnects', async () => {
+  it('leaves a server that vanished while its buffers were full, and reconnects (slow)', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
     const caller = closing(

@@ -73,7 +73,7 @@ describe.each([
     for (const close of closers) await close();
   });
 
-  it.each(accounts)('as %s', async (account) => {
+  it.each(accounts)('as %s (slow)', async (account) => {
     const connection = await connect(account);
     const client = new RpcClient(connection, account, logger);
     // The broker drops calls to services that the account may not call at all, so that they have no answer.

@@ -99,7 +99,7 @@ describe('the stream of order events', () => {
     }
   });
 
-  it('sends further types on request, in one sequence, by every transport, as documented', async () => {
+  it('sends further types on request, in one sequence, by every transport, as documented (slow)', async () => {
     const types = 'order.status_changed,order.placed,order.shipped,refund.due';
     const receiver = await Receiver.start();
     const webhook = await ok(send<{ id: string }>('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: types.split(','), plantId } }));
@@ -134,7 +134,7 @@ describe('the stream of order events', () => {
     }
   });
 
-  it('sends events of all types only to the owner of the order, and to clients with read:orders', async () => {
+  it('sends events of all types only to the owner of the order, and to clients with read:orders (slow)', async () => {
     const [owner, other] = [await newCustomer(), await newCustomer()];
     const types = 'order.placed,order.status_changed';
     const [own, others] = [await subscribe({ types }, await keyOf(owner)), await subscribe({ types }, await keyOf(other))];
@@ -209,7 +209,7 @@ describe('the stream of order events', () => {
     expect(await statusOfUpgrade({ api_key: key.key })).toBe(401);
   });
 
-  it('sends customers only events of their own orders', async () => {
+  it('sends customers only events of their own orders (slow)', async () => {
     const customer = await newCustomer();
     const [own, all] = [await subscribe({}, await keyOf(customer)), await subscribe()];
     const foreign = await placeOrder({ plantId });
@@ -219,7 +219,7 @@ describe('the stream of order events', () => {
     expect(new Set(own.frames.map(({ data }) => data.orderId))).toEqual(new Set([id]));
   });
 
-  it('can be filtered by order, plant and new status', async () => {
+  it('can be filtered by order, plant and new status (slow)', async () => {
     const { id: other } = await createPlant({ quantity: 10 });
     const byPlant = await subscribe({ plantId: other });
     const byStatus = await subscribe({ newStatus: 'delivered' });
@@ -234,7 +234,7 @@ describe('the stream of order events', () => {
     expect(new Set(byStatus.frames.map(({ data }) => data.newStatus))).toEqual(new Set(['delivered']));
   });
 
-  it('holds a request for an empty page until the next event, if requested', async () => {
+  it('holds a request for an empty page until the next event, if requested (slow)', async () => {
     const { cursor } = (await pageOfEvents({ cursor: 'latest' })).body;
     const waiting = pageOfEvents({ cursor, wait: 10, plantId });
     const { id } = await placeOrder({ plantId });

@@ -188,7 +188,7 @@ describe('webhooks', () => {
       expect(await ok(send('GET', next.pathname + next.search, { as: customer }))).toEqual([deliveries[1]]);
     });
 
-    it("carry events only of the owner's orders that match the filter", async () => {
+    it("carry events only of the owner's orders that match the filter (slow)", async () => {
       const other = await newCustomer();
       const { id: otherPlant } = await createPlant({ quantity: 10 });
       await create({ plantId });
@@ -279,7 +279,7 @@ describe('webhooks', () => {
       await problem(send('POST', `${path}/deliveries/999999999/resend`, { as: customer }), 404, 'delivery-not-found');
     });
 
-    it('stop after 410: the webhook is disabled, and its events are held until it is enabled again', async () => {
+    it('stop after 410: the webhook is disabled, and its events are held until it is enabled again (slow)', async () => {
       receiver.answerWith(410);
       const { path } = await create();
       await ok(send('POST', `${path}/test`, { as: customer }));
@@ -297,7 +297,7 @@ describe('webhooks', () => {
       expect(await read()).not.toHaveProperty('disabledReason');
     });
 
-    it('of the past can be replayed, with the same ids and bytes', async () => {
+    it('of the past can be replayed, with the same ids and bytes (slow)', async () => {
       const since = new Date(Date.now() - 1_000).toISOString();
       const { path } = await create({ plantId });
       const { id } = await placeOrder({ plantId }, customer);

@@ -112,7 +112,7 @@ describe('versions of the catalogue', () => {
       replacesVersions((id) => shop.database.query('UPDATE plants SET name = $2 WHERE id = $1', [id, 'Ficus'])));
   });
 
-  it('are drawn once per part, however many plants one transaction changes', async () => {
+  it('are drawn once per part, however many plants one transaction changes (slow)', async () => {
     for (let n = 0; n < 40; n++) await shop.create();
     await shop.database.transaction(async (tx) => {
       // Postgres also counts updates of earlier transactions of this connection that it has not yet reported.
@@ -163,7 +163,7 @@ describe('versions of the catalogue', () => {
     expect(seen.size).toBeGreaterThan(100);
   });
 
-  it('of a restored database stand for the content of the backup, and never for later content', async () => {
+  it('of a restored database stand for the content of the backup, and never for later content (slow)', async () => {
     const { id } = await shop.create({ name: 'before' });
     const atBackup = await current();
     await shop.database.query('CREATE TABLE backup_plants AS SELECT * FROM plants WHERE id = ' + String(id));

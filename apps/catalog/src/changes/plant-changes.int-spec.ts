@@ -47,7 +47,7 @@ describe('the changes of plants', () => {
     expect((await read(cursor)).changes).toEqual([reborn]);
   });
 
-  it('have pages that end after the limit, and at about 512 KiB', async () => {
+  it('have pages that end after the limit, and at about 512 KiB (slow)', async () => {
     const cursor = await head();
     const ids: number[] = [];
     for (let n = 0; n < 7; n++) ids.push((await shop.create()).id);
@@ -57,7 +57,7 @@ describe('the changes of plants', () => {
     expect(await follow(cursor)).toMatchObject({ ids, pages: 3 });
   });
 
-  it('include one whose writer commits after others that began later', async () => {
+  it('include one whose writer commits after others that began later (slow)', async () => {
     const cursor = await head();
     let committed = (): void => undefined;
     const mayCommit = new Promise<void>((resolve) => (committed = resolve));
@@ -210,7 +210,7 @@ describe('the changes of plants', () => {
     for (const position of [[number, since, 7], [-1, since, token], [since + 1, since, token], ['0', since, token], [number, since]]) expect(await forged(...position)).toBe('invalid-cursor');
   });
 
-  it('are the same for many readers at once', async () => {
+  it('are the same for many readers at once (slow)', async () => {
     const cursor = await head();
     await shop.create();
     const pages = await Promise.all(Array.from({ length: 60 }, () => read(cursor)));

@@ -69,7 +69,7 @@ describe('an upload with an Idempotency-Key', () => {
     expect(await photosOf(id)).toHaveLength(3);
   });
 
-  it('that is repeated concurrently, under different ids and on two replicas, is one image', async () => {
+  it('that is repeated concurrently, under different ids and on two replicas, is one image (slow)', async () => {
     const { id } = await shop.create();
     const content = png(2_000);
     const uploads = await Promise.all(Array.from({ length: 12 }, () => send(id, content)));

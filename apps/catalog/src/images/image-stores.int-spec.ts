@@ -128,7 +128,7 @@ describe('image stores', () => {
     });
   });
 
-  it('after a change of the setting, images stay where they are, and uploads end where they began', async () => {
+  it('after a change of the setting, images stay where they are, and uploads end where they began (slow)', async () => {
     const shopOf = async (environment: NodeJS.ProcessEnv) => {
       await shop.restart(environment);
       const write = (uploadId: string, index: number, data: Buffer) =>

@@ -142,7 +142,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect(await outcomeOf(write(uploadId, 1, png(20)))).toBe('upload-not-found');
   });
 
-  it('concurrent uploads to one plant are all shown', async () => {
+  it('concurrent uploads to one plant are all shown (slow)', async () => {
     const { id } = await shop.create({ photoUrls: ['first'] });
     const images = await Promise.all(Array.from({ length: 10 }, () => upload(id, png(100))));
     expect(new Set((await get(id)).photoUrls)).toEqual(new Set(['first', ...images.map(({ url }) => url)]));
@@ -210,7 +210,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     const rowsOf = async (ids: readonly string[]) =>
       (await shop.database.query<{ id: string }>('SELECT id FROM images WHERE id = ANY($1)', [ids])).map(({ id }) => id);
 
-    it('removes uploads unfinished after an hour and images of deleted plants, and nothing else', async () => {
+    it('removes uploads unfinished after an hour and images of deleted plants, and nothing else (slow)', async () => {
       const { id } = await shop.create();
       const image = await upload(id, png(imageChunkBytes + 10));
       const young = await begin(id);

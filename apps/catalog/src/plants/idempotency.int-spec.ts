@@ -51,7 +51,7 @@ describe('a plant that is written with an Idempotency-Key', () => {
     expect(await named(name)).toEqual([]);
   });
 
-  it('concurrent duplicates on two replicas create one plant with open stock', async () => {
+  it('concurrent duplicates on two replicas create one plant with open stock (slow)', async () => {
     const names = Array.from({ length: 20 }, newName);
     const answers = await Promise.all(
       names.flatMap((name) =>

@@ -73,7 +73,7 @@ describe('plants', () => {
     expect((await shop.create()).id).toBe(id + 6);
   });
 
-  it('10,000 ids claimed ahead make no creation fail and cost few round trips', async () => {
+  it('10,000 ids claimed ahead make no creation fail and cost few round trips (slow)', async () => {
     const { id } = await shop.create();
     await shop.database.query(
       `INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes, name_words, label_words)
@@ -104,7 +104,7 @@ describe('plants', () => {
     }
   });
 
-  it('ids are not drawn faster than versions, as reconciliation requires', async () => {
+  it('ids are not drawn faster than versions, as reconciliation requires (slow)', async () => {
     const [drawn] = await shop.database.query<{ ids: number; versions: number }>(
       `SELECT (SELECT last_value - 1000000000 FROM plant_ids) AS ids, (SELECT last_value FROM plant_versions) AS versions`,
     );

@@ -106,13 +106,13 @@ describe('after a database was restored', () => {
     expect(stockOf(after.id).incarnation).toBeGreaterThan(5_000_000_000_007);
   });
 
-  it('a plant with an intent is left alone', async () => {
+  it('a plant with an intent is left alone (slow)', async () => {
     shop.store.interceptNext('openStock', fail);
     await expect(outcomeOf(shop.create())).resolves.toBe('outcome-unknown');
     expect(await reconcile()).toEqual([]);
   });
 
-  it('a repair whose call to the store fails completes in the background', async () => {
+  it('a repair whose call to the store fails completes in the background (slow)', async () => {
     const { id } = await shop.create();
     shop.store.stock.delete(id);
     shop.store.interceptNext('openStock', fail);

@@ -175,7 +175,7 @@ describe('a search', () => {
     expect(await names({ q: 'chlorofitum' })).toEqual(['Chlorophytum']);
   });
 
-  it.each<PlantSort>(['relevance', 'newest', 'name'])('pages through more plants than one page scans without repetitions, by %s', async (sort) => {
+  it.each<PlantSort>(['relevance', 'newest', 'name'])('pages through more plants than one page scans without repetitions, by %s (slow)', async (sort) => {
     const word = `many${sort}`;
     await fill(2_300, `${word} %s`);
     const { names: found, pages } = await walk({ q: word, sort, limit: 700 });

@@ -191,7 +191,7 @@ describe('an import', () => {
     expect((await shop.caller.call(catalog.previewImport, { lines }, staff)).map((one) => one.id)).toEqual([171, 172]);
   });
 
-  it('by several clients at once leaves no plant with attributes of two imports', async () => {
+  it('by several clients at once leaves no plant with attributes of two imports (slow)', async () => {
     const plants = (name: string): object[] => Array.from({ length: 60 }, (_, n) => ({ id: 1_000 + ((n * 7) % 60), name, tags: [{ name: `${name} ${n % 5}` }], status: n % 2 ? 'sold' : 'available' }));
     await Promise.all(['A', 'B', 'C', 'D'].flatMap((name) => [importAll(plants(name)), importAll(plants(name).reverse())]));
     for (let id = 1_000; id < 1_060; id++) {
@@ -203,7 +203,7 @@ describe('an import', () => {
 });
 
 describe('an export', () => {
-  it('shows one moment, whatever changes while it is read', async () => {
+  it('shows one moment, whatever changes while it is read (slow)', async () => {
     await importAll(Array.from({ length: 200 }, (_, n) => ({ id: 2_000 + n, name: 'Exported', photoUrls: [`https://photos.test/${'x'.repeat(2_000)}`] })));
     const { snapshot } = await shop.caller.call(catalog.beginExport, {});
     const before = await shop.database.query<{ id: number }>('SELECT id FROM plants ORDER BY incarnation');
@@ -226,7 +226,7 @@ describe('an export', () => {
     await until(async () => !(await isHeld()));
   });
 
-  it('gives another shop the same catalogue, in the same order', async () => {
+  it('gives another shop the same catalogue, in the same order (slow)', async () => {
     const other = await CatalogFixture.start();
     try {
       const plants = await exported();

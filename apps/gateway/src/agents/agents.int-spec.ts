@@ -74,7 +74,7 @@ describe('tools of agents', () => {
   });
   afterAll(() => shop.stop());
 
-  it('are those whose operations the caller may call', async () => {
+  it('are those whose operations the caller may call (slow)', async () => {
     const namesOf = async (key: string) => (await ask(shop, 'tools/list', {}, { api_key: key })).result?.tools?.map(({ name }) => name);
     expect(await namesOf('staff')).toEqual(agentTools.map(({ name }) => name));
     expect(toolsFor({ permissions, shown: ['accessToken'] })).toEqual(agentTools);
@@ -274,7 +274,7 @@ describe('limits of agents', () => {
   let shop: Shop;
   afterEach(() => shop.stop());
 
-  it('are those of their users, and a refused tool says when to try again', async () => {
+  it('are those of their users, and a refused tool says when to try again (slow)', async () => {
     shop = await startShop(shopWithPlants, { rateLimitPerMinute: 44 });
     for (const [n, key] of ['staff', 'other'].entries()) shop.identity.addCredential(key, { kind: 'apiKey', userId: userId(n) });
     await until(() => Date.now() % 60_000 < 40_000);
@@ -308,7 +308,7 @@ describe('limits of agents', () => {
 
   const inFlight = async () => (await shop.service.metrics.getSingleMetric('http_requests_in_flight')?.get())?.values[0]?.value;
 
-  it('count a message with its calls as one request in flight, and call nothing more for a client that hung up', async () => {
+  it('count a message with its calls as one request in flight, and call nothing more for a client that hung up (slow)', async () => {
     const answered = Promise.withResolvers<undefined>();
     const called: string[] = [];
     const slow = fake(store.getOrder, async ({ orderId }): Promise<Order> => {
@@ -333,7 +333,7 @@ describe('limits of agents', () => {
     expect(new Set(called)).toEqual(new Set(['order']));
   });
 
-  it('let one message of a client work at a time while others have requests', async () => {
+  it('let one message of a client work at a time while others have requests (slow)', async () => {
     const answered = Promise.withResolvers<undefined>();
     let [open, most, waiting] = [0, 0, 0];
     const slow = fake(store.getOrder, async ({ orderId }): Promise<Order> => {
@@ -373,7 +373,7 @@ describe('limits of agents', () => {
     await until(async () => (await inFlight()) === 0);
   });
 
-  it('hold for a slow service', async () => {
+  it('hold for a slow service (slow)', async () => {
     const inventory = fake(store.readInventory, async () => {
       await new Promise((resolve) => setTimeout(resolve, 2_000));
       return { available: 1, pending: 2, sold: 3 };

@@ -47,7 +47,7 @@ describe('the HTML pages', () => {
     expect(text).toBe((await read('/')).text);
   });
 
-  it('"Authorize" is filled in with the OAuth client of the settings, if there is one', async () => {
+  it('"Authorize" is filled in with the OAuth client of the settings, if there is one (slow)', async () => {
     expect((await read('/docs/docs.js')).text).toContain('.initOAuth({"usePkceWithAuthorizationCodeGrant":true});');
     const other = await startShop({}, { docsOAuthClient: 'plant-docs' });
     try {
@@ -77,7 +77,7 @@ describe('the HTML pages', () => {
     expect((await read(path)).response.status).toBe(404);
   });
 
-  it('/problems links to a page for every code, with its meaning, what to do and an example', async () => {
+  it('/problems links to a page for every code, with its meaning, what to do and an example (slow)', async () => {
     const list = await read('/problems');
     const pages = addressesIn(list.text, '/problems').filter((one) => one.startsWith('/problems/'));
     expect(pages.sort()).toEqual(Object.keys(problemTable).map((code) => `/problems/${code}`).sort());

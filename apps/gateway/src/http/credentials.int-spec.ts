@@ -282,18 +282,18 @@ describe('credentials at the gateway', () => {
       const [{ statusCode = 0 }] = await response;
       return statusCode;
     }
-    it('are refused, and the operation is not called', async () => {
+    it('are refused, and the operation is not called (slow)', async () => {
       expect(await revokedMeanwhile('/v3/plant', 'application/json', ['{"name":', '"Slow"}'])).toBe(401);
       expect(shop.calls.filter(({ payload }) => JSON.stringify(payload).includes('Slow'))).toEqual([]);
     });
 
-    it('are refused before an image is stored', async () => {
+    it('are refused before an image is stored (slow)', async () => {
       const part = '--b\r\ncontent-disposition: form-data; name="file"; filename="fern.png"\r\ncontent-type: image/png\r\n\r\nfern';
       expect(await revokedMeanwhile('/v3/plant/7/uploadImage', 'multipart/form-data; boundary=b', [part, '\r\n--b--\r\n'])).toBe(401);
       expect(shop.calls.filter(({ operation }) => operation === 'catalog.finishImage')).toEqual([]);
     });
 
-    it('are ignored where they are optional', async () => {
+    it('are ignored where they are optional (slow)', async () => {
       expect(await revokedMeanwhile('/v3/user', 'application/json', ['{"username":', '"slow","password":"slow-password"}'])).toBe(200);
     });
   });
@@ -338,7 +338,7 @@ describe('credentials at the gateway', () => {
     });
   });
 
-  it('have the revocation log pulled at once on a message from identity', async () => {
+  it('have the revocation log pulled at once on a message from identity (slow)', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
     const pulls = (): number => shop.calls.filter(({ operation }) => operation === 'identity.readRevocations').length;
     const messages = 40;
@@ -458,7 +458,7 @@ describe('credentials at the gateway', () => {
   });
 
   describe('while the revocation log cannot be followed', () => {
-    it('get 503, cached or not, until identity is back; requests without credentials succeed', async () => {
+    it('get 503, cached or not, until identity is back; requests without credentials succeed (slow)', async () => {
       expect(await createPlant({ api_key: 'key' })).toBe(200);
       await shop.stopFake('identity');
       await pause(1_300);
@@ -480,7 +480,7 @@ describe('credentials at the gateway', () => {
       await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     }, 10_000);
 
-    it('that are revoked meanwhile are refused from the first request after', async () => {
+    it('that are revoked meanwhile are refused from the first request after (slow)', async () => {
       expect(await createPlant({ api_key: 'key' })).toBe(200);
       await shop.stopFake('identity');
       shop.identity.revoke('apiKey', shop.identity.idOf('key'));

@@ -27,12 +27,12 @@ describe('proxies, CORS, content codings and types', () => {
     ],
   };
 
-  it('X-Forwarded-For is ignored without trusted proxies', async () => {
+  it('X-Forwarded-For is ignored without trusted proxies (slow)', async () => {
     shop = await startShop(login);
     expect(await loginFrom('203.0.113.9')).toMatch(/127\.0\.0\.1$/);
   });
 
-  it('behind trusted proxies the client address is the one that the first of them saw, whatever the client claims', async () => {
+  it('behind trusted proxies the client address is the one that the first of them saw, whatever the client claims (slow)', async () => {
     shop = await startShop(login, { trustedProxies: ['127.0.0.1', '10.0.0.0/8'] });
     expect(await loginFrom('203.0.113.9')).toBe('203.0.113.9');
     expect(await loginFrom('198.51.100.1, 203.0.113.9, 10.1.2.3')).toBe('203.0.113.9');
@@ -48,14 +48,14 @@ describe('proxies, CORS, content codings and types', () => {
       },
     });
 
-  it('pages of other origins are refused by default', async () => {
+  it('pages of other origins are refused by default (slow)', async () => {
     shop = await startShop();
     const answer = await preflight('https://shop.example');
     expect(answer.status).toBe(405);
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  it('pages of configured origins are allowed and may read the exposed headers', async () => {
+  it('pages of configured origins are allowed and may read the exposed headers (slow)', async () => {
     shop = await startShop({}, { corsOrigins: ['https://shop.example', 'https://other.example'] });
     const answer = await preflight('https://shop.example');
     expect(answer.status).toBe(204);
@@ -72,7 +72,7 @@ describe('proxies, CORS, content codings and types', () => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('ETag');
   });
 
-  it('`loopback` allows only pages of this machine, on the OAuth endpoints too', async () => {
+  it('`loopback` allows only pages of this machine, on the OAuth endpoints too (slow)', async () => {
     const provider = createServer((_, response) =>
       response.setHeader('access-control-allow-origin', '*').setHeader('content-type', 'application/json').end('{}'),
     ).listen(0, '127.0.0.1');
@@ -100,7 +100,7 @@ describe('proxies, CORS, content codings and types', () => {
     provider.closeAllConnections();
   });
 
-  it('every answer may be read by pages of allowed origins, also where nothing is or could be understood', async () => {
+  it('every answer may be read by pages of allowed origins, also where nothing is or could be understood (slow)', async () => {
     shop = await startShop({}, { corsOrigins: ['https://shop.example'] });
     const origin = 'https://shop.example';
     for (const [path, status] of [['/v3/nothing', 404], ['/nothing', 404], ['/v3/plant/%ff', 400], [`/v3/user/${'a'.repeat(2_049)}`, 414], ['/oauth/nothing', 404], ['/oauth/token', 405], ['/console/assets/x.js', 404], ['/v3/plant/1?a=%', 400]] as const) {
@@ -117,7 +117,7 @@ describe('proxies, CORS, content codings and types', () => {
     expect(await raw('Host: x y\r\nOrigin: https://evil.example')).not.toContain('evil.example');
   });
 
-  it('responses have a content coding only if the client permits it, and none only if it permits that', async () => {
+  it('responses have a content coding only if the client permits it, and none only if it permits that (slow)', async () => {
     shop = await startShop({ catalog: [fake(catalog.findPlantsByStatus, () => [plantOf(1)]), fake(catalog.getPlant, () => plantOf(1))] });
     const coded = async (path: string, encoding: string): Promise<unknown> => {
       const sent = request(shop.gateway.url + path, { headers: { 'accept-encoding': encoding } }).end();
@@ -151,7 +151,7 @@ describe('proxies, CORS, content codings and types', () => {
     }
   });
 
-  it('a response has the type of its operation, unless Accept refuses just that', async () => {
+  it('a response has the type of its operation, unless Accept refuses just that (slow)', async () => {
     shop = await startShop({ catalog: [fake(catalog.findPlantsByStatus, () => [plantOf(1)])] });
     for (const [accept, status] of [
       ['text/html', 200],
@@ -172,7 +172,7 @@ describe('proxies, CORS, content codings and types', () => {
     }
   });
 
-  it('pairs in the query become an object, also in the link to the next page', async () => {
+  it('pairs in the query become an object, also in the link to the next page (slow)', async () => {
     const asked: unknown[] = [];
     shop = await startShop({
       catalog: [

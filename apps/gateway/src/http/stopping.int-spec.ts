@@ -23,7 +23,7 @@ describe('a stopping gateway', () => {
     return { status: response.statusCode, connection: response.headers.connection, reused: sent.reusedSocket };
   }
 
-  it('still serves requests on open connections, with Connection: close', async () => {
+  it('still serves requests on open connections, with Connection: close (slow)', async () => {
     expect(await ask()).toMatchObject({ status: 200, connection: 'keep-alive' });
     const stopped = shop.service.stop();
     await sleep(1_000);

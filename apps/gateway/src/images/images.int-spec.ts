@@ -262,7 +262,7 @@ describe('images at the gateway', () => {
       expect(accepted).toBeLessThan(8 * 1024 * 1024);
     });
 
-    it('is abandoned when the client disconnects, and the next upload works', async () => {
+    it('is abandoned when the client disconnects, and the next upload works (slow)', async () => {
       for (let n = 0; n < 5; n++) {
         const socket = connect(...addressOf(shop));
         await once(socket, 'connect');
@@ -338,7 +338,7 @@ describe('images at the gateway', () => {
       await expect(image().then((response) => response.arrayBuffer())).rejects.toThrow();
     });
 
-    it('reads no further than the client consumes', async () => {
+    it('reads no further than the client consumes (slow)', async () => {
       stored = Buffer.alloc(40 * imageChunkBytes);
       const { hostname, port } = new URL(shop.gateway.url);
       const request = httpRequest({ hostname, port, path: `/v3/images/${imageId}` }).end();

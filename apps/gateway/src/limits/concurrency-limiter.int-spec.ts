@@ -65,7 +65,7 @@ describe('load beyond the limits', () => {
     expect(await Promise.race([served, Promise.resolve('still open')])).toBe('still open');
   });
 
-  it('does not affect health checks', async () => {
+  it('does not affect health checks (slow)', async () => {
     const never = fake(catalog.getPlant, () => new Promise<never>(() => undefined));
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
     void exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
@@ -73,7 +73,7 @@ describe('load beyond the limits', () => {
     expect((await shop.get('/livez')).status).toBe(200);
   });
 
-  it('is bounded for bodies, whose memory is released when their connection closes', async () => {
+  it('is bounded for bodies, whose memory is released when their connection closes (slow)', async () => {
     shop = await startShop(echoes, { maxBodyMib: 1, clientInFlightShare: 100 });
     for (let n = 0; n < 3; n++) void exchange(post(390_000, 'x'.repeat(340_000)));
     const create = () => shop.send('POST', '/v3/user', { username: 'a', password: 'b', firstName: 'x'.repeat(60_000) });
@@ -87,7 +87,7 @@ describe('load beyond the limits', () => {
     expect((await create()).status).not.toBe(503);
   }, 20_000);
 
-  it('does not arise from announced body sizes, only from bytes received', async () => {
+  it('does not arise from announced body sizes, only from bytes received (slow)', async () => {
     shop = await startShop(echoes, { maxBodyMib: 1 });
     for (let n = 0; n < 50; n++) void exchange(post(390_000, '{'));
     expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(200);
@@ -116,7 +116,7 @@ describe('load beyond the limits', () => {
     };
     const order = (key: string): Promise<Response> => shop.send('POST', '/v3/store/order', { plantId: 7 }, { api_key: key });
 
-    it('are refused with 429, over all credentials of a user, while others are served', async () => {
+    it('are refused with 429, over all credentials of a user, while others are served (slow)', async () => {
       await start();
       const refused: string[] = [];
       for (const key of ['greedy', 'greedy-too']) {
@@ -133,7 +133,7 @@ describe('load beyond the limits', () => {
       expect((await order('greedy')).status).toBe(429);
     });
 
-    it('that hung up while they waited for their turn call nothing', async () => {
+    it('that hung up while they waited for their turn call nothing (slow)', async () => {
       /** Plants: a read that takes long is sent again. */
       const called = new Set<number>();
       const answered = Promise.withResolvers<string>();
@@ -151,7 +151,7 @@ describe('load beyond the limits', () => {
       expect(called.size).toBe(32 + 1);
     });
 
-    it('that waited for their turn have less time left for their calls', async () => {
+    it('that waited for their turn have less time left for their calls (slow)', async () => {
       const timesLeft: number[] = [];
       const answered = Promise.withResolvers<undefined>();
       const slow = fake(store.getOrder, async ({ orderId }, { deadline }) => {

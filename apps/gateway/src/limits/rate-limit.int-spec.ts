@@ -25,7 +25,7 @@ describe('the rate limit of operations that require no credential', () => {
     return statuses;
   };
 
-  it('counts requests with invalid credentials by address, and limits the checks by identity', async () => {
+  it('counts requests with invalid credentials by address, and limits the checks by identity (slow)', async () => {
     const stale = (n: number): Record<string, string> => ({ authorization: `Bearer stale-${n}` });
     expect(await statusesOf(2, (n) => shop.get('/v3/plant/1', stale(n)))).toEqual([200, 200]);
     expect(await statusesOf(1, (n) => shop.get('/v3/user/login?username=a&password=b', stale(n)))).toEqual([200]);
@@ -47,7 +47,7 @@ describe('the rate limit of operations that require no credential', () => {
     expect(shop.identity.checks).toBe(3);
   });
 
-  it('counts an uncached credential as anonymous while identity is down', async () => {
+  it('counts an uncached credential as anonymous while identity is down (slow)', async () => {
     shop.identity.addCredential('reader', { kind: 'apiKey' });
     expect(await statusesOf(3, () => shop.get('/v3/plant/1'))).toEqual([200, 200, 200]);
     await shop.stopFake('identity');
@@ -70,7 +70,7 @@ describe('the rate limit of operations that require no credential', () => {
     expect(seen.at(-1)).toBe(200);
   });
 
-  it('counts by credential if the gateway has it cached as valid', async () => {
+  it('counts by credential if the gateway has it cached as valid (slow)', async () => {
     shop.identity.addCredential('key', { kind: 'apiKey' });
     const key = { api_key: 'key' };
     expect((await shop.get('/v3/store/inventory', key)).status).toBe(200);
@@ -80,7 +80,7 @@ describe('the rate limit of operations that require no credential', () => {
     expect(shop.identity.checks).toBe(1);
   });
 
-  it('counts registrations with a refused credential by address', async () => {
+  it('counts registrations with a refused credential by address (slow)', async () => {
     const register = (n: number): Promise<Response> =>
       shop.send('POST', '/v3/user', { username: 'a', password: 'b' }, { api_key: `guess-${n}` });
     // The first one costs more than the minute's limit.
@@ -104,7 +104,7 @@ describe('the weights of operations', () => {
   const from = (address: string, headers: Record<string, string> = {}): Record<string, string> => ({ 'x-forwarded-for': address, ...headers });
   const register = (n: number, headers: Record<string, string>): Promise<Response> => shop.send('POST', '/v3/user/createWithList', users(n), headers);
 
-  it('are 8 for a search, 16 for facets, 20 for a registration and for each of a list, and 1 for others', async () => {
+  it('are 8 for a search, 16 for facets, 20 for a registration and for each of a list, and 1 for others (slow)', async () => {
     const before = left(await shop.get('/v3/plant/1', from('192.0.2.1')));
     expect(before).toBe(59_999);
     expect(left(await shop.get('/v3/plant/search?q=a', from('192.0.2.1')))).toBe(before - 8);
@@ -114,11 +114,11 @@ describe('the weights of operations', () => {
     expect(left(await register(500, from('192.0.2.1')))).toBe(before - 45 - 10_001);
   });
 
-  it('do not count a list that identity refuses for its length as more than the longest', async () => {
+  it('do not count a list that identity refuses for its length as more than the longest (slow)', async () => {
     expect(left(await register(5_000, from('192.0.2.9')))).toBe(60_000 - 10_001);
   });
 
-  it('let one network register 1,200 users a minute; managers of users and other networks are not affected', async () => {
+  it('let one network register 1,200 users a minute; managers of users and other networks are not affected (slow)', async () => {
     const statuses: number[] = [];
     for (let n = 0; n < 3; n++) statuses.push((await register(500, from('192.0.2.2'))).status);
     expect(statuses).toEqual([200, 200, 429]);
@@ -133,7 +133,7 @@ describe('the weights of operations', () => {
     expect(sent).toEqual(['192.0.2.2', '192.0.2.2', '192.0.2.2', '192.0.2.3']);
   });
 
-  it('are the time used, for imports', async () => {
+  it('are the time used, for imports (slow)', async () => {
     const key = from('192.0.2.4', { api_key: 'manager' });
     const before = left(await shop.get('/v3/plant/1', key));
     await (await shop.send('POST', '/v3/plant/import', '{"id":1,"name":"a","photoUrls":[]}\n', { ...key, 'content-type': 'application/x-ndjson' })).text();

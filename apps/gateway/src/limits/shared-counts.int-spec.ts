@@ -91,7 +91,7 @@ describe('the counts of gateways', () => {
     expect(limit.take('a-key', 0).remaining).toBe(49);
   });
 
-  it('are exchanged between running gateways', async () => {
+  it('are exchanged between running gateways (slow)', async () => {
     const shop = await startShop(echoes);
     closers.push(() => shop.stop());
     const replica = await startReplica(shop.nats);

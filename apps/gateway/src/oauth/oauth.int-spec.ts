@@ -99,7 +99,7 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(received.filter(({ url }) => !url.startsWith('/oauth/'))).toEqual([]);
   });
 
-  it('are rate-limited by client address, whatever credentials are sent', async () => {
+  it('are rate-limited by client address, whatever credentials are sent (slow)', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 3 });
     const statuses = [];
     for (let n = 0; n < 4; n++) statuses.push((await few.get('/oauth/jwks', { api_key: `key-${n}` })).status);
@@ -108,7 +108,7 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
-  it('are rate-limited by network: an IPv6 /64 counts as one client', async () => {
+  it('are rate-limited by network: an IPv6 /64 counts as one client (slow)', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 2, trustedProxies: ['127.0.0.1'] });
     const statusFor = async (address: string): Promise<number> => (await few.get('/oauth/jwks', { 'x-forwarded-for': address })).status;
     const statuses = [];
@@ -118,7 +118,7 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
-  it('allow few authorizations per address, since identity stores each', async () => {
+  it('allow few authorizations per address, since identity stores each (slow)', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 250 });
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await few.get('/oauth/authorize?client_id=a')).status);
@@ -167,7 +167,7 @@ describe("identity's OAuth pages through the gateway", () => {
     }
   });
 
-  it('count an authorization that begins by a form like one by GET', async () => {
+  it('count an authorization that begins by a form like one by GET (slow)', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 250 });
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await few.send('POST', '/oauth/authorize', 'client_id=a', form)).status);
@@ -175,7 +175,7 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
-  it('count a form that signs up as a registration', async () => {
+  it('count a form that signs up as a registration (slow)', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 120 });
     const statuses = [];
     for (let n = 0; n < 4; n++) statuses.push((await few.send('POST', '/oauth/interaction/abc/sign-up', 'username=a', form)).status);
@@ -226,7 +226,7 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(await read.json()).toMatchObject({ status: 503, code: 'unavailable' });
   });
 
-  it('answer with a problem when identity is down', async () => {
+  it('answer with a problem when identity is down (slow)', async () => {
     const away = await startShop({}, { identityHttpUrl: 'http://127.0.0.1:9' });
     const response = await away.send('POST', '/oauth/token', 'grant_type=x', form);
     expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });

@@ -45,7 +45,7 @@ describe('the OpenAPI document', () => {
   });
   afterAll(() => shop.stop());
 
-  it('equals the committed document (npm run openapi updates it)', async () => {
+  it('equals the committed document (npm run openapi updates it) (slow)', async () => {
     const response = await shop.get('/v3/openapi.json');
     expect(response.headers.get('content-type')).toMatch(/^application\/json/);
     expect(await response.json()).toEqual(committed);
@@ -59,14 +59,14 @@ describe('the OpenAPI document', () => {
     expect((await shop.get('/v3/openapi.json', { 'if-none-match': etag })).status).toBe(304);
   });
 
-  it('is valid OpenAPI 3.1', async () => {
+  it('is valid OpenAPI 3.1 (slow)', async () => {
     const validator = new Validator();
     const result = await validator.validate(structuredClone(committed) as object as Record<string, unknown>);
     expect(result).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
   });
 
-  it('has examples that are valid by its schemas', () => {
+  it('has examples that are valid by its schemas (slow)', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     formats.default(ajv);
     ajv.addSchema({ ...committed, $id: 'document' });

@@ -139,7 +139,7 @@ describe('cached reads', () => {
     expect(await (await shop.get('/v3/plant/1')).json()).toMatchObject({ name: 'Fern reborn' });
   });
 
-  it('answer 304 if the client has the body', async () => {
+  it('answer 304 if the client has the body (slow)', async () => {
     catalogue.write(1, 7, 'Fern');
     const etag = (await shop.get('/v3/plant/1')).headers.get('etag') ?? '';
     expect(etag).toMatch(/^"7-\w{1,7}"$/);
@@ -150,7 +150,7 @@ describe('cached reads', () => {
     }
   });
 
-  it('cache each page with its link to the next', async () => {
+  it('cache each page with its link to the next (slow)', async () => {
     for (let id = 1; id <= 3; id++) catalogue.write(id, id, `Plant ${id}`);
     for (let n = 0; n < 2; n++) {
       const first = await shop.get(`${list}&limit=2`);
@@ -163,7 +163,7 @@ describe('cached reads', () => {
     expect(catalogue.reads).toBe(2);
   });
 
-  it('answer HEAD without a body', async () => {
+  it('answer HEAD without a body (slow)', async () => {
     catalogue.write(1, 1, 'Fern');
     for (let n = 0; n < 2; n++) {
       const head = await fetch(`${shop.gateway.url}/v3/plant/1`, { method: 'HEAD' });
@@ -171,7 +171,7 @@ describe('cached reads', () => {
     }
   });
 
-  it('check credentials as uncached reads do', async () => {
+  it('check credentials as uncached reads do (slow)', async () => {
     catalogue.write(1, 1, 'Fern');
     await shop.get('/v3/plant/1');
     expect((await shop.get('/v3/plant/1', { api_key: 'made-up' })).status).toBe(200);
@@ -179,7 +179,7 @@ describe('cached reads', () => {
     expect((await shop.get('/v3/store/inventory')).status).toBe(401);
   });
 
-  it('fail with 503 if they cannot be revalidated', async () => {
+  it('fail with 503 if they cannot be revalidated (slow)', async () => {
     catalogue.write(1, 1, 'Fern');
     await shop.get('/v3/plant/1');
     await shop.stopFake('catalog');
@@ -208,7 +208,7 @@ describe('cached reads', () => {
     expect({ latest: await readsOf(plants), first: await readsOf(1) }).toEqual({ latest: 0, first: 1 });
   });
 
-  it('never return older data than any client has seen before, through two gateways', async () => {
+  it('never return older data than any client has seen before, through two gateways (slow)', async () => {
     catalogue.jitterMs = 4;
     const ids = [1, 2, 17];
     // Per plant, the latest version that any client has seen, and the versions that were deletions.
@@ -272,7 +272,7 @@ describe('cached reads', () => {
     const read = async (url: string): Promise<number> =>
       ((await (await fetch(`${url}/v3/store/inventory`, { headers: { api_key: 'key' } })).json()) as { available: number }).available;
 
-    it('are shared by concurrent requests', async () => {
+    it('are shared by concurrent requests (slow)', async () => {
       await read(shop.gateway.url);
       inventory.jitterMs = 20;
       inventory.reads = 0;

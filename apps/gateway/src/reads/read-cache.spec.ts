@@ -13,7 +13,7 @@ describe('cached responses', () => {
     expect(cache.size).toBeGreaterThan(50);
   });
 
-  it('include an overhead per entry in the size', () => {
+  it('include an overhead per entry in the size (slow)', () => {
     const cache = new ReadCache(1_000_000);
     for (let n = 0; n < 100_000; n++) cache.set(`key ${n}`, read(0));
     expect(cache.size).toBeLessThan(2_000);

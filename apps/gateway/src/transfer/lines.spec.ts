@@ -45,7 +45,7 @@ describe('lines', () => {
     expect(readAll([long.subarray(1), Buffer.from('\n')])[0]?.[1]).toHaveLength(maxLineBytes);
   });
 
-  it('that have arrived already leave other requests their turn', async () => {
+  it('that have arrived already leave other requests their turn (slow)', async () => {
     const pieces = 10;
     const raw = Readable.from(Array.from({ length: pieces }, () => Buffer.alloc(64 * 1024, '\n')));
     let turns = 0;

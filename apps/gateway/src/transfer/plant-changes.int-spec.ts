@@ -47,7 +47,7 @@ describe('waiting for changes of plants', () => {
   };
   const none = { changes: [], cursor: 'after 0' };
 
-  it('is not done unless it is asked for, nor if there are changes already', async () => {
+  it('is not done unless it is asked for, nor if there are changes already (slow)', async () => {
     expect((await ask('')).body).toEqual(none);
     expect((await ask('?cursor=c&wait=0&limit=7')).body).toEqual(none);
     expect(asked).toEqual([{}, { cursor: 'c', limit: 7 }]);
@@ -70,7 +70,7 @@ describe('waiting for changes of plants', () => {
     }
   });
 
-  it('notices a change between the read and the wait', async () => {
+  it('notices a change between the read and the wait (slow)', async () => {
     duringRead = () => {
       duringRead = () => undefined;
       change(9);

@@ -172,7 +172,7 @@ describe('import and export', () => {
     ]);
   });
 
-  it('is previewed by 256 lines, and ends before plants that are too large', async () => {
+  it('is previewed by 256 lines, and ends before plants that are too large (slow)', async () => {
     const lines = Array.from({ length: 257 }, (_, n) => `{"id":${n + 1}}\n`);
     expect((await previewed(lines.slice(1).join(''))).at(-1)).toMatchObject({ created: 256, complete: true });
     const refused = await previewing(lines.join(''));
@@ -227,7 +227,7 @@ describe('import and export', () => {
     expect(batches.reduce((sum, one) => sum + one, 0)).toBe(3_000);
   });
 
-  it('retries a batch while the catalog is unavailable', async () => {
+  it('retries a batch while the catalog is unavailable (slow)', async () => {
     fails = 2;
     expect((await importing('{"id":1}\n')).at(-1)).toMatchObject({ created: 1, complete: true });
     expect(batches).toEqual([1, 1, 1]);
@@ -258,7 +258,7 @@ describe('import and export', () => {
     sent.destroy();
   });
 
-  it('ends with its totals before the request times out', async () => {
+  it('ends with its totals before the request times out (slow)', async () => {
     const quick = await withKey(await start({ requestTimeoutMs: 1_000 }));
     const sent = begin(quick);
     sent.on('error', () => undefined);
@@ -271,7 +271,7 @@ describe('import and export', () => {
     await quick.stop();
   });
 
-  it('ends with its totals when the gateway stops', async () => {
+  it('ends with its totals when the gateway stops (slow)', async () => {
     const replaced = await withKey(await start());
     const sent = begin(replaced);
     sent.on('error', () => undefined);
@@ -299,7 +299,7 @@ describe('import and export', () => {
     expect(shop.calls.at(-1)?.operation).toBe('catalog.endExport');
   });
 
-  it('exports of one client that wait for another to end do not hold it up, while another client asks', async () => {
+  it('exports of one client that wait for another to end do not hold it up, while another client asks (slow)', async () => {
     const [arrived, ended, answered] = [Promise.withResolvers<string>(), Promise.withResolvers<string>(), Promise.withResolvers<string>()];
     let begun = 0;
     let asked = 0;

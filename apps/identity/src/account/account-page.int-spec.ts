@@ -86,7 +86,7 @@ describe('the page "Your account"', () => {
     expect(page.text).toContain('You are not logged in');
   });
 
-  it('shows names from outside as text', async () => {
+  it('shows names from outside as text (slow)', async () => {
     const { browser, userId, username, password } = await visit();
     const markup = '<b>&"\'</b><script>x()</script>';
     await oauth.shop.call(identity.createApiKey, { username, apiKey: { name: markup } }, manager);
@@ -118,7 +118,7 @@ describe('the page "Your account"', () => {
     expect(expectPage(await browser.open('/account?done=%3Cb%3Eyou+won%3C/b%3E')).text).not.toMatch(/you won|role="status"/);
   });
 
-  it('ends nothing of other users, and reveals nothing about them', async () => {
+  it('ends nothing of other users, and reveals nothing about them (slow)', async () => {
     const { browser, page } = await visit();
     const victim = await oauth.shop.registerAndLogin();
     const client = await oauth.register();
@@ -139,7 +139,7 @@ describe('the page "Your account"', () => {
     await expect(oauth.introspect(client, tokens.access_token)).resolves.toMatchObject({ active: true });
   });
 
-  it('makes an API key, shows it once, and makes no second one from a form that is sent twice', async () => {
+  it('makes an API key, shows it once, and makes no second one from a form that is sent twice (slow)', async () => {
     const { browser, page, userId } = await visit();
     const { fields } = formOf(page, 'create-key');
     const wanted = { proof: fields['proof']!, once: fields['once']!, name: '<i>greenhouse</i>', 'may write:orders': 'yes', ends: new Date(Date.now() + 86_400_000).toISOString() };
@@ -176,7 +176,7 @@ describe('the page "Your account"', () => {
     expect(more.status).toBe(403);
   });
 
-  it('lists what applications may do, and ends the access of one', async () => {
+  it('lists what applications may do, and ends the access of one (slow)', async () => {
     const { browser, username, password, userId } = await visit();
     const client = await oauth.register();
     const user = { username, password } as Registered;
@@ -244,7 +244,7 @@ describe('the page "Your account"', () => {
     expect(await audited(userId)).toEqual(['identity.downloadOwnData']);
   });
 
-  it('says that it cannot give the data while the store is away, and breaks off what it cannot complete', async () => {
+  it('says that it cannot give the data while the store is away, and breaks off what it cannot complete (slow)', async () => {
     const { browser, page } = await visit();
     orders = {};
     const away = await send(browser, formOf(page, 'download'), 'download');
@@ -277,7 +277,7 @@ describe('the page "Your account"', () => {
     expect((await open(browser)).text).toContain('Log in to the plant shop');
   });
 
-  it('asks for the password before sensitive changes after an old log-in, and then allows them', async () => {
+  it('asks for the password before sensitive changes after an old log-in, and then allows them (slow)', async () => {
     const { browser, page, userId, username, password } = await visit();
     await makeOld(userId);
     for (const [action, typed] of [
@@ -302,7 +302,7 @@ describe('the page "Your account"', () => {
     expect(locationOf(await send(browser, formOf(old, 'set-address'), 'set-address', { email: 'ada@shop.test' }))).toBe('303 /account?done=address-changed');
   });
 
-  it('asks for the second factor before sensitive changes, if the user has one, and not for the password', async () => {
+  it('asks for the second factor before sensitive changes, if the user has one, and not for the password (slow)', async () => {
     const { browser, userId, username, password } = await visit();
     const one = new FactorUser(oauth, await oauth.register(), { username, password } as Registered);
     const { key, page: added } = await one.addPasskey(await one.ownFactors());
@@ -336,7 +336,7 @@ describe('the page "Your account"', () => {
     expect((await sql('SELECT 1 FROM sessions WHERE user_id = $1', [userId])).rowCount).toBe(2);
   });
 
-  it('refuses the form of a page of another browser, and of an earlier log-in', async () => {
+  it('refuses the form of a page of another browser, and of an earlier log-in (slow)', async () => {
     const [one, other] = [await visit(), await visit()];
     expect((await send(other.browser, formOf(one.page, 'end-all'), 'end-all')).status).toBe(403);
     expect((await send(oauth.browser(), formOf(one.page, 'end-all'), 'end-all')).status).toBe(403);

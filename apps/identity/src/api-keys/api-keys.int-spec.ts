@@ -118,7 +118,7 @@ describe('API keys', () => {
     await expect(shop.check('apiKey', key)).resolves.toMatchObject({ id });
   });
 
-  it('are limited to 50 live ones, also when many are created concurrently', async () => {
+  it('are limited to 50 live ones, also when many are created concurrently (slow)', async () => {
     const { username, principal } = await shop.registerAndLogin();
     const results: PromiseSettledResult<CreatedApiKey>[] = [];
     const createTen = async (): Promise<void> => {

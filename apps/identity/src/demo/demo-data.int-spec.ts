@@ -30,7 +30,7 @@ describe('demo data', () => {
     expect((await shop.sql.query('SELECT * FROM oauth_clients')).rows).toEqual(clientBefore);
   });
 
-  it('is not created by default', async () => {
+  it('is not created by default (slow)', async () => {
     shop = await TestIdentity.start();
     await expect(shop.check('apiKey', 'special-key')).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(shop.login('admin', 'admin-password')).rejects.toMatchObject({ code: 'login-failed' });

@@ -35,7 +35,7 @@ describe('the outbox of mails', () => {
     expect(new Set(box.calls.flatMap(({ mails }) => mails.map(({ id }) => id))).size).toBe(1);
   });
 
-  it('stores neither addresses nor links in plain text, and of a link only the hash', async () => {
+  it('stores neither addresses nor links in plain text, and of a link only the hash (slow)', async () => {
     const email = newAddress();
     await shop.register({ email });
     const { rows } = await shop.sql.query<{ content: Buffer }>('SELECT content FROM mail_outbox');
@@ -47,7 +47,7 @@ describe('the outbox of mails', () => {
     expect(links.rows[0]?.hash).not.toContain(Buffer.from(code).toString('hex'));
   });
 
-  it('keeps mails while notifications has no mail server, and tells it recipients all the same', async () => {
+  it('keeps mails while notifications has no mail server, and tells it recipients all the same (slow)', async () => {
     const email = newAddress();
     const { username, userId } = await shop.registerAndLogin();
     await shop.sql.query('UPDATE users SET email = $2, order_mails = true WHERE user_id = $1', [userId, email]);
@@ -64,7 +64,7 @@ describe('the outbox of mails', () => {
     expect(await waiting()).toBe(1);
   });
 
-  it('says how long the link of a mail still works', async () => {
+  it('says how long the link of a mail still works (slow)', async () => {
     const email = newAddress();
     await shop.register({ email });
     await shop.sql.query(`UPDATE mail_outbox SET useless_from = useless_from - interval '90 minutes'`);

@@ -85,7 +85,7 @@ describe('notices about an account', () => {
     expect(await kinds(one)).toHaveLength(2);
   });
 
-  it('remember twenty devices of a user', async () => {
+  it('remember twenty devices of a user (slow)', async () => {
     const one = await person();
     for (let n = 0; n < 25; n++) await logIn(one, `198.51.${n}.1`);
     expect((await shop.sql.query('SELECT 1 FROM known_devices WHERE user_id = $1', [one.userId])).rowCount).toBe(20);

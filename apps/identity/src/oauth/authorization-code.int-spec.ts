@@ -133,7 +133,7 @@ describe('OAuth 2.0 authorization code', () => {
     it.each([
       ['prompt=login', { prompt: 'login' }],
       ['max_age=0', { max_age: '0', scope: 'openid write:orders' }],
-    ])('is required again with %s', async (_, changed) => {
+    ])('is required again with %s (slow)', async (_, changed) => {
       const browser = oauth.browser();
       await oauth.authorize(browser, await oauth.request(client, { scope: 'openid write:orders' }), user);
       if ('max_age' in changed) await new Promise((resolve) => setTimeout(resolve, 1_100));
@@ -143,7 +143,7 @@ describe('OAuth 2.0 authorization code', () => {
       expect(expectRedirect(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
-    it('is remembered, but not the consent for an application that any local program could impersonate', async () => {
+    it('is remembered, but not the consent for an application that any local program could impersonate (slow)', async () => {
       const redirectUris = ['http://127.0.0.1:4321/callback'];
       const local = await oauth.register({ public: true, redirectUris });
       const browser = oauth.browser();
@@ -163,7 +163,7 @@ describe('OAuth 2.0 authorization code', () => {
       expect(expectRedirect(await browser.submit(page, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
-    it('can be changed to another account on the consent page', async () => {
+    it('can be changed to another account on the consent page (slow)', async () => {
       const browser = oauth.browser();
       const request = await oauth.request(client);
       const login = expectPage(await browser.open(request.url));
@@ -187,7 +187,7 @@ describe('OAuth 2.0 authorization code', () => {
       expect(known.text).toContain(`logged in as <strong>${user.username}</strong>`);
     });
 
-    it('fails with the same text for a wrong password and an unknown name, and failures are limited', async () => {
+    it('fails with the same text for a wrong password and an unknown name, and failures are limited (slow)', async () => {
       const { username } = await oauth.shop.register();
       const tryAs = async (name: string): Promise<{ status: number; headers: Headers; text: string }> => {
         const browser = oauth.browser();

@@ -30,7 +30,7 @@ describe('OAuth 2.0 grants', () => {
   const refused = (error: string): object => ({ error });
 
   describe('a refresh token', () => {
-    it('is replaced at each use', async () => {
+    it('is replaced at each use (slow)', async () => {
       const first = await oauth.tokens(client, user);
       const second = await oauth.refresh(client, first.refresh_token ?? '');
       const third = await oauth.refresh(client, second.refresh_token ?? '');
@@ -38,7 +38,7 @@ describe('OAuth 2.0 grants', () => {
       expect(await isActive(third.access_token)).toBe(true);
     });
 
-    it('is refused, and not consumed, after 2,000 used ones of its grant within 30 days', async () => {
+    it('is refused, and not consumed, after 2,000 used ones of its grant within 30 days (slow)', async () => {
       const request = await oauth.request(client);
       const first = await oauth.redeem(client, request, await oauth.authorize(oauth.browser(), request, user));
       const grantId = decodeJwt(first.access_token)['grant_id'] as string;
@@ -61,7 +61,7 @@ describe('OAuth 2.0 grants', () => {
         decodeJwt(token)['grant_id'],
       ]);
 
-    it('can be used again by the same client within 10 s, if the answer was lost, for the same successor', async () => {
+    it('can be used again by the same client within 10 s, if the answer was lost, for the same successor (slow)', async () => {
       const first = await oauth.tokens(client, user);
       const lost = await oauth.refresh(client, first.refresh_token ?? '');
       await passed(9, first);
@@ -87,7 +87,7 @@ describe('OAuth 2.0 grants', () => {
       }
     });
 
-    it('ends the grant when used again after its successor, whose use shows that the answer arrived', async () => {
+    it('ends the grant when used again after its successor, whose use shows that the answer arrived (slow)', async () => {
       const first = await oauth.tokens(client, user);
       const second = await oauth.refresh(client, first.refresh_token ?? '');
       const third = await oauth.refresh(client, second.refresh_token ?? '');
@@ -103,7 +103,7 @@ describe('OAuth 2.0 grants', () => {
       expect(await isActive(second.access_token)).toBe(false);
     });
 
-    it('ends the grant when used again if it stores 2,000 used ones', async () => {
+    it('ends the grant when used again if it stores 2,000 used ones (slow)', async () => {
       const first = await oauth.tokens(client, user);
       const second = await oauth.refresh(client, first.refresh_token ?? '');
       await passed(11, first);
@@ -148,7 +148,7 @@ describe('OAuth 2.0 grants', () => {
   });
 
   describe('revocation and introspection', () => {
-    it('revoking an access token ends its grant; another client can neither revoke nor introspect it', async () => {
+    it('revoking an access token ends its grant; another client can neither revoke nor introspect it (slow)', async () => {
       const tokens = await oauth.tokens(client, user);
       const other = await oauth.register();
       await expect(oauth.revoke(other, tokens.access_token)).rejects.toMatchObject(refused('invalid_request'));
@@ -204,7 +204,7 @@ describe('OAuth 2.0 grants', () => {
       ['when the client is deleted', (_, { clientId }) => oauth.shop.call(identity.deleteOAuthClient, { clientId }, manager)],
     ];
 
-    it.each(ends)('%s', async (_, end) => {
+    it.each(ends)('%s (slow)', async (_, end) => {
       const whose = await oauth.shop.registerAndLogin();
       const own = await oauth.register();
       const browser = oauth.browser();
@@ -238,7 +238,7 @@ describe('OAuth 2.0 grants', () => {
       await expect(oauth.refresh(both, tokens.refresh_token ?? '')).rejects.toBeDefined();
     });
 
-    it('as the oldest of 101 grants of one user to one application', async () => {
+    it('as the oldest of 101 grants of one user to one application (slow)', async () => {
       const whose = await oauth.shop.registerAndLogin();
       const own = await oauth.register();
       const grant = async (): Promise<{ refreshToken: string; id: unknown }> => {
@@ -260,7 +260,7 @@ describe('OAuth 2.0 grants', () => {
       await expect(oauth.refresh(own, newest.refreshToken)).resolves.toBeDefined();
     });
 
-    it('also when a password change races with login and consent', async () => {
+    it('also when a password change races with login and consent (slow)', async () => {
       for (let round = 0; round < 8; round++) {
         const whose = await oauth.shop.registerAndLogin();
         const request = await oauth.request(client);

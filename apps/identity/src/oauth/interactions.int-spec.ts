@@ -353,7 +353,7 @@ describe('OAuth 2.0 pages', () => {
     const opened = async (userId: string): Promise<number> =>
       (await oauth.shop.sql.query('SELECT id FROM sessions WHERE user_id = $1 AND oauth_session IS NOT NULL', [userId])).rows.length;
 
-    it('end the session of this browser only on log-out', async () => {
+    it('end the session of this browser only on log-out (slow)', async () => {
       const [browser, other] = [oauth.browser(), oauth.browser()];
       const whose = await oauth.shop.registerAndLogin();
       await oauth.authorize(browser, await oauth.request(client), whose);

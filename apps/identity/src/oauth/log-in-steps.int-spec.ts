@@ -55,7 +55,7 @@ describe('second factors', () => {
   const typed = ({ user: { username, password } }: FactorUser): Record<string, string> => ({ username, password });
 
   describe('a passkey', () => {
-    it('is asked for after the password, and named in the ID token', async () => {
+    it('is asked for after the password, and named in the ID token (slow)', async () => {
       const { one, key } = await withPasskey();
       const found = await claims(one, async (page) => {
         const second = expectPage(await one.browser.submit(page, 'action=login', typed(one)));
@@ -65,13 +65,13 @@ describe('second factors', () => {
       expect(found).toMatchObject({ acr: 'urn:plant-shop:acr:two-factors', amr: ['pwd', 'hwk', 'mfa'], auth_time: expect.any(Number) });
     });
 
-    it('is enough alone, if the authenticator verifies its user', async () => {
+    it('is enough alone, if the authenticator verifies its user (slow)', async () => {
       const { one, key } = await withPasskey(new TestAuthenticator(issuer, undefined, true));
       const found = await claims(one, async (page) => one.usePasskey(expectPage(await one.browser.open(`${page.url}/passkey`)), key));
       expect(found).toMatchObject({ acr: 'urn:plant-shop:acr:two-factors', amr: ['swk', 'user', 'mfa'] });
     });
 
-    it('is locked and audited when its counter goes back, and its user is told', async () => {
+    it('is locked and audited when its counter goes back, and its user is told (slow)', async () => {
       const { one, key } = await withPasskey();
       const told = await toldTo(one);
       expect((await one.usePasskey(await one.passkeyPage(), key)).text).toContain(consent);
@@ -95,13 +95,13 @@ describe('second factors', () => {
       ['for another origin', { origin: 'https://shop.test.evil.example' }],
       ['without user verification', { isVerified: false }],
       ['with the handle of another user', { userHandle: Buffer.alloc(16, 7).toString('base64url') }],
-    ])('is refused %s', async (_, behaviour) => {
+    ])('is refused %s (slow)', async (_, behaviour) => {
       const { one, key } = await withPasskey();
       expect((await one.usePasskey(await one.passkeyPage(), key, behaviour)).status).toBe(401);
       expect((await one.usePasskey(await one.logIn(), key, behaviour)).status).toBe(401);
     });
 
-    it('is refused twice, late, in another browser, and for another user', async () => {
+    it('is refused twice, late, in another browser, and for another user (slow)', async () => {
       const { one, key } = await withPasskey();
       const page = await one.passkeyPage();
       const credential = key.get(optionsIn(page));
@@ -117,7 +117,7 @@ describe('second factors', () => {
       expect((await stranger.usePasskey(await stranger.logIn(), key)).status).toBe(401);
     });
 
-    it('is not added for another origin or without user verification', async () => {
+    it('is not added for another origin or without user verification (slow)', async () => {
       for (const behaviour of [{ origin: 'https://evil.example' }, { isVerified: false }]) {
         const one = await person();
         const { page } = await one.addPasskey(await one.ownFactors(), new TestAuthenticator(issuer), behaviour);
@@ -128,7 +128,7 @@ describe('second factors', () => {
   });
 
   describe('a code of an app', () => {
-    it('is accepted once, also of the step before or after', async () => {
+    it('is accepted once, also of the step before or after (slow)', async () => {
       const { one, secret } = await withApp();
       // So that the step does not change between a code and its check.
       await until(() => Date.now() % 30_000 < 22_000);
@@ -154,7 +154,7 @@ describe('second factors', () => {
       expect((await one.typeCode(page, codeOf(secret))).text).toContain(consent);
     });
 
-    it('may be wrong five times, whatever the password', async () => {
+    it('may be wrong five times, whatever the password (slow)', async () => {
       const { one, secret } = await withApp();
       for (let n = 0; n < 5; n++) expect((await one.typeCode(await one.logIn(), '000000')).status).toBe(401);
       const page = await one.typeCode(await one.logIn(), codeOf(secret));
@@ -248,7 +248,7 @@ describe('second factors', () => {
     });
   });
 
-  it.each([-600, 600])('are judged by the clock of the database, also if that of the host is %i s off', async (seconds) => {
+  it.each([-600, 600])('are judged by the clock of the database, also if that of the host is %i s off (slow)', async (seconds) => {
     const [{ one: first, key }, { one: second, secret }] = [await withPasskey(), await withApp()];
     await until(() => Date.now() % 30_000 < 22_000);
     const [code, early] = [codeOf(secret), codeOf(secret, seconds / 30)];
@@ -267,7 +267,7 @@ describe('second factors', () => {
     expect((await one.reopen()).status).toBe(401);
   });
 
-  it('are asked for again with prompt=login and max_age', async () => {
+  it('are asked for again with prompt=login and max_age (slow)', async () => {
     const { one, secret } = await withApp();
     expect((await one.typeCode(await one.logIn(), codeOf(secret))).text).toContain(consent);
     for (const changed of [{ prompt: 'login' }, { max_age: '0', scope: 'openid write:orders' }]) {

@@ -33,7 +33,7 @@ describe('OpenID Connect', () => {
       ['openid profile', names],
       ['openid email webhooks', mail],
       ['openid profile email', { ...names, ...mail }],
-    ])('of the scopes %s has their claims', async (scope, claims) => {
+    ])('of the scopes %s has their claims (slow)', async (scope, claims) => {
       const { access_token: token } = await oauth.tokens(client, user, scope);
       const response = await oauth4webapi.userInfoRequest(oauth.server, { client_id: client.clientId }, token, oauth.options);
       const answer = await oauth4webapi.processUserInfoResponse(oauth.server, { client_id: client.clientId }, user.userId, response);
@@ -118,7 +118,7 @@ describe('OpenID Connect', () => {
       await expect(oauth.refresh(client, tokens.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
     });
 
-    it("leaves other applications' grants, and the login if the user wants", async () => {
+    it("leaves other applications' grants, and the login if the user wants (slow)", async () => {
       const { browser, tokens } = await logIn();
       const other = await oauth.register({ name: 'Another application' });
       const request = await oauth.request(other, { scope: 'write:orders' });

@@ -45,7 +45,7 @@ describe('passwords', () => {
   it.each([
     ['normal', 'another password'],
     ['decomposed', decomposed],
-  ])('take the same time to verify with and without a hash, if %s', async (_, typed) => {
+  ])('take the same time to verify with and without a hash, if %s (slow)', async (_, typed) => {
     const hash = await hasher.hash('a password', soon());
     const time = async (hashed: string | undefined): Promise<number> => {
       const started = performance.now();
@@ -65,7 +65,7 @@ describe('passwords', () => {
     expect(median(unknown) / median(known)).toBeLessThan(2);
   });
 
-  it('of a list are hashed in order, each for its owner', async () => {
+  it('of a list are hashed in order, each for its owner (slow)', async () => {
     const owners = ['one', 'two', 'three', 'four', 'five'].map((password) => ({ password }));
     const hashed = await hasher.hashAll(owners, soon());
     expect(hashed.map(({ owner }) => owner)).toEqual(owners);

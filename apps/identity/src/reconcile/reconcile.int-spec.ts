@@ -112,7 +112,7 @@ describe('after a database was restored', () => {
     expect(await reconcile()).toEqual([]);
   });
 
-  it('a user who is being deleted is no drift', async () => {
+  it('a user who is being deleted is no drift (slow)', async () => {
     const { userId } = await shop.registerAndLogin();
     customerOf(userId, { closed: true });
     await shop.sql.query(

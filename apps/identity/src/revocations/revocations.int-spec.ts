@@ -174,7 +174,7 @@ describe('the revocation log', () => {
       expect(await read(0)).toMatchObject({ epoch: restored.epoch });
     });
 
-    it('also long after the last revocation, whose entry is never deleted', async () => {
+    it('also long after the last revocation, whose entry is never deleted (slow)', async () => {
       await logout();
       const known = await read(await head());
       await shop.sql.query(`UPDATE revocations SET at = now() - interval '30 days'`);
@@ -216,7 +216,7 @@ describe('the revocation log', () => {
     ).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('keeps entries for 48 hours, and expired rows are deleted', async () => {
+  it('keeps entries for 48 hours, and expired rows are deleted (slow)', async () => {
     const { token, userId } = await shop.registerAndLogin();
     await shop.sql.query(`
       WITH head AS (UPDATE revocation_head SET position = position + 2 RETURNING position)

@@ -127,7 +127,7 @@ describe('sessions', () => {
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('never survive a password change that races with their login', async () => {
+  it('never survive a password change that races with their login (slow)', async () => {
     for (let round = 0; round < 10; round++) {
       const { username, password } = await shop.register();
       const logins = Array.from({ length: 5 }, () => shop.login(username, password).catch(() => undefined));

@@ -165,7 +165,7 @@ describe('e-mail addresses', () => {
     expect(await follow(await box.code(email, 'verify-address'))).toContain('is verified');
   });
 
-  it('get a few mails at most, from however many registrations and changes', async () => {
+  it('get a few mails at most, from however many registrations and changes (slow)', async () => {
     const email = newAddress();
     const { username, principal } = await shop.registerAndLogin();
     const list = Array.from({ length: 50 }, () => ({ username: `u-${randomUUID()}`, password: 'a-good-password', email }));
@@ -212,7 +212,7 @@ describe('e-mail addresses', () => {
     expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
   });
 
-  it('are in the claims of the application with what is known of them', async () => {
+  it('are in the claims of the application with what is known of them (slow)', async () => {
     const user = await verified();
     const client = await oauth.register({ scopes: ['write:orders'] });
     const tokens = await oauth.tokens(client, user, 'openid email write:orders');

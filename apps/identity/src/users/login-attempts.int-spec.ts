@@ -59,7 +59,7 @@ describe('limits of failed logins', () => {
     await expect(shop.login(username, password, address)).resolves.toMatchObject({ attemptsLeft: 4 });
   });
 
-  it('hold across all replicas', async () => {
+  it('hold across all replicas (slow)', async () => {
     await shop.addReplica({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
     await shop.addReplica({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
     const { username } = await shop.register();

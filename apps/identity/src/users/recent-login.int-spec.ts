@@ -44,7 +44,7 @@ describe('a sensitive change', () => {
   describe.each([...ofOneself, ...byStaff])('to %s', (what, change) => {
     const role = byStaff.some(([one]) => one === what) ? 'admin' : 'customer';
 
-    it('needs a login of the last ten minutes or the current password', async () => {
+    it('needs a login of the last ten minutes or the current password (slow)', async () => {
       const one = await person(role);
       await expect(change(one, {})).rejects.toMatchObject(refusal);
       await expect(change(one, { currentPassword: 'wrong-password' })).rejects.toMatchObject(refusal);
@@ -71,7 +71,7 @@ describe('a sensitive change', () => {
     await expect(shop.call(identity.createApiKey, { username: one.username, apiKey: { name: 'k' } }, principal)).rejects.toMatchObject(refusal);
   });
 
-  it('counts wrong passwords like failed logins', async () => {
+  it('counts wrong passwords like failed logins (slow)', async () => {
     const one = await person();
     const guess = (currentPassword: string): Promise<unknown> =>
       shop.call(identity.createApiKey, { username: one.username, apiKey: { name: 'k', currentPassword } }, one.principal);

@@ -88,14 +88,14 @@ describe('recovery of an account', () => {
     expect(entries.filter(({ target }) => target === person.userId)).toEqual([expect.objectContaining({ subject: person.userId, credentials: [{ kind: 'mailLink' }] })]);
   });
 
-  it('ends API keys, too, if the user wants that', async () => {
+  it('ends API keys, too, if the user wants that (slow)', async () => {
     const person = await verified();
     const { key } = await shop.call(identity.createApiKey, { username: person.username, apiKey: { name: 'k' } }, person.principal);
     await recover(await codeFor(person), { button: 'action=set-and-end-keys' });
     await expect(shop.check('apiKey', key)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('lets the user log in at once, after however many wrong passwords', async () => {
+  it('lets the user log in at once, after however many wrong passwords (slow)', async () => {
     const person = await verified();
     const guess = (): Promise<string> => shop.login(person.username, 'wrong-password').then(() => '', (error: unknown) => (error as { code: string }).code);
     for (let n = 0; n < 20; n++) await guess();
@@ -113,7 +113,7 @@ describe('recovery of an account', () => {
     };
     const isSet = async ({ username }: Person): Promise<boolean> => (await shop.login(username, newPassword).catch((error: unknown) => (error as { code: string }).code)) === 'second-factor-required';
 
-    it('needs that too, and the link works until then', async () => {
+    it('needs that too, and the link works until then (slow)', async () => {
       const { person, key, codes } = await withFactor();
       const code = await codeFor(person);
       for (const typed of [{}, { factor: '000000' }, { factor: codes[0]?.replace(/.$/, '') ?? '' }]) {
@@ -177,7 +177,7 @@ describe('recovery of an account', () => {
     for (const bad of [{}, { username, email: unverified }]) await expect(ask(bad)).rejects.toMatchObject({ code: 'invalid-input' });
   });
 
-  it('does the same work in the request whether there is such an account or not', async () => {
+  it('does the same work in the request whether there is such an account or not (slow)', async () => {
     // With the loop stopped, a request leaves what it asked, and touches nothing that depends on accounts.
     const quiet = await TestIdentity.start({}, { mailIntervalMs: 3_600_000 });
     const email = newAddress();
@@ -310,7 +310,7 @@ describe('recovery of an account', () => {
     expect(counted.rowCount).toBeLessThan(500);
   });
 
-  it('does not answer a request that waited too long', async () => {
+  it('does not answer a request that waited too long (slow)', async () => {
     const person = await verified();
     await shop.stopReplicas();
     await shop.addReplica({}, { mailIntervalMs: 3_600_000 });

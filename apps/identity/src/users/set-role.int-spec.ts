@@ -21,7 +21,7 @@ describe('node dist/set-role.js', () => {
   const revocationsFrom = async (position: number): Promise<unknown> =>
     (await shop.call(identity.readRevocations, { after: position })).entries;
 
-  it('creates the first admin, whose session has the new permissions within a second, and prints the change', async () => {
+  it('creates the first admin, whose session has the new permissions within a second, and prints the change (slow)', async () => {
     const { username, userId, token, principal } = await shop.registerAndLogin();
     const apiKey = { name: 'k', permissions: ['write:orders' as const] };
     const { key } = await shop.call(identity.createApiKey, { username, apiKey }, principal);

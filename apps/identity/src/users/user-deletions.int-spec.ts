@@ -204,7 +204,7 @@ describe('deleting a user', () => {
     expect(await isPending(userId)).toBe(true);
   });
 
-  it('resumes after a crash between any two steps, on one replica only', async () => {
+  it('resumes after a crash between any two steps, on one replica only (slow)', async () => {
     const users = await Promise.all(Array.from({ length: 10 }, () => shop.registerAndLogin()));
     const closed = await startStore(async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -117,7 +117,7 @@ describe('users', () => {
     expect(new Set(created.map(({ id }) => id)).size).toBe(20);
   });
 
-  it('get assigned ids after 10,000 consecutive claimed ones, 20 users at once', async () => {
+  it('get assigned ids after 10,000 consecutive claimed ones, 20 users at once (slow)', async () => {
     const { user } = await shop.register();
     await shop.sql.query(
       `INSERT INTO users (user_id, id, username, password_hash, role)

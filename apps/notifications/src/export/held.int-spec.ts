@@ -20,7 +20,7 @@ describe('a destination that does not take events', () => {
   it.each([
     { reason: 'stream-missing', config: undefined },
     { reason: 'other-subjects', config: { subjects: ['another.>'] } },
-  ])('is held as $reason until the stream is as it should be', async ({ reason, config }) => {
+  ])('is held as $reason until the stream is as it should be (slow)', async ({ reason, config }) => {
     broker = await TestBroker.start();
     if (config) await broker.addStream(config);
     await test.start();
@@ -33,7 +33,7 @@ describe('a destination that does not take events', () => {
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 40_000);
 
-  it('is held if another stream has its subjects', async () => {
+  it('is held if another stream has its subjects (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream({ name: 'OTHER' });
     await broker.addStream({ subjects: ['another.>'] });
@@ -91,7 +91,7 @@ describe('a destination that does not take events', () => {
     await test.isHeld(destination, 'refused');
   }, 30_000);
 
-  it('needs an administrator who may read orders', async () => {
+  it('needs an administrator who may read orders (slow)', async () => {
     broker = await TestBroker.start();
     await test.start();
     const create = (permissions: string[]): Promise<unknown> =>

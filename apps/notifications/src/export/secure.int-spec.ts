@@ -159,7 +159,7 @@ describe('a destination whose broker', () => {
     expect(await broker.ids()).toEqual(ids());
   }, 60_000);
 
-  it('is another than before gets no credentials, and they are never shown', async () => {
+  it('is another than before gets no credentials, and they are never shown (slow)', async () => {
     broker = await TestBroker.start();
     await broker.addStream();
     await test.start(anyName);

@@ -35,7 +35,7 @@ describe('the mails that staff see', () => {
     return mail;
   };
 
-  it('are listed newest first, by state, kind and user, in pages, without text and link', async () => {
+  it('are listed newest first, by state, kind and user, in pages, without text and link (slow)', async () => {
     const mails = [await sent(mailOf(user)), await failed(mailOf(user, { kind: 'recovery', data: { link } })), await sent(mailOf(user, { kind: 'recovery', data: { link } }))];
     const userId = userNo(user);
     expect((await test.list({ userId })).map(({ id }) => id)).toEqual(mails.map(({ id }) => id).reverse());
@@ -76,7 +76,7 @@ describe('the mails that staff see', () => {
     expect(entries).toEqual([expect.objectContaining({ operation: 'notifications.resendMail', target: event?.id })]);
   });
 
-  it('a failed mail with a link is sent again until the link ends', async () => {
+  it('a failed mail with a link is sent again until the link ends (slow)', async () => {
     const mail = await failed(mailOf(user, { kind: 'recovery', data: { link } }));
     const { id } = await resend(mail.id);
     await test.has(id, 'sent');
@@ -86,7 +86,7 @@ describe('the mails that staff see', () => {
     await expect(resend(short.id)).rejects.toMatchObject({ code: 'mail-not-resendable' });
   });
 
-  it('others are refused: unknown ones, those that wait, and those whose text or address is gone', async () => {
+  it('others are refused: unknown ones, those that wait, and those whose text or address is gone (slow)', async () => {
     await expect(resend(userNo(1))).rejects.toMatchObject({ code: 'mail-not-found' });
     await expect(resend((await sent(mailOf(user, { kind: 'recovery', data: { link } }))).id)).rejects.toMatchObject({ code: 'mail-not-resendable' });
     await expect(resend((await failed(mailOf(user))).id)).rejects.toMatchObject({ code: 'mail-not-resendable' });

@@ -26,7 +26,7 @@ describe('mail about orders', () => {
     test.smtp.onMail = () => undefined;
   });
 
-  it('a user who wants it gets one for each step of an order, in order; others get none', async () => {
+  it('a user who wants it gets one for each step of an order, in order; others get none (slow)', async () => {
     await test.accept([], [recipientNo(user)]);
     const orderId = 100 + user;
     test.smtp.onRecipient = async () => {
@@ -126,7 +126,7 @@ describe('mail about orders', () => {
 });
 
 describe('a step of the log', () => {
-  it('reads only new events, however long the log is', async () => {
+  it('reads only new events, however long the log is (slow)', async () => {
     const test = await TestMail.start();
     const { connectionString } = test.shop.sql.options as { connectionString: string };
     const logger = createLogger('test', 'fatal');
@@ -158,7 +158,7 @@ describe('a step of the log', () => {
 });
 
 describe('a shop without a mail server', () => {
-  it('refuses mails, takes addresses, and sends nothing about the orders of that time later', async () => {
+  it('refuses mails, takes addresses, and sends nothing about the orders of that time later (slow)', async () => {
     const test = await TestMail.start({ replicas: 0 });
     try {
       await test.addReplica({}, { SMTP_URL: '' });

@@ -62,7 +62,7 @@ describe('sending mail', () => {
     expect(received?.mail.html).toContain('&#60;script&#62;');
   });
 
-  it('the name of the shop may have any characters', async () => {
+  it('the name of the shop may have any characters (slow)', async () => {
     const other = await TestMail.start({ replicas: 0 });
     try {
       await other.addReplica({}, { SHOP_NAME: 'Grün & "Söhne" <Berlin>, GmbH', SHOP_ADDRESS: 'Weg 1 | 10115 Berlin' });
@@ -144,7 +144,7 @@ describe('sending mail', () => {
       ['has the mail and closes', 'onMail', () => slow.smtp.drop(), 2],
       ['never answers for a recipient', 'onRecipient', never, 1],
       ['closes when it is told the recipient', 'onRecipient', () => slow.smtp.drop(), 1],
-    ])('%s gets it again, as the same mail', async (_, where, fault, copies) => {
+    ])('%s gets it again, as the same mail (slow)', async (_, where, fault, copies) => {
       once(where, fault);
       const mail = mailOf(user);
       await slow.accept([mail]);

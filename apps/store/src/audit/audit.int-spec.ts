@@ -155,7 +155,7 @@ describe('the audit log of the store', () => {
     await expect(shop.sql.query(`DELETE FROM audit_log WHERE operation = 'store.old'`)).rejects.toThrow('append-only');
   });
 
-  it('has pages that fit an RPC message, whatever is in its entries', async () => {
+  it('has pages that fit an RPC message, whatever is in its entries (slow)', async () => {
     const long = '€'.repeat(200);
     const others = JSON.stringify(Array.from({ length: 3 }, () => ({ kind: 'apiKey', id: long, subject: staff.subject })));
     await shop.rows(

@@ -91,7 +91,7 @@ describe('a basket', () => {
     if (!isPlaced) expect(result).toEqual({ code: 'unpaid-limit', orders: unpaid.map(({ id }) => id) });
   });
 
-  it('is decided as the sequential model decides, and names a line for each refusal', () => {
+  it('is decided as the sequential model decides, and names a line for each refusal (slow)', () => {
     const anyLine = fc.tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 12 }));
     const anyStock = fc.dictionary(
       fc.constantFrom('1', '2', '3', '4'),

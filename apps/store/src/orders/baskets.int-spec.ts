@@ -292,7 +292,7 @@ describe('baskets', () => {
 describe('a basket', () => {
   afterEach(stop);
 
-  it('counts each of its orders as unpaid', async () => {
+  it('counts each of its orders as unpaid (slow)', async () => {
     shop = await StoreFixture.start({ unpaidOrders: 3, unpaidUnits: 5 });
     const plantId = await shop.plant(1_000);
     const lines = (...quantities: number[]) => ({ lines: quantities.map((quantity) => ({ plantId, quantity })) });

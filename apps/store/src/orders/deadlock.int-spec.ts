@@ -43,7 +43,7 @@ describe('the lock order', () => {
   // Placing holds the stock and waits for the newcomer's row, which the transfer has inserted; the transfer waits for the order, which
   // the cancellation holds; and the cancellation waits for the stock. Each queues behind a row that the test holds, in this order.
   // The newcomer's unpaid orders are not limited: otherwise placing inserts the row before it locks the stock.
-  it('has one exception, a customer who has never ordered: a deadlock of placing, transferring and cancelling fails none of them', async () => {
+  it('has one exception, a customer who has never ordered: a deadlock of placing, transferring and cancelling fails none of them (slow)', async () => {
     const plantId = await shop.plant();
     const { id: orderId } = await shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1));
     const newcomer = 2;

@@ -50,7 +50,7 @@ describe('an order with an Idempotency-Key', () => {
     expect(await freeOf(plantId)).toBe(80);
   });
 
-  it('duplicates that reach two replicas concurrently, from two gateways, are one order', async () => {
+  it('duplicates that reach two replicas concurrently, from two gateways, are one order (slow)', async () => {
     const plantId = await shop.plant(100);
     const gateways = [shop.caller, await TestCaller.connect(shop.nats.url)];
     try {

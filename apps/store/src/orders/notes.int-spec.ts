@@ -94,7 +94,7 @@ describe('notes on an order', () => {
     expect(await shop.rows('SELECT 1 FROM order_notes WHERE order_id = $1', [id])).toEqual([]);
   });
 
-  it('outlive no account that is closed at the same time', async () => {
+  it('outlive no account that is closed at the same time (slow)', async () => {
     for (let n = 5; n < 15; n++) {
       const { id } = await shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant() } }, customer(n));
       await shop.caller.call(store.cancelOrder, { orderId: id }, customer(n));

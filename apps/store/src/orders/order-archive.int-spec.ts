@@ -79,7 +79,7 @@ describe('old orders', () => {
   };
   const list = (request: Partial<ListOrders>, who = staff) => shop.caller.pages(store.listOrders, request, who);
 
-  it('are read as before: alone, in every list, count, basket, timeline and in the feed', async () => {
+  it('are read as before: alone, in every list, count, basket, timeline and in the feed (slow)', async () => {
     const orderId = await delivered(1, { externalId: 'web-1', metadata: { channel: 'web' }, shipTo });
     const plain = await cancelled(1);
     const { id: basketId, orders } = await shop.caller.call(placeBasket, { basket: { lines: [{ plantId }, { plantId }], externalId: 'basket' } }, customer(2));
@@ -121,7 +121,7 @@ describe('old orders', () => {
     expect(await read()).toEqual(before);
   });
 
-  it('are only those that nothing can happen to, that have not changed for long, and whose events are counted and dropped', async () => {
+  it('are only those that nothing can happen to, that have not changed for long, and whose events are counted and dropped (slow)', async () => {
     const moved = await cancelled(1);
     const placed = (await place(1)).id;
     const approved = (await place(1)).id;
@@ -145,7 +145,7 @@ describe('old orders', () => {
     for (const id of [placed, approved, refundDue, withEvent, uncounted, changed, young]) expect([id, ...(await tableOf(id)), ...new Set(await stepsOf(id))]).toEqual([id, 'orders', 'order_transitions']);
   });
 
-  it('are on no page twice and missing on none when they move between two pages', async () => {
+  it('are on no page twice and missing on none when they move between two pages (slow)', async () => {
     for (let n = 0; n < 8; n++) await cancelled(1);
     await place(3);
     await age();
@@ -165,7 +165,7 @@ describe('old orders', () => {
     }
   });
 
-  it('keep their ids and external ids', async () => {
+  it('keep their ids and external ids (slow)', async () => {
     await cancelled(1, { id: 77, externalId: 'kept' });
     await moveAll();
     expect(await tableOf(77)).toEqual(['old_orders']);
@@ -174,7 +174,7 @@ describe('old orders', () => {
     expect(await outcomeOf(place(2, { externalId: 'kept' }))).toBe('placed');
   });
 
-  it('answer changes as the others do, and are among these again if they change', async () => {
+  it('answer changes as the others do, and are among these again if they change (slow)', async () => {
     const twins = async (make: () => Promise<number>): Promise<[number, number]> => [await make(), await make()];
     const [oldDelivered, newDelivered] = await twins(() => delivered(1));
     const [oldCancelled, newCancelled] = await twins(() => cancelled(1));
@@ -248,7 +248,7 @@ describe('old orders', () => {
     }
   });
 
-  it('lose what a customer added when the account is closed, also while they move', async () => {
+  it('lose what a customer added when the account is closed, also while they move (slow)', async () => {
     for (let n = 0; n < 4; n++) await cancelled(8, { externalId: `gone-${n}`, metadata: { n: String(n) }, shipTo });
     await moveAll();
     const close = (n: number) => shop.caller.call(closeCustomer, { userId: customer(n).subject, attempt: 1 });
@@ -266,7 +266,7 @@ describe('old orders', () => {
     expect(await shop.rows('SELECT 1 FROM order_metadata WHERE owner_id = ANY($1)', [owners])).toEqual([]);
   });
 
-  it('move once if two replicas move them, and entirely or not at all if one crashes', async () => {
+  it('move once if two replicas move them, and entirely or not at all if one crashes (slow)', async () => {
     for (let n = 0; n < 6; n++) await cancelled(2);
     await shop.rows(`INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at) SELECT 500000 + n, 888, 1, 'cancelled', $1, 0, now() - interval '600 days' FROM generate_series(1, 950) AS n`, [customer(2).subject]);
     await place(3);
@@ -321,7 +321,7 @@ describe('old orders', () => {
   });
 });
 
-it('a replica moves them by itself, while orders are placed', async () => {
+it('a replica moves them by itself, while orders are placed (slow)', async () => {
   const shop = await StoreFixture.start({ archiveAfterDays });
   const plantId = await shop.plant(1_000);
   await shop.rows(`INSERT INTO orders (id, plant_id, quantity, status, owner_id, version, placed_at) SELECT n, 888, 1, 'cancelled', gen_random_uuid(), 0, now() - interval '401 days' FROM generate_series(1, 450) AS n`);
@@ -352,7 +352,7 @@ it('a sandbox deletes old orders, too', async () => {
   await shop.stop();
 });
 
-it('the script of operators removes those before a day, with their steps', async () => {
+it('the script of operators removes those before a day, with their steps (slow)', async () => {
   const shop = await StoreFixture.start();
   await shop.rows(`INSERT INTO old_orders (id, plant_id, quantity, status, owner_id, version, placed_at) SELECT n, 1, 1, 'cancelled', gen_random_uuid(), 1, '2026-01-01'::timestamptz + n * interval '1 minute' FROM generate_series(1, 2600) AS n`);
   await shop.rows(`INSERT INTO old_order_steps (order_id, order_version, new_status, at, actor, reason, owner_id, counted, position) SELECT id, 1, 'cancelled', placed_at, 'store', 'placed', owner_id, true, id FROM old_orders`);

@@ -74,7 +74,7 @@ describe('counts of orders', () => {
     await expectExact();
   });
 
-  it('count no step twice when the feed begins a new epoch and numbers events again', async () => {
+  it('count no step twice when the feed begins a new epoch and numbers events again (slow)', async () => {
     await untilAllIsCounted();
     const [head] = await shop.rows<{ head: string }>('SELECT head FROM feed_head');
     for (const known of [Number(head!.head) + 10, Number(head!.head) + 1_000]) {

@@ -181,7 +181,7 @@ describe('placing', () => {
     expect(placed({}, simulated).event.data).not.toHaveProperty('reservedUntil');
   });
 
-  it('decides a sequence of orders as the sequential model does', () => {
+  it('decides a sequence of orders as the sequential model does (slow)', () => {
     const anyRequest = fc.record({
       id: fc.integer({ min: 1, max: 12 }),
       plantId: fc.integer({ min: 1, max: 5 }),

@@ -95,7 +95,7 @@ describe('what owners add to orders', () => {
     }
   });
 
-  it('is erased once the account is closed', async () => {
+  it('is erased once the account is closed (slow)', async () => {
     const orders = await Promise.all(Array.from({ length: 5 }, (_, n) => place(8, { externalId: `web-${n}`, metadata: { n: String(n) }, shipTo })));
     for (const { id } of orders) await shop.caller.call(store.cancelOrder, { orderId: id }, customer(8));
     await shop.rows(`

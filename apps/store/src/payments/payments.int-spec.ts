@@ -186,7 +186,7 @@ describe('a payment reference', () => {
     expect(await report(large, `${reference}, another`)).toBe('placed');
   });
 
-  it('pays one of the orders that are reported with it at once, at two replicas', async () => {
+  it('pays one of the orders that are reported with it at once, at two replicas (slow)', async () => {
     for (let round = 0; round < 10; round++) {
       const orders = await Promise.all(Array.from({ length: 6 }, () => place()));
       const outcomes = await Promise.all(orders.map((orderId) => report(orderId, `raced ${round}`)));
@@ -246,7 +246,7 @@ describe('a payment that failed', () => {
     expect(await read(id)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('is shown in the timeline with an external provider, too, and leaves the expiry as it is', async () => {
+  it('is shown in the timeline with an external provider, too, and leaves the expiry as it is (slow)', async () => {
     await start({});
     const { id, reservedUntil } = await place();
     expect(await report(id, 'failed')).toMatchObject({ status: 'placed', reservedUntil });

@@ -22,7 +22,7 @@ const reasonsOf = async (orderId: number): Promise<string[]> =>
   (await shop.rows<{ reason: string }>('SELECT reason FROM order_transitions WHERE order_id = $1 ORDER BY order_version', [orderId])).map(({ reason }) => reason);
 const expired = (orderId: number) => until(async () => (await orderOf(orderId)).status === 'cancelled', 10_000);
 
-it.each([undefined, 'test_approve', 'card'])('an order whose metadata says %s about its payment is approved', async (payment) => {
+it.each([undefined, 'test_approve', 'card'])('an order whose metadata says %s about its payment is approved (slow)', async (payment) => {
   const { id } = await place(payment);
   await until(async () => (await orderOf(id)).status === 'approved', 10_000);
   expect(await reasonsOf(id)).toEqual(['placed', 'payment succeeded (simulated)']);
@@ -32,7 +32,7 @@ it.each([
   ['test_decline', ['placed', 'payment failed', 'expired without payment']],
   ['test_never', ['placed', 'no payment yet', 'expired without payment']],
   ['test_aprove', ['placed', 'no such test payment', 'expired without payment']],
-])('%s leaves the order to expire', async (payment, reasons) => {
+])('%s leaves the order to expire (slow)', async (payment, reasons) => {
   const { id } = await place(payment);
   await expired(id);
   expect(await reasonsOf(id)).toEqual(reasons);

@@ -84,7 +84,7 @@ describe('events of stock', () => {
     expect(await eventsOf(plantId)).toHaveLength(4);
   });
 
-  it('are numbered in the feed of orders within a second, for no user, and in order per plant', async () => {
+  it('are numbered in the feed of orders within a second, for no user, and in order per plant (slow)', async () => {
     const plantId = await shop.plant(30);
     await set(plantId, 30, 10);
     const orders = await Promise.all(Array.from({ length: 30 }, (_, n) => place(plantId, 1, n)));

@@ -105,7 +105,7 @@ describe('stock and the catalog', () => {
     expect(await inventory()).toEqual(before);
   });
 
-  it('without deltas, compaction writes nothing', async () => {
+  it('without deltas, compaction writes nothing (slow)', async () => {
     await until(async () => (await shop.rows('SELECT 1 FROM inventory_deltas')).length === 0);
     const total = () => shop.rows('SELECT ctid::text, xmin::text, xmax::text FROM inventory_total');
     const before = await total();
@@ -116,7 +116,7 @@ describe('stock and the catalog', () => {
     expect(await total()).toEqual(before);
   });
 
-  it('one replica at a time compacts, and the others do not wait for it', async () => {
+  it('one replica at a time compacts, and the others do not wait for it (slow)', async () => {
     const { database } = shop.replicas[0]!;
     const deltas = () => shop.rows('SELECT available FROM inventory_deltas ORDER BY id');
     await database!.transaction(async (tx) => {

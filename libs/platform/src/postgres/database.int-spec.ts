@@ -222,7 +222,7 @@ describe('a database', () => {
       expect(seen).toEqual([[{ units: 1 }], [{ units: 2 }]]);
     });
 
-    it('is run again after a deadlock', async () => {
+    it('is run again after a deadlock (slow)', async () => {
       const database = await connect();
       await database.transaction(async (tx) => {
         await insert(tx, 10);

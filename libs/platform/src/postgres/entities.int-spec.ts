@@ -150,7 +150,7 @@ describe('entities', () => {
     expect(await ids(62)).toEqual([]);
   });
 
-  it('are repeated after a deadlock, together with the SQL of their transaction', async () => {
+  it('are repeated after a deadlock, together with the SQL of their transaction (slow)', async () => {
     await database.repository(Shelf).insert([shelf(71), shelf(72)]);
     let arrived = 0;
     const bump = (first: number, second: number): Promise<void> =>

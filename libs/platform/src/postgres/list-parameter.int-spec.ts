@@ -22,7 +22,7 @@ describe('a list among the parameters of a statement', () => {
   const sent = async (list: readonly unknown[], type: string): Promise<unknown[]> =>
     (await database.query<{ one: unknown }>(`SELECT one FROM unnest($1::${type}[]) WITH ORDINALITY AS t (one, n) ORDER BY n`, [list])).map(({ one }) => one);
 
-  it('of texts arrives unchanged, whatever they contain', async () => {
+  it('of texts arrives unchanged, whatever they contain (slow)', async () => {
     // Postgres' texts have no zero character, and UTF-8 no half of a pair.
     const text = fc.string({ unit: fc.constantFrom('"', '\\', '{', '}', ',', ' ', 'n', 'NULL', '\n', '\t', '\u0001', '\u007f', 'ü', '🌵', "'") });
     const lists = fc.array(fc.option(fc.oneof(text, fc.string({ unit: 'binary' }).map((one) => one.replaceAll('\0', '')))));
@@ -42,7 +42,7 @@ describe('a list among the parameters of a statement', () => {
     );
   });
 
-  it('of numbers and booleans arrives unchanged', async () => {
+  it('of numbers and booleans arrives unchanged (slow)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.option(fc.maxSafeInteger())), fc.array(fc.option(fc.boolean())), async (integers, booleans) => {
         expect(await sent(integers, 'bigint')).toEqual(integers);

@@ -54,7 +54,7 @@ describe('migrations', () => {
     await expect(tables()).resolves.toEqual(['a', 'c', 'migrations']);
   });
 
-  it('build an index concurrently, also after an interruption and when several run at once', async () => {
+  it('build an index concurrently, also after an interruption and when several run at once (slow)', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int); INSERT INTO a VALUES (1), (1)');
     const unique = `-- Outside a transaction.
       DROP INDEX CONCURRENTLY IF EXISTS one_each;
@@ -78,13 +78,13 @@ describe('migrations', () => {
     await expect(Database.migrate(given(), logger)).resolves.toEqual(['second1764000000002']);
   });
 
-  it('run once when two processes start at the same time: the second one waits', async () => {
+  it('run once when two processes start at the same time: the second one waits (slow)', async () => {
     await write('1764000000001-slow.sql', 'CREATE TABLE a (id int); SELECT pg_sleep(0.3)');
     const done = await Promise.all([Database.migrate(given(), logger), Database.migrate(given(), logger)]);
     expect(done.flat()).toEqual(['slow1764000000001']);
   });
 
-  it('are pending until they have run; the check changes nothing, so it may run beside a starting migration', async () => {
+  it('are pending until they have run; the check changes nothing, so it may run beside a starting migration (slow)', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     await open();
     await expect(database!.schemaFault()).resolves.toBe(pending);

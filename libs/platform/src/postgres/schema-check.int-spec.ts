@@ -73,7 +73,7 @@ describe('a database that changes under a running service', () => {
     ['loses a column', ['ALTER TABLE things RENAME note TO gone'], 'missing: things.note', ['ALTER TABLE things RENAME gone TO note']],
     ['loses a function', ['ALTER FUNCTION double RENAME TO gone'], 'missing: double()', ['ALTER FUNCTION gone RENAME TO double']],
     ['is restored without the privileges', ['REVOKE ALL ON things FROM service_of_tests'], 'missing: SELECT on things, INSERT on things, UPDATE on things, DELETE on things', 'migrate'],
-  ])('that %s is unavailable until it is repaired, and says why', async (_what, harm, fault, repair) => {
+  ])('that %s is unavailable until it is repaired, and says why (slow)', async (_what, harm, fault, repair) => {
     await asOwner(harm);
     // The first statement after a forced end may find its connection closed.
     await outcomes();
@@ -96,14 +96,14 @@ describe('a database that changes under a running service', () => {
     expect(await service.schemaFault()).toBeUndefined();
   });
 
-  it('may lose what a newer release has removed', async () => {
+  it('may lose what a newer release has removed (slow)', async () => {
     await write('1764000000003-newer.sql', 'ALTER TABLE things DROP COLUMN note');
     await migrate();
     expect((await outcomes())[0]).toMatch('defect: column "note" does not exist');
     expect(await service.schemaFault()).toBeUndefined();
   });
 
-  it('is checked on the connection that failed, so that a full pool does not delay it', async () => {
+  it('is checked on the connection that failed, so that a full pool does not delay it (slow)', async () => {
     await asOwner(['ALTER TABLE things RENAME TO gone']);
     const found = await Promise.all(Array.from({ length: 20 }, () => outcomes()));
     expect(new Set(found.flat())).toEqual(new Set(['unavailable']));

@@ -45,7 +45,7 @@ describe('raising a sequence', () => {
     expect(await draw()).toBe(111);
   });
 
-  it('never makes concurrent sessions draw a number twice', async () => {
+  it('never makes concurrent sessions draw a number twice (slow)', async () => {
     const drawn: number[] = [];
     let stopped = false;
     const drawing = Array.from({ length: 4 }, async () => {

@@ -218,7 +218,7 @@ describe('a service that receives', () => {
     expect(handled).toHaveLength(before);
   });
 
-  it('arbitrary bytes refuses them', async () => {
+  it('arbitrary bytes refuses them (slow)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
         expect(await answerTo(bytes)).toEqual(refused);
@@ -227,7 +227,7 @@ describe('a service that receives', () => {
     );
   });
 
-  it('a batch with changed bytes refuses it or answers each call', async () => {
+  it('a batch with changed bytes refuses it or answers each call (slow)', async () => {
     const batch = callBatch(meta(), meta({ id: 2, op: 'readJob' }));
     const change = fc.tuple(fc.nat(batch.length - 1), fc.nat(255));
     await fc.assert(

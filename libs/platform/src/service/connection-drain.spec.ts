@@ -73,7 +73,7 @@ describe('the connection drain of an HTTP server', () => {
     expect(await connections(busy)).toBe(1);
   });
 
-  it('closes idle connections in the end, and waits for pending answers until its limit', async () => {
+  it('closes idle connections in the end, and waits for pending answers until its limit (slow)', async () => {
     const { drain, server } = await started((response) => setTimeout(() => response.end('served'), 400));
     await client(server)();
     const arrived = once(server, 'request');

@@ -151,7 +151,7 @@ describe('the open files of a process', () => {
 });
 
 describe('several listening sockets', () => {
-  it('connect many clients in a turn of the event loop where the system can, and end together', async () => {
+  it('connect many clients in a turn of the event loop where the system can, and end together (slow)', async () => {
     const server = createServer((_, response) => response.end('served'));
     const address = { host: '127.0.0.1', backlog: 512, reusePort };
     await once(server.listen({ ...address, port: 0 }), 'listening');

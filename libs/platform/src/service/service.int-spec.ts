@@ -150,7 +150,7 @@ describe('a service', () => {
     expect(service.stop()).toBe(service.stop());
   });
 
-  it('waits for a database with the schema of its build, and reports what it waits for', async () => {
+  it('waits for a database with the schema of its build, and reports what it waits for (slow)', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
     await writeFile(join(folder, '1764000000001-first.sql'), 'CREATE TABLE a (id int)');
     const test = await createEmptyDatabase();

@@ -19,7 +19,7 @@ describe('replicas of the stream', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('each sends every event to every socket, whichever replica logged it', async () => {
+  it('each sends every event to every socket, whichever replica logged it (slow)', async () => {
     const replicas = await Promise.all([shop.start(), shop.start(), shop.start()]);
     const clients = await Promise.all(replicas.flatMap((one) => [one.opened(), one.opened('api_key=admin&cursor=latest')]));
     for (let n = 0; n < 50; n++) {

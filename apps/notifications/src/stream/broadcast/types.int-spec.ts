@@ -34,7 +34,7 @@ describe('event types of the stream', () => {
   const ask = (replica: Replica, query: string): Promise<HttpAnswer> => replica.ask(`${updates}?api_key=key&${query}`);
   const page = async (replica: Replica, query: string): Promise<Page> => JSON.parse((await ask(replica, query)).body) as Page;
 
-  it('are sent as requested, in one sequence, live and from the log', async () => {
+  it('are sent as requested, in one sequence, live and from the log (slow)', async () => {
     const replica = await shop.start();
     const [live, liveOfAll, placed] = await Promise.all([
       replica.opened(`api_key=key&types=${all}`),
@@ -81,7 +81,7 @@ describe('event types of the stream', () => {
     expect((await page(replica, `cursor=${cursor}`)).cursor).toBe((await page(replica, 'cursor=latest')).cursor);
   });
 
-  it('that are not requested do not end a long poll', async () => {
+  it('that are not requested do not end a long poll (slow)', async () => {
     const replica = await shop.start();
     const waiting = page(replica, 'cursor=latest&wait=20');
     await until(async () => (await replica.metric('stream_connections')) === 1);

@@ -56,7 +56,7 @@ describe('connections that can resume', () => {
     expect(plain.socket.readyState).toBe(plain.socket.OPEN);
   }, 15_000);
 
-  it('get different reconnect delays from a replica that stops', async () => {
+  it('get different reconnect delays from a replica that stops (slow)', async () => {
     const replica = await shop.start();
     const clients = await replica.openedMany(300, 'api_key=key&cursor=latest');
     const stopped = replica.stop();
@@ -67,7 +67,7 @@ describe('connections that can resume', () => {
     expect(new Set(delays).size).toBeGreaterThan(100);
   }, 15_000);
 
-  it('a full replica accepts clients up to its limit, but is not ready for more', async () => {
+  it('a full replica accepts clients up to its limit, but is not ready for more (slow)', async () => {
     const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '20' });
     const caller = await TestCaller.connect(shop.nats.url);
     const roomOf = async (): Promise<string | undefined> => (await replica.service.readiness.report({ includeCapacity: true })).checks['room'];
@@ -89,7 +89,7 @@ describe('connections that can resume', () => {
     await caller.close();
   }, 15_000);
 
-  it('a replica without clients reports 0: without a value an autoscaler would count it as busy', async () => {
+  it('a replica without clients reports 0: without a value an autoscaler would count it as busy (slow)', async () => {
     const replica = await shop.start();
     expect(await replica.service.metrics.metrics()).toMatch(/^stream_connections\{transport="websocket",service="notifications"\} 0$/m);
   });

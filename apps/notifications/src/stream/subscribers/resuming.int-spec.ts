@@ -39,7 +39,7 @@ describe('resuming', () => {
     expect([...seen, ...received(last)]).toEqual(idsOf(shop.feed));
   }, 20_000);
 
-  it('starts with the oldest event for `earliest`', async () => {
+  it('starts with the oldest event for `earliest` (slow)', async () => {
     const events = shop.move(1_200, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '100' });
     await shop.isLogged();
@@ -64,7 +64,7 @@ describe('resuming', () => {
     }
   });
 
-  it('finds own events among those of other customers', async () => {
+  it('finds own events among those of other customers (slow)', async () => {
     shop.move(Array.from({ length: 3_000 }, (_, n) => ({ subject: n % 1_000 === 7 ? customer : userId(9) })), { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -74,7 +74,7 @@ describe('resuming', () => {
     expect(received(client)).toEqual(idsOf([...shop.feed.filter(({ seq }) => [8, 1_008, 2_008].includes(seq)), ...last]));
   });
 
-  it('sends one gap notice for a cursor older than the log, then the oldest events', async () => {
+  it('sends one gap notice for a cursor older than the log, then the oldest events (slow)', async () => {
     shop.move(30, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -100,7 +100,7 @@ describe('resuming', () => {
     expect(received(earliest)).toEqual(idsOf(shop.feed.slice(14)));
   });
 
-  it('sends no gap notice to a client that was idle for longer than the log is kept: pings have its cursor', async () => {
+  it('sends no gap notice to a client that was idle for longer than the log is kept: pings have its cursor (slow)', async () => {
     const replica = await shop.start({ STREAM_RING_EVENTS: '10', STREAM_PING_SECONDS: '2' });
     const [client, plain] = await Promise.all([replica.opened(`${from('latest')}&plantId=8`), replica.opened('api_key=key&plantId=8')]);
     shop.move(30);
@@ -134,7 +134,7 @@ describe('resuming', () => {
     expect(checks).toEqual([[], []]);
   }, 30_000);
 
-  it('sends one gap notice for a cursor of an unknown epoch, then all events', async () => {
+  it('sends one gap notice for a cursor of an unknown epoch, then all events (slow)', async () => {
     shop.move(5, { silently: true });
     const replica = await shop.start();
     await shop.isLogged();
@@ -143,7 +143,7 @@ describe('resuming', () => {
     expect(received(client)).toEqual(['cursor-unknown', ...idsOf(shop.feed)]);
   });
 
-  it('sends one gap notice for a cursor beyond the log, which must have been restored, then all new events', async () => {
+  it('sends one gap notice for a cursor beyond the log, which must have been restored, then all new events (slow)', async () => {
     shop.move(5, { silently: true });
     const replica = await shop.start();
     await shop.isLogged();
@@ -177,7 +177,7 @@ describe('resuming', () => {
     expect(received(all)).toEqual(idsOf(shop.feed));
   });
 
-  it('loses nothing when the log was restored and has caught up before a replica noticed', async () => {
+  it('loses nothing when the log was restored and has caught up before a replica noticed (slow)', async () => {
     const replica = await shop.start();
     shop.move(10);
     await shop.isLogged();
@@ -231,7 +231,7 @@ describe('resuming', () => {
     expect(received(late).slice(0, 8)).toEqual(expected.slice(3));
   });
 
-  it('sends one gap notice for lost numbers, between the events around them', async () => {
+  it('sends one gap notice for lost numbers, between the events around them (slow)', async () => {
     shop.move(3, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();

@@ -29,7 +29,7 @@ describe('a stopping replica of the stream', () => {
 
   const keeping = (): Agent => new Agent({ keepAlive: true, maxSockets: 1 });
 
-  it('serves pages and event streams on open connections, and refuses WebSockets, which use new ones', async () => {
+  it('serves pages and event streams on open connections, and refuses WebSockets, which use new ones (slow)', async () => {
     const [pages, waiting, events] = [keeping(), keeping(), keeping()];
     for (const agent of [pages, waiting, events]) {
       const first = await ask(agent, '', 'application/json');

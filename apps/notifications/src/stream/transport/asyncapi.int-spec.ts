@@ -30,7 +30,7 @@ describe('frames of the stream', () => {
     return ajv.errors;
   }
 
-  it('match the served document: plain, resumable, and gap notices', async () => {
+  it('match the served document: plain, resumable, and gap notices (slow)', async () => {
     expect(document).toEqual(JSON.parse(JSON.stringify(makeDocument('wss://events.shop.test'))));
     const plain = await replica.opened('api_key=key');
     const resumable = await replica.opened('api_key=key&cursor=latest');

@@ -51,7 +51,7 @@ describe('the stream by Server-Sent Events', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('sends the bytes of the store, and resumes after the last event that the client saw', async () => {
+  it('sends the bytes of the store, and resumes after the last event that the client saw (slow)', async () => {
     const replica = await shop.start();
     const first = await SseClient.open(replica);
     expect(first.response.headers).toMatchObject({

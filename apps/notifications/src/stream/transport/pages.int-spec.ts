@@ -59,7 +59,7 @@ describe('order events by page', () => {
     expect(events.map(({ id }) => id)).toEqual([wanted?.id]);
   });
 
-  it('starts at the end of the log without a cursor', async () => {
+  it('starts at the end of the log without a cursor (slow)', async () => {
     shop.move(3);
     const replica = await shop.start();
     await shop.isLogged();
@@ -85,7 +85,7 @@ describe('order events by page', () => {
     expect(performance.now() - begun).toBeGreaterThan(950);
   });
 
-  it('is refused when the key is revoked while it waits', async () => {
+  it('is refused when the key is revoked while it waits (slow)', async () => {
     const replica = await shop.start();
     shop.identity.addCredential('mine');
     const waiting = replica.ask(`${updates}?api_key=mine&wait=10`);
@@ -160,7 +160,7 @@ describe('order events by page', () => {
     return replica;
   }
 
-  it('is refused when the key is revoked while it is read', async () => {
+  it('is refused when the key is revoked while it is read (slow)', async () => {
     const replica = await startWithShortRing();
     shop.identity.addCredential('mine');
     const { status } = await whileReading(
@@ -189,7 +189,7 @@ describe('order events by page', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('includes gap notices among the events', async () => {
+  it('includes gap notices among the events (slow)', async () => {
     shop.move(10, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await until(async () => (await replica.metric('stream_ring_end')) === 10);
@@ -225,18 +225,18 @@ describe('order events by page', () => {
     ['text/html', 200, 'application/json; charset=utf-8'],
     ['text/event-stream;q=0, application/json;q=0', 406, 'application/problem+json; charset=utf-8'],
     ['*/*;q=0', 406, 'application/problem+json; charset=utf-8'],
-  ])('has the type that Accept: %s permits', async (accept, status, type) => {
+  ])('has the type that Accept: %s permits (slow)', async (accept, status, type) => {
     const replica = await shop.start();
     expect(await replica.ask(`${updates}?api_key=key`, { accept })).toMatchObject({ status, headers: { 'content-type': type } });
   });
 
-  it('cannot have a content coding', async () => {
+  it('cannot have a content coding (slow)', async () => {
     const replica = await shop.start();
     expect(await replica.ask(`${updates}?api_key=key`, { 'accept-encoding': 'gzip, identity;q=0' })).toMatchObject({ status: 406 });
     expect(await replica.ask(`${updates}?api_key=key`, { 'accept-encoding': 'gzip;q=0' })).toMatchObject({ status: 200 });
   });
 
-  it('answers HEAD like GET, without a body and without waiting', async () => {
+  it('answers HEAD like GET, without a body and without waiting (slow)', async () => {
     const replica = await shop.start();
     for (const [path, headers, status, type] of [
       ['/v1/asyncapi.json', {}, 200, 'application/json; charset=utf-8'],

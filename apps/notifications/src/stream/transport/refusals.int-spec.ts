@@ -163,7 +163,7 @@ describe('Strict-Transport-Security of the stream', () => {
   it.each([
     ['wss://stream.example', 'max-age=31536000; includeSubDomains'],
     ['ws://127.0.0.1:8081', undefined],
-  ])('at %s every response has the value %p', async (STREAM_PUBLIC_URL, expected) => {
+  ])('at %s every response has the value %p (slow)', async (STREAM_PUBLIC_URL, expected) => {
     const shop = await Shop.open();
     try {
       const replica = await shop.start({ STREAM_PUBLIC_URL, CORS_ORIGINS: 'https://plants.example' });

@@ -36,7 +36,7 @@ describe('sockets of one network', () => {
   };
   const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' };
 
-  it('whose users are not known are limited; clients whose credentials were checked lately are not concerned', async () => {
+  it('whose users are not known are limited; clients whose credentials were checked lately are not concerned (slow)', async () => {
     const replica = await shop.start({ STREAMS_PER_NETWORK: '3' });
     const known = await replica.opened();
     await open(replica, 3);

@@ -13,7 +13,7 @@ describe('the stream by WebSocket', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('sends exactly the bytes of the store', async () => {
+  it('sends exactly the bytes of the store (slow)', async () => {
     const replica = await shop.start();
     const client = await replica.opened();
     const events = shop.move(3);
@@ -21,7 +21,7 @@ describe('the stream by WebSocket', () => {
     expect(client.frames).toEqual(events.map(({ body }) => body));
   });
 
-  it('sends customers their own events, and staff all events', async () => {
+  it('sends customers their own events, and staff all events (slow)', async () => {
     const replica = await shop.start();
     const [own, other, admin] = await Promise.all(['key', 'other', 'admin'].map((key) => replica.opened(`api_key=${key}`)));
     const events = shop.move([{}, { subject: userId(2) }, {}, { subject: userId(9) }]);
@@ -49,7 +49,7 @@ describe('the stream by WebSocket', () => {
     ['newStatus=delivered', [2, 4]],
     ['plantId=8&newStatus=delivered', [4]],
     ['orderId=99', []],
-  ])('filters by %s, live and from the log', async (filter, orders) => {
+  ])('filters by %s, live and from the log (slow)', async (filter, orders) => {
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     const live = await replica.opened(`api_key=key&cursor=latest&${filter}`);
     shop.move([{}, { newStatus: 'delivered' }, { plantId: 8 }, { plantId: 8, newStatus: 'delivered' }]);
@@ -118,7 +118,7 @@ describe('the stream by WebSocket', () => {
     ['pings', Buffer.from([0x89, 0x80, 0, 0, 0, 0])],
     ['pongs', Buffer.from([0x8a, 0x80, 0, 0, 0, 0])],
     ['empty fragments', Buffer.from([0x01, 0x80, 0, 0, 0, 0])],
-  ])('closes clients that flood it with %s at once, and serves others meanwhile', async (what, frame) => {
+  ])('closes clients that flood it with %s at once, and serves others meanwhile (slow)', async (what, frame) => {
     const replica = await shop.start();
     const sockets = await Promise.all(Array.from({ length: 4 }, () => upgraded(replica)));
     const flood = Buffer.concat(Array<Buffer>(10_000).fill(what === 'empty fragments' ? Buffer.from([0x00, 0x80, 0, 0, 0, 0]) : frame));
@@ -179,7 +179,7 @@ describe('the stream by WebSocket', () => {
     await replica.opened();
   });
 
-  it('has metrics', async () => {
+  it('has metrics (slow)', async () => {
     const replica = await shop.start();
     const client = await replica.opened();
     shop.move(3);

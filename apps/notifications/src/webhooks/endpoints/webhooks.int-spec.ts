@@ -127,7 +127,7 @@ describe('endpoints', () => {
 });
 
 describe('the answer to a repeated creation', () => {
-  it('is that of the first, even if the target is no longer allowed', async () => {
+  it('is that of the first, even if the target is no longer allowed (slow)', async () => {
     const shop = await TestWebhooks.start();
     try {
       const create = async () => {

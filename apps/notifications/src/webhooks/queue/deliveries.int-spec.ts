@@ -121,7 +121,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(later!.request!.headers).not.toHaveProperty('webhook-signature');
   });
 
-  it('hide other users’ orders from a credential that may not read them', async () => {
+  it('hide other users’ orders from a credential that may not read them (slow)', async () => {
     const clerk = staff(owner);
     const all = await shop.create(receiver.url, {}, clerk);
     answer(500);
@@ -148,7 +148,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(pause).toBeGreaterThanOrEqual(1_080);
   });
 
-  it('are sent in order per order, while other orders proceed', async () => {
+  it('are sent in order per order, while other orders proceed (slow)', async () => {
     let isUp = false;
     receiver.answer = ({ body }, response) => response.writeHead(isUp || !body.includes('"orderId":1,') ? 200 : 500).end();
     const first = happen({ orderId: 1, newStatus: 'approved' }, { orderId: 2, newStatus: 'approved' });
@@ -162,7 +162,7 @@ describe('deliveries, 250 times as fast', () => {
     expect((await shop.sql.query('SELECT 1 FROM webhook_lanes WHERE webhook_id = $1', [webhook.id])).rowCount).toBe(0);
   });
 
-  it('wait for Retry-After, like all other deliveries to the receiver', async () => {
+  it('wait for Retry-After, like all other deliveries to the receiver (slow)', async () => {
     receiver.answer = (_received, response) => {
       if (receiver.received.length === 1) response.writeHead(429, { 'retry-after': '1' }).end();
       else response.writeHead(200).end();
@@ -191,7 +191,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(idsOf(1)).toEqual([first!.id, first!.id, later[0]!.id, later[1]!.id]);
   });
 
-  it('are held while the owner has disabled the endpoint', async () => {
+  it('are held while the owner has disabled the endpoint (slow)', async () => {
     await shop.replace(webhook, { state: 'disabled' }, principal);
     const events = happen(...Array.from({ length: 20 }, (_, n) => ({ orderId: 1 + (n % 2) })));
     await until(async () => (await states()).filter((state) => state === 'held').length === 20);
@@ -201,7 +201,7 @@ describe('deliveries, 250 times as fast', () => {
     for (const order of [1, 2]) expect(idsOf(order)).toEqual(events.filter((_event, n) => 1 + (n % 2) === order).map(({ id }) => id));
   });
 
-  it('fail after they were held for 30 days', async () => {
+  it('fail after they were held for 30 days (slow)', async () => {
     await shop.replace(webhook, { state: 'disabled' }, principal);
     happen({ orderId: 1 }, { orderId: 1 });
     await until(async () => (await states()).length === 2);
@@ -230,7 +230,7 @@ describe('deliveries, 250 times as fast', () => {
 describe('deliveries, a million times as fast', () => {
   running(0.000_001);
 
-  it('fail after ten attempts, and the next of the order is sent', async () => {
+  it('fail after ten attempts, and the next of the order is sent (slow)', async () => {
     const [bad, good] = happen({ orderId: 1 }, { orderId: 1, newStatus: 'delivered' });
     receiver.answer = ({ headers }, response) => response.writeHead(headers['webhook-id'] === bad!.id ? 400 : 200).end();
     await until(async () => (await states()).join() === 'delivered,failed');
@@ -263,7 +263,7 @@ describe('deliveries, a million times as fast', () => {
     expect(await endpoint()).toMatchObject({ state: 'enabled' });
   });
 
-  it('are listed newest first, by state, page by page', async () => {
+  it('are listed newest first, by state, page by page (slow)', async () => {
     receiver.answer = ({ body }, response) => response.writeHead(body.includes('"orderId":1,') ? 500 : 200).end();
     happen({ orderId: 1 }, { orderId: 2 }, { orderId: 3 }, { orderId: 4 }, { orderId: 5 });
     await allEnded(5);

@@ -31,7 +31,7 @@ describe("a step of the clock of notifications' database", () => {
   const count = async (condition: string): Promise<number> =>
     (await shop.sql.query<{ n: number }>(`SELECT count(*)::integer AS n FROM webhook_deliveries WHERE ${condition}`)).rows[0]!.n;
 
-  it.each([-stepSeconds, stepSeconds])('by %i s delays neither events, nor retries, nor deliveries of crashed workers', async (seconds) => {
+  it.each([-stepSeconds, stepSeconds])('by %i s delays neither events, nor retries, nor deliveries of crashed workers (slow)', async (seconds) => {
     receiver.answer = (_received, response) => response.writeHead(receiver.received.length === 1 ? 500 : 200).end();
     await shop.create(receiver.url);
     await shop.create(receiver.url, {}, staff(2));
@@ -92,7 +92,7 @@ describe("a step of the clock of notifications' database", () => {
     expect((await shop.sql.query(`SELECT ahead = '0' AS "isRight" FROM webhook_clock`)).rows).toEqual([{ isRight: true }]);
   });
 
-  it('does not move the times of a transaction that runs meanwhile', async () => {
+  it('does not move the times of a transaction that runs meanwhile (slow)', async () => {
     const database = await ownDatabase();
     const clock = new QueueClock(database, logger);
     const time = (): Promise<string> =>

@@ -36,7 +36,7 @@ describe('the queue of an endpoint', () => {
   const isDue = async (): Promise<boolean> =>
     (await shop.sql.query('SELECT 1 FROM webhook_queues WHERE turn_at <= now()')).rowCount === 1;
 
-  it('gives its turn to one worker, and others skip it', async () => {
+  it('gives its turn to one worker, and others skip it (slow)', async () => {
     await inQueueTime(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
       expect(await inQueueTime((other) => takeTurns(other, 1, limits))).toEqual([]);
@@ -59,7 +59,7 @@ describe('the queue of an endpoint', () => {
     });
   });
 
-  it('keeps its place among others when it gets another delivery', async () => {
+  it('keeps its place among others when it gets another delivery (slow)', async () => {
     await logAndCrash(shop.sql, epoch, shop.happenSilently({ orderId: 1 }, { orderId: 2 }));
     const turnAt = async () => (await shop.sql.query<{ at: Date }>('SELECT turn_at AS at FROM webhook_queues')).rows[0]?.at;
     const enqueued = async (seq: number) => (await inQueueTime(async (tx) => enqueueOwn(tx, { after: seq - 1, upTo: seq, partSeq: null, partWebhookId: null }, 10)))();
@@ -71,7 +71,7 @@ describe('the queue of an endpoint', () => {
     expect((await turnAt())!.getTime()).toBeLessThan(Date.now() + 60_000);
   });
 
-  it('gets each event once in steps of one delivery, which end between two endpoints of one event', async () => {
+  it('gets each event once in steps of one delivery, which end between two endpoints of one event (slow)', async () => {
     await shop.addReplica();
     await shop.create('http://127.0.0.1:9/another');
     await shop.stopReplicas();
@@ -88,7 +88,7 @@ describe('the queue of an endpoint', () => {
     expect(deliveries.rows).toEqual([1, 2].map((seq) => ({ seq, endpoints: 2, count: 2 })));
   });
 
-  it('makes a delivery due that is enqueued while the last one of its order ends', async () => {
+  it('makes a delivery due that is enqueued while the last one of its order ends (slow)', async () => {
     await logAndCrash(shop.sql, epoch, shop.happenSilently({ orderId: 1 }, { orderId: 1 }));
     const enqueue = (seq: number) => inQueueTime(async (tx) => enqueueOwn(tx, { after: seq - 1, upTo: seq, partSeq: null, partWebhookId: null }, 10));
     await enqueue(1);
@@ -108,7 +108,7 @@ describe('the queue of an endpoint', () => {
     expect(rows).toEqual([{ seq: 1, state: 'delivered', isDue: false }, { seq: 2, state: 'pending', isDue: true }]);
   });
 
-  it('records no outcome of a worker that another one has followed', async () => {
+  it('records no outcome of a worker that another one has followed (slow)', async () => {
     const [former, present] = [randomUUID(), randomUUID()];
     const { rows } = await shop.sql.query<{ id: number; webhookId: string }>(
       `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at, lease)
@@ -127,7 +127,7 @@ describe('the queue of an endpoint', () => {
     expect(await stored()).toEqual([{ state: 'delivered', attempts: 1, lease: null }]);
   });
 
-  it('does not block making a delivery during a turn, and does not overlook that delivery', async () => {
+  it('does not block making a delivery during a turn, and does not overlook that delivery (slow)', async () => {
     const enqueuer = await shop.sql.connect();
     await inQueueTime(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
@@ -149,7 +149,7 @@ describe('the queue of an endpoint', () => {
   it.each([
     ['waits for its retry', null],
     ['is being sent', 'lease'],
-  ])('does not send the first delivery of an order again or earlier if it %s while one behind it ends', async (_what, lease) => {
+  ])('does not send the first delivery of an order again or earlier if it %s while one behind it ends (slow)', async (_what, lease) => {
     await shop.sql.query(`
       WITH lane AS (INSERT INTO webhook_lanes (webhook_id, order_id) SELECT id, 1 FROM webhooks)
       INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, order_id, body, due_at, lease)
@@ -167,7 +167,7 @@ describe('the queue of an endpoint', () => {
     [0, 60],
     [30, 60],
     [3_600, 3_600],
-  ])('pauses a slow receiver that asks for %i s for %i s: as long as it asks for, and not shorter than others', async (askedSeconds, seconds) => {
+  ])('pauses a slow receiver that asks for %i s for %i s: as long as it asks for, and not shorter than others (slow)', async (askedSeconds, seconds) => {
     const { rows } = await shop.sql.query<{ webhookId: string }>('SELECT webhook_id AS "webhookId" FROM webhook_queues');
     const slow = { delivered: false, answered: true, prompt: false, silentAttempts: limits.silentAttempts, pauseMs: askedSeconds * 1_000 };
     const ofProduction = { ...limits, pauseMs: 60_000, longestPauseMs: 300_000 };

@@ -7,7 +7,7 @@ import { epoch } from '../webhooks.spec.fixture.js';
 const owner = WebhookOwner.ofEachTest();
 
 describe('resending', () => {
-  it('sends the same id and bytes again, as a new delivery', async () => {
+  it('sends the same id and bytes again, as a new delivery (slow)', async () => {
     const webhook = await owner.create();
     const [event] = owner.happen({ orderId: 1 });
     await owner.allEnded(webhook, 1);
@@ -33,7 +33,7 @@ describe('resending', () => {
 });
 
 describe('a replay', () => {
-  it('sends all past events, in order, to an endpoint that was created later', async () => {
+  it('sends all past events, in order, to an endpoint that was created later (slow)', async () => {
     const { receiver } = owner;
     const before = await owner.create();
     const events = owner.happen(...Array.from({ length: 12 }, (_, n) => ({ orderId: 1 + (n % 3) })));
@@ -50,7 +50,7 @@ describe('a replay', () => {
     expect(new Set(receiver.received.map(({ body }) => body))).toEqual(new Set(events.map(({ body }) => body)));
   });
 
-  it('sends an event that has two numbers once, in its first place', async () => {
+  it('sends an event that has two numbers once, in its first place (slow)', async () => {
     const before = await owner.create();
     const [first, second] = owner.happen({ orderId: 1 }, { orderId: 1 });
     await owner.allEnded(before, 2);
@@ -65,7 +65,7 @@ describe('a replay', () => {
     expect(owner.receiver.ids).toEqual([first, second, ...last].map((event) => event!.id));
   });
 
-  it('starts after a cursor or at a time, ends before a time, and can be of one order', async () => {
+  it('starts after a cursor or at a time, ends before a time, and can be of one order (slow)', async () => {
     const webhook = await owner.create();
     const events = owner.happen({ orderId: 1 }, { orderId: 2 });
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -82,7 +82,7 @@ describe('a replay', () => {
     for (const one of wrong) await expect(owner.replay(webhook.id, { fromCursor: one })).rejects.toMatchObject({ code: 'invalid-cursor' });
   });
 
-  it('can be limited to failed events that were not delivered otherwise', async () => {
+  it('can be limited to failed events that were not delivered otherwise (slow)', async () => {
     const { receiver } = owner;
     const webhook = await owner.create();
     receiver.answer = ({ body }, response) => response.writeHead(/"orderId":[12],/.test(body) ? 500 : 200).end();
@@ -99,7 +99,7 @@ describe('a replay', () => {
     expect(await owner.replay(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 0 });
   });
 
-  it.each([-600, 600])("finds events since a time, although this database's clock was set by %i s", async (seconds) => {
+  it.each([-600, 600])("finds events since a time, although this database's clock was set by %i s (slow)", async (seconds) => {
     const webhook = await owner.create();
     owner.happen({ orderId: 1 });
     await new Promise((resolve) => setTimeout(resolve, 5));

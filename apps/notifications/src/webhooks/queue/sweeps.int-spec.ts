@@ -35,7 +35,7 @@ describe('sweeping', () => {
     return { ...rows[0]!, orderId: null, inLane: false };
   };
 
-  it('ends no delivery that a worker has claimed, or that has ended, since it was found', async () => {
+  it('ends no delivery that a worker has claimed, or that has ended, since it was found (slow)', async () => {
     const lease = `'${randomUUID()}'`;
     const found = [
       await insert({ due_at: 'now()' }),
@@ -52,7 +52,7 @@ describe('sweeping', () => {
     [1, 'delivery and state are', 31, 31],
     [0, 'only the delivery is', 31, 29],
     [0, 'only the state is', 29, 31],
-  ])('finds %i held deliveries of a disabled endpoint if %s older than the limit', async (count, _, deliveryDays, stateDays) => {
+  ])('finds %i held deliveries of a disabled endpoint if %s older than the limit (slow)', async (count, _, deliveryDays, stateDays) => {
     await insert({ due_at: 'now()', created_at: `now() - interval '${deliveryDays} days'` });
     await shop.sql.query(`UPDATE webhooks SET state = 'disabled', state_since = now() - interval '${stateDays} days'`);
     expect(await clock.transaction((tx) => findHeldTooLong(tx, 30 * dayMs, 10))).toHaveLength(count);
@@ -60,7 +60,7 @@ describe('sweeping', () => {
     expect(await clock.transaction((tx) => findHeldTooLong(tx, 30 * dayMs, 10))).toEqual([]);
   });
 
-  it('deletes the row of a deleted endpoint a minute later, since transactions may still refer to it, and its deliveries at once', async () => {
+  it('deletes the row of a deleted endpoint a minute later, since transactions may still refer to it, and its deliveries at once (slow)', async () => {
     await insert({ due_at: 'now()' });
     const remains = async () => (await shop.sql.query('SELECT (SELECT count(*) FROM webhooks)::int AS webhooks, (SELECT count(*) FROM webhook_deliveries)::int AS deliveries')).rows[0] as unknown;
     const sweep = () => database.transaction((tx) => deleteRemains(tx, 10));

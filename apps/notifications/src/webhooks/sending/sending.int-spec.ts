@@ -33,7 +33,7 @@ describe('sending to webhooks', () => {
     ]);
   });
 
-  it.each([-10, 10])('signs with the right time when the clock of identity is set off by %i minutes', async (minutes) => {
+  it.each([-10, 10])('signs with the right time when the clock of identity is set off by %i minutes (slow)', async (minutes) => {
     const setClock = async (aheadMs: number): Promise<void> => {
       owner.shop.identityAheadMs = aheadMs;
       // The next read of the revocation log has the new time.
@@ -58,7 +58,7 @@ describe('sending to webhooks', () => {
     await Promise.all([owner.allEnded(all, 4), owner.allEnded(order, 2), owner.allEnded(plant, 2)]);
   });
 
-  it('covers status changes to the endpoint’s statuses, and all events of its other types, also in a replay and after a change', async () => {
+  it('covers status changes to the endpoint’s statuses, and all events of its other types, also in a replay and after a change (slow)', async () => {
     const all = await owner.create();
     const filtered = await owner.create({ eventTypes: ['order.status_changed', 'order.placed'], newStatuses: ['approved', 'cancelled'] });
     const [placed, approved, , cancelled] = owner.happen({ orderId: 1, type: 'order.placed' }, { orderId: 1 }, { orderId: 1, newStatus: 'delivered' }, { orderId: 2, newStatus: 'cancelled' });
@@ -85,7 +85,7 @@ describe('sending to webhooks', () => {
     expect(receiver.ids).toEqual([wanted!.id]);
   });
 
-  it('covers all orders while the owner may see them', async () => {
+  it('covers all orders while the owner may see them (slow)', async () => {
     const { shop, receiver } = owner;
     const clerk = staff(owner.no);
     shop.users.set(clerk.subject, permissionsOfRole.staff);
@@ -107,7 +107,7 @@ describe('sending to webhooks', () => {
     await until(async () => (await shop.sql.query('SELECT 1 FROM webhooks WHERE id = $1 AND sees_all', [webhook.id])).rowCount === 1);
   });
 
-  it('drops waiting deliveries of other users’ orders when the owner may no longer see them', async () => {
+  it('drops waiting deliveries of other users’ orders when the owner may no longer see them (slow)', async () => {
     const { shop } = owner;
     const clerk = staff(owner.no);
     shop.users.set(clerk.subject, permissionsOfRole.staff);
@@ -137,7 +137,7 @@ describe('sending to webhooks', () => {
     expect(owner.receiver.ids).toEqual([event!.id, event!.id]);
   });
 
-  it('ends when the endpoint or its owner is deleted', async () => {
+  it('ends when the endpoint or its owner is deleted (slow)', async () => {
     const { shop } = owner;
     const [webhook, other] = await Promise.all([owner.create(), owner.create()]);
     owner.receiver.answer = (_received, response) => response.writeHead(500).end();
