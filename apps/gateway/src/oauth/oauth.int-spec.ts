@@ -168,7 +168,7 @@ describe("identity's OAuth pages through the gateway", () => {
   });
 
   it('count an authorization that begins by a form like one by GET (slow)', async () => {
-    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 250 });
+    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 201 });
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await few.send('POST', '/oauth/authorize', 'client_id=a', form)).status);
     expect(statuses).toEqual([200, 200, 429]);
@@ -176,7 +176,7 @@ describe("identity's OAuth pages through the gateway", () => {
   });
 
   it('count a form that signs up as a registration (slow)', async () => {
-    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 120 });
+    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 101 });
     const statuses = [];
     for (let n = 0; n < 4; n++) statuses.push((await few.send('POST', '/oauth/interaction/abc/sign-up', 'username=a', form)).status);
     // Each counts as fifty requests against the limit of registrations.
