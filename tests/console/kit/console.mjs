@@ -8,6 +8,8 @@ import { address } from './people.mjs';
 
 /** How long tests wait for a condition, for a busy machine. Tests never wait for a fixed time. */
 export const TIMEOUT_MS = 30_000;
+/** How often a page is looked at if something moved during each look. */
+const MOST_LOOKS = 5;
 
 /** The sandbox refuses root, as which tests run on some machines; the other options prevent calls to the vendor's servers. */
 const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -104,12 +106,19 @@ export class Visit {
     axe.setLegacyMode(true);
     if (rules) axe.withRules(rules);
     else axe.withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']);
-    // Colours count only while nothing fades. A message that fades out meanwhile is gone at the second look.
     const look = async () => {
+      // Colours count only while nothing fades: what was found while something moved is looked at again.
       await untilStill(this.page);
-      return (await axe.analyze()).violations;
+      const moves = await this.page.evaluateHandle(() => {
+        const seen = { any: false };
+        for (const type of ['transitionrun', 'animationstart']) document.addEventListener(type, () => (seen.any = true), { capture: true, once: true });
+        return seen;
+      });
+      const { violations } = await axe.analyze();
+      return { violations, hasMoved: await moves.evaluate(({ any }) => any) };
     };
-    const violations = (await look()).length > 0 ? await look() : [];
+    let { violations, hasMoved } = await look();
+    for (let looks = 1; violations.length > 0 && hasMoved && looks < MOST_LOOKS; looks++) ({ violations, hasMoved } = await look());
     const messages = violations.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html.slice(0, 300)} ${failureSummary?.slice(0, 300) ?? ''}`).join(' | ')}`);
     assert.deepEqual(messages, []);
   }

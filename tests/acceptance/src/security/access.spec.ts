@@ -82,7 +82,7 @@ describe('access control', () => {
     expect(await checkAll(checks)).toEqual([]);
   });
 
-  it('does not depend on the spelling of the path or on misleading headers', async () => {
+  it('does not depend on the spelling of the path or on misleading headers (slow)', async () => {
     const checks = accessTable.flatMap((line) =>
       selected().filter((caller) => !endsSession(line, caller, user)).flatMap((caller) => [
         ...Object.entries(sameRoute).filter(([way]) => !refusesParameters(line) || way !== 'a query with a key').map(([way, change]) => [`${line.operation} by ${caller.name}, ${way}`, change(requestOf(line, caller, user)), expectedFor(line, caller)] as const),
@@ -92,7 +92,7 @@ describe('access control', () => {
     expect(await checkAll(checks)).toEqual([]);
   }, 60_000);
 
-  it('answers 404 for paths that match no route, for every caller', async () => {
+  it('answers 404 for paths that match no route, for every caller (slow)', async () => {
     const checks = accessTable.flatMap((line) =>
       selected().flatMap((caller) =>
         Object.entries(noRoute)
