@@ -96,7 +96,8 @@ export class PlantChangesService {
   }
 
   /**
-   * Returns the changes after a cursor, which include all that were committed before the call.
+   * Returns the changes after a cursor. They include all that were committed before the call, except of plants that are being changed: those
+   * follow with that change.
    * @throws CodedError `invalid-cursor`; DomainError `cursor-too-old`
    */
   async list({ cursor, limit = maxLimit }: ListPlantChanges): Promise<PlantChanges> {

@@ -310,16 +310,15 @@ describe('recovery of an account', () => {
     expect(counted.rowCount).toBeLessThan(500);
   });
 
-  it('does not answer a request that waited too long (slow)', async () => {
+  it('does not answer a request that waited too long', async () => {
     const person = await verified();
-    await shop.stopReplicas();
-    await shop.addReplica({}, { mailIntervalMs: 3_600_000 });
+    await shop.sql.query(`ALTER TABLE recovery_requests ALTER requested_at SET DEFAULT now() - interval '16 minutes'`);
     await ask({ username: person.username });
-    await shop.sql.query(`UPDATE recovery_requests SET requested_at = now() - interval '16 minutes'`);
-    await shop.stopReplicas();
-    shop.httpPort = (await shop.addReplica()).httpPort;
     await isQuiet();
     expect(box.of(person.email)).toEqual([]);
+    await shop.sql.query('ALTER TABLE recovery_requests ALTER requested_at SET DEFAULT now()');
+    await ask({ username: person.username });
+    await box.receive(person.email, 'recovery');
   });
 
   it('drops a request that cannot be decrypted, which holds up no other', async () => {
