@@ -101,7 +101,8 @@ describe('plants', () => {
     const word = randomWord();
     const tag = `${fresh('shade')}, deep`;
     await newPlant({ name: `${word} one`, tags: [{ name: tag }, { name: 'sun' }] });
-    await newPlant({ name: `${word} two`, tags: [{ name: 'sun' }] });
+    // One that the first plant lacks, so that its field has something to offer.
+    await newPlant({ name: `${word} two`, tags: [{ name: 'sun' }, { name: fresh('moss') }] });
     const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}` });
     const { page } = visit;
     await page.getByText('2 plants', { exact: true }).waitFor();
