@@ -87,6 +87,7 @@ export const paymentOperations = {
     }),
     {
       route: 'POST /v3/store/order/:orderId/payment',
+      batched: true,
       access: permission('write:payments'),
       summary: 'Report the outcome of a payment',
       description: 'For payment providers. A failed payment appears in the timeline; the order can be paid until it expires. ' +

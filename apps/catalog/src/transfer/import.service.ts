@@ -152,7 +152,9 @@ export class ImportService {
     const versions = await writePlants(tx, updated);
     const listed = updated.filter(({ before, after }) => after.status !== before.status);
     intendToList(tx, listed.map(({ after }) => ({ incarnation: after.incarnation, version: versions.get(after.id) ?? 0 })), leaseMs);
-    auditAll(tx, actorOf(context), catalog.importPlants, [...created.map(({ id }) => id), ...updated.map(({ after }) => after.id)]);
+    const actor = actorOf(context);
+    const changed = [...created.map(({ id }) => id), ...updated.map(({ after }) => after.id)];
+    auditAll(tx, changed.map((target) => ({ actor, operation: catalog.importPlants, target })));
     return new Map(created.map(({ line, id }) => [line, incarnations.get(id) ?? 0]));
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { type Basket, type Order, type Payment, type ReportBasketPayment, type ReportPayment, store } from '@plant-shop/contracts/store';
-import { type Actor, actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
+import { type Actor, actorOf, auditAll, type AuditedChange } from '@plant-shop/platform/patterns/audit-log';
 import { Batcher, dropExpired } from '@plant-shop/platform/patterns/batcher';
 import type { CodedError } from '@plant-shop/platform/errors';
 import type { Deadline, IdempotencyKey, RpcContext } from '@plant-shop/platform/rpc/context';
@@ -148,8 +148,9 @@ export async function applyPaymentReports(
   const lockedOrders = lockOrdersAndStock(tx, [...new Set(reports.flatMap((one) => one.orderIds))]);
   const payments = findPayments(tx, references);
   const [answers, locked, known] = await Promise.all([lockedKeys, lockedOrders, payments]);
-  const changes: BatchChanges = { payments: new KnownPayments(known), unpaid: [], approved: [], settled: [] };
-  const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(tx, report, locked, changes, policy)));
+  const changes: BatchChanges = { payments: new KnownPayments(known), audited: [], unpaid: [], approved: [], settled: [] };
+  const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(report, locked, changes, policy)));
+  auditAll(tx, changes.audited);
   savePayments(tx, changes.payments.changed);
   const withRefundIds = await refundIdsFor(tx, [...changes.unpaid, ...changes.settled], locked.at);
   writeAmendments(tx, changes.unpaid.map(withRefundIds), locked.at);
@@ -165,6 +166,7 @@ type PaymentStep = Traced<Amendment> & { readonly refundOf?: PaymentId };
 /** The changes that a batch collects, in order of arrival. They are written in the order of the members: of an order's versions. */
 interface BatchChanges {
   readonly payments: KnownPayments;
+  readonly audited: AuditedChange[];
   /** Of orders that await a payment. */
   readonly unpaid: PaymentStep[];
   readonly approved: Traced<StatusChange>[];
@@ -177,10 +179,9 @@ interface BatchChanges {
  * @throws DomainError `order-not-found`; `payment-reference-used`; `order-not-payable`, after adding the refunds that are due to the changes
  */
 function applyReport(
-  tx: Transaction,
   report: PaymentReport,
   { orders, at }: LockedOrders,
-  { payments, unpaid, approved, settled }: BatchChanges,
+  { payments, audited, unpaid, approved, settled }: BatchChanges,
   policy: CheckoutPolicy,
 ): Versioned<Order> | Basket {
   const { orderIds, basket, reference, reporter, traceparent, clientId } = report;
@@ -194,7 +195,7 @@ function applyReport(
   const { kind, state } = decidePayment(stateOf(known), report.outcome, blocking === undefined);
   if (kind === 'new') {
     payments.record(reference, orderIds, state);
-    audit(tx, report.actor, basket ? store.reportBasketPayment : store.reportPayment, basket?.id ?? firstId);
+    audited.push({ actor: report.actor, operation: basket ? store.reportBasketPayment : store.reportPayment, target: basket?.id ?? firstId });
     for (const order of paid) {
       const steps = order.status === 'placed' ? unpaid : settled;
       if (state === 'refund-due') steps.push({ ...markRefundDue(order, { actor: reportedBy, at }), refundOf: { orderId: order.id, reference }, traceparent, clientId });

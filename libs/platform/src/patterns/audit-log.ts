@@ -2,6 +2,7 @@ import { Controller, type Type } from '@nestjs/common';
 import { CodedError } from '../errors.js';
 import { fitToPage, type PageRequest } from './paging.js';
 import { Database, type Statement, type Transaction } from '../postgres/database.js';
+import { RowsParameter } from '../postgres/rows.js';
 import { Page } from '../rpc/answer.js';
 import { Answers } from '../rpc/answers.decorator.js';
 import type { OtherCredential, RpcContext } from '../rpc/context.js';
@@ -121,11 +122,6 @@ interface AuditRow extends Omit<AuditEntry, 'at' | 'subject' | 'credentials' | '
 
 const maxLimit = 1_000;
 
-const append: Statement = {
-  name: 'append-audit',
-  text: 'INSERT INTO audit_log (operation, request_id, subject, credentials, other_credentials, target) VALUES ($1, $2, $3, $4, $5, $6)',
-};
-
 export const actorOf = ({ requestId, principalIfAny: principal }: Pick<RpcContext, 'requestId' | 'principalIfAny'>): Actor => ({
   requestId,
   ...(principal && { subject: principal.subject }),
@@ -138,41 +134,40 @@ const usedCredential = (kind = '', id?: string): UsedCredential => ({ kind, ...(
 /** Returns the actor of an operator's command, which runs on the server without a credential. */
 export const operator = (requestId: string): Actor => ({ requestId, credentials: [] });
 
+/** What an entry records: an operation by an actor, and the id of the resource that it changed. */
+export interface AuditedChange {
+  readonly actor: Actor;
+  readonly operation: { readonly pattern: string };
+  readonly target: string | number;
+}
+
+const appended = new RowsParameter<AuditedChange>(
+  ['operation', 'text', ({ operation }) => operation.pattern],
+  ['request_id', 'text', ({ actor }) => actor.requestId],
+  ['subject', 'text', ({ actor }) => actor.subject],
+  // Joined, since an array cannot hold arrays of different lengths. Neither kinds nor ids contain spaces.
+  ['credentials', 'text', ({ actor }) => actor.credentials.map(({ kind, id }) => (id === undefined ? kind : `${kind}:${id}`)).join(' ')],
+  ['other_credentials', 'jsonb', ({ actor }) => actor.otherCredentials && JSON.stringify(actor.otherCredentials)],
+  ['target', 'text', ({ target }) => String(target)],
+);
+
+const append: Statement = {
+  name: 'append-audit',
+  text: `INSERT INTO audit_log (${appended.names})
+         SELECT operation, request_id, subject, string_to_array(credentials, ' '), other_credentials, target FROM ${appended.numberedFrom()} ORDER BY n`,
+};
+
 /**
  * Appends an audit entry. Call it in the transaction of the change; with an Idempotency-Key inside `runOnce`, since a repeated
  * request changes nothing. The caller does not wait: if the entry cannot be written, the transaction fails.
  */
-export function audit(
-  tx: Transaction,
-  actor: Actor,
-  operation: { readonly pattern: string },
-  target: string | number,
-): void {
-  tx.send(append, [operation.pattern, ...columnsOf(actor), String(target)]);
+export function audit(tx: Transaction, actor: Actor, operation: AuditedChange['operation'], target: string | number): void {
+  auditAll(tx, [{ actor, operation, target }]);
 }
 
-const columnsOf = ({ requestId, subject, credentials, otherCredentials }: Actor): unknown[] => [
-  requestId,
-  subject ?? null,
-  credentials.map(({ kind, id }) => (id === undefined ? kind : `${kind}:${id}`)),
-  otherCredentials === undefined ? null : JSON.stringify(otherCredentials),
-];
-
-const appendAll: Statement = {
-  name: 'append-audits',
-  text: `INSERT INTO audit_log (operation, request_id, subject, credentials, other_credentials, target)
-         SELECT $1, $2, $3, $4::text[], $5::jsonb, target FROM unnest($6::text[]) WITH ORDINALITY AS t (target, n) ORDER BY n`,
-};
-
-/** Like `audit`, for one operation that changed several resources. */
-export function auditAll(
-  tx: Transaction,
-  actor: Actor,
-  operation: { readonly pattern: string },
-  targets: readonly (string | number)[],
-): void {
-  if (targets.length === 0) return;
-  tx.send(appendAll, [operation.pattern, ...columnsOf(actor), targets.map(String)]);
+/** Like `audit`, for several changes: one statement. */
+export function auditAll(tx: Transaction, changes: readonly AuditedChange[]): void {
+  if (changes.length > 0) tx.send(append, appended.values(changes));
 }
 
 /**
